@@ -1,0 +1,1 @@
+"""Records and contracts that everything else in submax stands on."""

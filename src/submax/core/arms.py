@@ -1,0 +1,45 @@
+"""Plain arms."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from submax.core.arrays import Integers
+from submax.core.checks import whole_number
+from submax.core.space import Space
+
+
+@dataclass(frozen=True)
+class Arms(Space):
+    """One choice among ``count`` arms.
+
+    >>> Arms(3).size, Arms(3).slots
+    (3, 1)
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.count, at_least=1)
+
+    @property
+    def slots(self) -> int:
+        """One: the arm itself."""
+        return 1
+
+    @property
+    def size(self) -> int:
+        """The number of arms."""
+        return self.count
+
+    def index(self, action: Integers) -> Integers:
+        """The arm without its slot axis."""
+        return action[..., 0]
+
+    def action(self, index: Integers) -> Integers:
+        """The arm with its slot axis."""
+        return index[..., None]
+
+    def contains(self, action: Integers) -> bool:
+        """Whether every arm is among the ``count``."""
+        return action.shape[-1] == 1 and bool(np.all((action >= 0) & (action < self.count)))

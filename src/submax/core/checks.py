@@ -1,0 +1,46 @@
+"""Checks of values from outside. Each names the value it got and what is allowed."""
+
+import difflib
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+
+from submax.core.errors import InvalidValue
+
+
+def whole_number(name: str, value: object, *, at_least: int) -> None:
+    """Refuse anything but a whole number that is not below the limit."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise InvalidValue(f"{name} must be a whole number, at least {at_least}, not {value!r}")
+
+
+def positive(name: str, value: object) -> None:
+    """Refuse anything but a finite number above zero."""
+    if not (_finite(value) and value > 0):  # type: ignore[operator]  # _finite has seen a number
+        raise InvalidValue(f"{name} must be a finite number above 0, not {value!r}")
+
+
+def non_negative(name: str, value: object) -> None:
+    """Refuse anything but a finite number that is zero or more."""
+    if not (_finite(value) and value >= 0):  # type: ignore[operator]  # _finite has seen a number
+        raise InvalidValue(f"{name} must be a finite number, 0 or more, not {value!r}")
+
+
+def probability(name: str, value: object) -> None:
+    """Refuse anything but a number between zero and one."""
+    if not (_finite(value) and 0 <= value <= 1):  # type: ignore[operator]  # _finite has seen one
+        raise InvalidValue(f"{name} must be a number between 0 and 1, not {value!r}")
+
+
+def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
+    """Refuse a word that is not in the list, and suggest the nearest one that is."""
+    words = sorted(allowed)
+    if value in words:
+        return
+    close = difflib.get_close_matches(value, words, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise InvalidValue(f"unknown {name} {value!r}: {hint}allowed: {', '.join(words) or 'none'}")
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

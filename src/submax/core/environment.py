@@ -1,0 +1,48 @@
+"""Contract of an environment."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Generic, Self, TypeVar
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.problem import Problem
+
+World = TypeVar("World")
+
+
+class Environment(ABC, Generic[World]):
+    """A distribution over worlds; a world is the hidden truth of every replica."""
+
+    @property
+    @abstractmethod
+    def problem(self) -> Problem:
+        """What a policy is told."""
+
+    @abstractmethod
+    def reset(self, replicas: int, rng: np.random.Generator) -> World:
+        """Draw the hidden truth of each replica."""
+
+    @abstractmethod
+    def contexts(self, world: World, count: int, rng: np.random.Generator) -> Floats:
+        """Draw ``count`` contexts for each replica: ``[R, count, D]``."""
+
+    @abstractmethod
+    def mean_reward(self, world: World, context: Floats, action: Integers) -> Floats:
+        """Expected reward of ``action [R, n, S]``: ``[R, n]``."""
+
+    @abstractmethod
+    def reward(
+        self, world: World, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Floats:
+        """Draw the reward of ``action [R, n, S]``: ``[R, n]``."""
+
+    @abstractmethod
+    def best_reward(self, world: World, context: Floats) -> Floats:
+        """Expected reward of the best action in each context: ``[R, n]``."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterator[Self]:
+        """Instances that the conformance suite runs."""

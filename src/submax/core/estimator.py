@@ -1,0 +1,61 @@
+"""Contract of an estimator."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Generic, Self, TypeVar
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+
+Params = TypeVar("Params")
+
+
+class Estimator(ABC, Generic[Params]):
+    """A belief: p(action | context, reward level), learned by supervised learning."""
+
+    @abstractmethod
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Params:
+        """The belief before any feedback."""
+
+    @abstractmethod
+    def fit(self, params: Params, feedback: Feedback, rng: np.random.Generator) -> Params:
+        """The belief after more feedback; what must be remembered of the old is in ``params``."""
+
+    @abstractmethod
+    def log_prob(self, params: Params, context: Floats, action: Integers) -> Floats:
+        """Log-probability of M actions at every level.
+
+        ``context [R, n, D]`` and ``action [R or 1, n or 1, M, S]`` give ``[R, n, L, M]``, all
+        levels from the same random draws where there are any. Without context n is 1.
+        """
+
+    @abstractmethod
+    def sample(
+        self,
+        params: Params,
+        context: Floats,
+        level: int,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """Draw ``count`` actions at one level: ``[R, n, count, S]``."""
+
+    @abstractmethod
+    def level_prior(self, params: Params, context: Floats) -> Floats:
+        """How often each level occurs, ``[R, n, L]``; exactly 0 for a level never observed."""
+
+    @abstractmethod
+    def values(self, params: Params) -> Floats:
+        """Importance-sampled reward of each conditioned policy, ``[R, L]``.
+
+        V_l = (1/N) Σ_i r_i π(a_i | c_i, l) / q_i over the N observations so far, with q_i the
+        logged probability. NaN where some q_i was not logged.
+        """
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterator[Self]:
+        """Instances that the conformance suite runs."""

@@ -1,0 +1,29 @@
+"""Policies that can write out the probability of every joint action."""
+
+from abc import abstractmethod
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.categorical import draw, log_prob_of
+from submax.core.decision import Decision
+from submax.core.policy import Policy, State
+
+
+class ListingPolicy(Policy[State]):
+    """A policy given by ``probabilities``: deciding and log-probabilities follow from it."""
+
+    @abstractmethod
+    def probabilities(self, state: State, context: Floats) -> Floats:
+        """Probability of every joint action, ``[R, n, M]``, or ``[R, 1, M]`` shared by all rows."""
+
+    def act(self, state: State, context: Floats, rng: np.random.Generator) -> Decision:
+        """Draw independently for every row, and say with which probability."""
+        probabilities = self.probabilities(state, context)
+        index = draw(probabilities, context.shape[1], rng)
+        return Decision(state.problem.space.action(index), log_prob_of(probabilities, index))
+
+    def log_prob(self, state: State, context: Floats, action: Integers) -> Floats:
+        """Look the actions up in the table."""
+        probabilities = self.probabilities(state, context)
+        return log_prob_of(probabilities, state.problem.space.index(action))

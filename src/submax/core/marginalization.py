@@ -1,0 +1,41 @@
+"""Generalized marginalization: mix, clip at zero, normalize, and fall back to uniform."""
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.core.table import Table
+
+ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+def mixture(table: Table, weights: Floats) -> Floats:
+    """The policy π‡(a) ∝ max(Σ_l w_l π(a | l), 0), with w_l the ``weights [..., L]``.
+
+    Uniform where nothing is known: the clipped mixture is zero everywhere, or a level that
+    carries weight was never observed, so that its conditioned policy is smoothing and no data.
+    A sum that is zero but for rounding counts as zero.
+
+    Reference: Xu et al. (2024), equations gm-inference and gm-inference-submax.
+    """
+    mixed = np.einsum("...l,...lm->...m", weights, table.probabilities)
+    scale = np.einsum("...l,...lm->...m", np.abs(weights), table.probabilities)
+    clipped = np.where(mixed > ROUNDING * scale, mixed, 0.0)
+    return normalized(clipped, forget=unseen(table, weights))
+
+
+def unseen(table: Table, weights: Floats) -> Booleans:
+    """Where a level that carries weight was never observed: ``[..., L] -> [...]``."""
+    missing: Booleans = np.any((weights != 0) & (table.prior == 0), axis=-1)
+    return missing
+
+
+def normalized(mass: Floats, forget: Booleans | bool = False) -> Floats:
+    """Divide by the sum over the last axis; uniform where it is zero or ``forget [...]`` is set.
+
+    >>> normalized(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.5, 0.5]]
+    """
+    total = mass.sum(axis=-1, keepdims=True)
+    empty = (total == 0) | np.asarray(forget)[..., None]
+    result: Floats = np.where(empty, 1 / mass.shape[-1], mass / np.where(empty, 1.0, total))
+    return result

@@ -1,0 +1,40 @@
+"""What a policy is told about the world before it starts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import whole_number
+from submax.core.errors import InvalidValue
+from submax.core.space import Space
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The actions, the width of the context and the reward levels, lowest first.
+
+    >>> from submax.core.arms import Arms
+    >>> Problem(Arms(3)).levels
+    (0.0, 1.0)
+    """
+
+    space: Space
+    context_width: int = 0
+    levels: tuple[float, ...] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        whole_number("context_width", self.context_width, at_least=0)
+        if len(self.levels) < 2 or not np.all(np.isfinite(self.levels)):
+            raise InvalidValue(f"levels must be two finite rewards or more, not {self.levels}")
+        if np.any(np.diff(self.levels) <= 0):
+            raise InvalidValue(f"levels must rise from lowest to highest, not {self.levels}")
+
+    def level_index(self, reward: Floats) -> Integers:
+        """The nearest reward level of each reward, as its position in ``levels``."""
+        values = np.array(self.levels)
+        borders = (values[1:] + values[:-1]) / 2
+        index = np.zeros(reward.shape, dtype=np.int64)
+        for border in borders:
+            index += reward > border
+        return index

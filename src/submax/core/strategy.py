@@ -1,0 +1,29 @@
+"""Contract of a strategy."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Self
+
+from submax.core.arrays import Floats
+from submax.core.marginalization import mixture
+from submax.core.table import Table
+
+
+class Strategy(ABC):
+    """A decision rule: from the table of conditioned probabilities to the inference policy."""
+
+    @abstractmethod
+    def weights(self, table: Table) -> Floats:
+        """Weight of every reward level, ``[..., L]``; they may be negative."""
+
+    def probabilities(self, table: Table) -> Floats:
+        """The inference policy, ``[..., M]``: the weights mixed, clipped and normalized.
+
+        A strategy that is not a set of weights overrides this step and nothing else.
+        """
+        return mixture(table, self.weights(table))
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterator[Self]:
+        """Instances that the conformance suite runs."""

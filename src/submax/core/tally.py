@@ -1,0 +1,17 @@
+"""Weighted counts, for all replicas at once."""
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+
+
+def tally(index: Integers, weight: Floats, size: int) -> Floats:
+    """Add up the weight that falls on each index: ``[R, n]`` and ``[R, n] -> [R, size]``.
+
+    >>> tally(np.array([[0, 2, 2]]), np.array([[1.0, 1.0, 0.5]]), 3).tolist()
+    [[1.0, 0.0, 1.5]]
+    """
+    replicas = index.shape[0]
+    rows = np.arange(replicas, dtype=np.int64)[:, None] * size
+    counts = np.bincount((rows + index).ravel(), weight.ravel(), minlength=replicas * size)
+    return counts.reshape(replicas, size)

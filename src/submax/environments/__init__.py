@@ -1,0 +1,12 @@
+"""Environments: distributions over hidden truths, one a file."""
+
+from typing import Any
+
+from submax.core.environment import Environment
+from submax.core.folder import Folder
+
+ENVIRONMENTS: Folder[Environment[Any]] = Folder(
+    "submax.environments",
+    Environment,  # type: ignore[type-abstract]  # a contract is abstract
+    "environment",
+)

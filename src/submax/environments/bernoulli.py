@@ -1,0 +1,69 @@
+"""Bernoulli arms."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arms import Arms
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import positive, whole_number
+from submax.core.environment import Environment
+from submax.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class Bernoulli(Environment[Floats]):
+    """K arms that pay 0 or 1; the chance of each is drawn from Beta(α, β).
+
+    K is ``arms``. The world is the table of chances, ``[R, K]``.
+
+    Reference: Xu et al. (2024), section 4.1.
+    """
+
+    arms: int
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+
+    @property
+    def problem(self) -> Problem:
+        """Plain arms, no context, rewards 0 and 1."""
+        return Problem(Arms(self.arms))
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        """Draw the chance of every arm."""
+        return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
+
+    def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
+        """Contexts of width 0."""
+        return np.zeros((len(world), count, 0))
+
+    def mean_reward(self, world: Floats, context: Floats, action: Integers) -> Floats:
+        """The chance of the arm."""
+        rows = np.arange(len(world), dtype=np.int64)[:, None] * self.arms
+        found: Floats = world.ravel()[rows + action[..., 0]]
+        return found
+
+    def reward(
+        self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Floats:
+        """Toss the arm's coin."""
+        chance = self.mean_reward(world, context, action)
+        return (rng.random(chance.shape) < chance).astype(np.float64)
+
+    def best_reward(self, world: Floats, context: Floats) -> Floats:
+        """The highest chance, the same in every row."""
+        return np.broadcast_to(world.max(axis=-1)[:, None], context.shape[:2])
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """One arm, few dense arms, many sparse ones."""
+        yield cls(1)
+        yield cls(3)
+        yield cls(20, alpha=1.0, beta=9.0)

@@ -1,0 +1,8 @@
+"""Estimators: beliefs p(action | context, reward level), one a file."""
+
+from typing import Any
+
+from submax.core.estimator import Estimator
+from submax.core.folder import Folder
+
+ESTIMATORS: Folder[Estimator[Any]] = Folder("submax.estimators", Estimator, "estimator")  # type: ignore[type-abstract]  # a contract is abstract

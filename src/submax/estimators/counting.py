@@ -1,0 +1,124 @@
+"""Conditioned probabilities by counting."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.categorical import draw
+from submax.core.checks import non_negative
+from submax.core.estimator import Estimator
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+from submax.core.tally import tally
+
+
+class CountingParams(NamedTuple):
+    """``counts [R, L, A]`` of level and joint action; ``importance [R, A]`` sums r / q."""
+
+    problem: Problem
+    counts: Floats
+    importance: Floats
+
+
+@dataclass(frozen=True)
+class Counting(Estimator[CountingParams]):
+    """π(a | r) ∝ n_{a,r} + c, with n the counts and c the ``smoothing`` constant.
+
+    The context is not used. With c = 0 a level without data is uniform.
+
+    *Departs from the paper:* it counts without saying how an arm that was never seen with a
+    reward is treated. With c = 0 any played arm without reward forces λ_max = 1, and the
+    optimized policy is the optimistic one; the default adds one.
+    """
+
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        non_negative("smoothing", self.smoothing)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
+        """No counts."""
+        problem.space.check_listable("the counting estimator")
+        levels, size = len(problem.levels), problem.space.size
+        return CountingParams(
+            problem, np.zeros((replicas, levels, size)), np.zeros((replicas, size))
+        )
+
+    def fit(
+        self, params: CountingParams, feedback: Feedback, rng: np.random.Generator
+    ) -> CountingParams:
+        """Add the new counts to the old."""
+        problem, counts, importance = params
+        _, levels, size = counts.shape
+        arm = problem.space.index(feedback.action)
+        joint = problem.level_index(feedback.reward) * size + arm
+        added = tally(joint, feedback.weight, levels * size)
+        return CountingParams(
+            problem,
+            counts + added.reshape(counts.shape),
+            importance + tally(arm, _importance(feedback), size),
+        )
+
+    def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
+        """Look the actions up in the smoothed counts."""
+        with np.errstate(divide="ignore"):
+            table = np.log(self._table(params))
+        index = params.problem.space.index(action)
+        if index.shape[0] == 1:
+            found = table[:, :, index[0]]
+        else:
+            replica = np.arange(len(table))[:, None, None, None]
+            level = np.arange(table.shape[1])[None, :, None, None]
+            found = table[replica, level, index[:, None]]
+        shape = (len(table), context.shape[1], table.shape[1], index.shape[-1])
+        return np.broadcast_to(found.swapaxes(1, 2), shape)
+
+    def sample(
+        self,
+        params: CountingParams,
+        context: Floats,
+        level: int,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """Draw from the smoothed counts of one level."""
+        replicas, rows = context.shape[:2]
+        index = draw(self._table(params)[:, level, None, :], rows * count, rng)
+        return params.problem.space.action(index.reshape(replicas, rows, count))
+
+    def level_prior(self, params: CountingParams, context: Floats) -> Floats:
+        """Share of the observations at each level; equal shares before the first."""
+        observed = params.counts.sum(axis=-1)
+        total = observed.sum(axis=-1, keepdims=True)
+        prior = np.where(total > 0, observed / np.where(total > 0, total, 1.0), 1 / len(observed[0]))
+        return np.broadcast_to(prior[:, None, :], (*context.shape[:2], prior.shape[-1]))
+
+    def values(self, params: CountingParams) -> Floats:
+        """Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i: the sum over arms, not observations."""
+        total = np.maximum(params.counts.sum(axis=(-1, -2)), 1.0)
+        earned = np.einsum("rla,ra->rl", self._table(params), params.importance)
+        result: Floats = earned / total[:, None]
+        return result
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """No smoothing, little, and the default."""
+        for smoothing in (0.0, 0.1, 1.0):
+            yield cls(smoothing)
+
+    def _table(self, params: CountingParams) -> Floats:
+        counts = params.counts + self.smoothing
+        total = counts.sum(axis=-1, keepdims=True)
+        empty = total == 0
+        return np.where(empty, 1 / counts.shape[-1], counts / np.where(empty, 1.0, total))
+
+
+def _importance(feedback: Feedback) -> Floats:
+    if feedback.log_prob is None:
+        return np.where(feedback.weight > 0, np.nan, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = feedback.reward * feedback.weight * np.exp(-feedback.log_prob)
+    return np.where(feedback.weight > 0, ratio, 0.0)

@@ -1,0 +1,35 @@
+"""Policies, one a file; each file also declares the presets that carry a name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
+from submax.core.folder import Folder
+from submax.core.policy import Policy
+from submax.estimators import ESTIMATORS
+from submax.strategies import STRATEGIES
+
+POLICIES: Folder[Policy[Any]] = Folder("submax.policies", Policy, "policy")  # type: ignore[type-abstract]  # a contract is abstract
+
+
+def presets() -> dict[str, Policy[Any]]:
+    """All named policies."""
+    return {name: policy for kind in POLICIES.classes() for name, policy in kind.presets().items()}
+
+
+def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
+    """A policy from the name of a preset, or from a table with ``kind`` and its parameters.
+
+    >>> make_policy("thompson-1-9")
+    Thompson(alpha=1.0, beta=9.0)
+    >>> make_policy({"kind": "epsilon-greedy", "epsilon": 0.3})
+    EpsilonGreedy(epsilon=0.3)
+    """
+    if isinstance(specification, str):
+        named = presets()
+        one_of("policy", specification, named)
+        return named[specification]
+    if not isinstance(specification, Mapping):
+        raise InvalidValue(f"a policy is a name or a table with a 'kind', not {specification!r}")
+    return POLICIES.build(specification, {"estimator": ESTIMATORS, "strategy": STRATEGIES})

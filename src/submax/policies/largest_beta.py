@@ -1,0 +1,214 @@
+"""The probability that each of many independent Beta variables is the largest, by quadrature.
+
+P(k) = ∫ f_k(t) Π_{j≠k} F_j(t) dt with t the logit of the variable, f its density and F its
+distribution. What makes it cheap:
+
+- Equal posteriors are one group: its members share one integral.
+- Variables that cannot be the largest drop out. Chernoff's bound on X = G_a / (G_a + G_b), with
+  independent Gamma variables G, gives P(X ≤ x) ≤ exp(−D(x)) below the mean μ = a / (a + b) and
+  P(X ≥ x) ≤ exp(−D(x)) above it, with D(x) = a ln(μ / x) + b ln((1 − μ) / (1 − x)). It also says
+  where the integral begins and ends.
+- F comes from f by one product with a fixed matrix, exact for polynomials on each panel, instead
+  of an incomplete beta function at every node.
+
+Nodes lie densest at the lower end, where the leading variable is narrow: whatever matters at a
+distance from that end is at least an eighth of this distance wide, or it would reach below it.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.polynomial import legendre
+from scipy import special
+
+from submax.core.arrays import Booleans, Floats, Integers
+
+NEGLIGIBLE = 1e-12
+TOLERANCE = 1e-9
+PANELS = (6, 24, 96)
+"""More panels are tried where the probabilities do not sum to one."""
+NODES = 16
+CHUNK = 2**14
+
+Possible: TypeAlias = Callable[[Floats], Booleans]
+
+
+class Groups(NamedTuple):
+    """Equal variables of one replica, one entry each; ``first`` is where each replica begins."""
+
+    replica: Integers
+    a: Floats
+    b: Floats
+    count: Floats
+    first: Integers
+
+    def over(self, values: Floats) -> Floats:
+        """Sum over the groups of each replica, along the first axis."""
+        total: Floats = np.add.reduceat(values, self.first, axis=0)
+        return total
+
+    def keep(self, wanted: Booleans) -> "Groups":
+        """Only the wanted groups; every replica must keep one."""
+        replica = self.replica[wanted]
+        first = np.searchsorted(replica, np.arange(len(self.first)))
+        return Groups(replica, self.a[wanted], self.b[wanted], self.count[wanted], first)
+
+
+class Rule(NamedTuple):
+    """Gauss-Legendre panels on [0, 1]; ``f @ tail`` integrates f from each node to 1."""
+
+    node: Floats
+    weight: Floats
+    tail: Floats
+
+
+def largest_beta(a: Floats, b: Floats) -> Floats:
+    """Probability that each of the Beta(a, b) variables is the largest: ``[R, K] -> [R, K]``.
+
+    The error is below 1e-9 in total variation while a and b are below 10⁵ and above 0.05; rounding
+    in a ln x + b ln(1 − x) makes it grow with the counts, to about 1e-7 at 10⁷.
+
+    >>> largest_beta(np.array([[1.0, 1.0, 2.0]]), np.array([[1.0, 1.0, 1.0]])).round(12).tolist()
+    [[0.25, 0.25, 0.5]]
+    """
+    rows = max(1, CHUNK // a.shape[1])
+    starts = range(0, len(a), rows)
+    return np.concatenate([_chunk(a[i : i + rows], b[i : i + rows]) for i in starts])
+
+
+def _chunk(a: Floats, b: Floats) -> Floats:
+    result, total = np.zeros_like(a), np.zeros(len(a))
+    for panels in PANELS:
+        rough = np.abs(total - 1) > TOLERANCE
+        if rough.any():
+            result[rough], total[rough] = _attempt(a[rough], b[rough], panels)
+    normalized: Floats = result / total[:, None]
+    return normalized
+
+
+def _attempt(a: Floats, b: Floats, panels: int) -> tuple[Floats, Floats]:
+    """The probabilities, and their sum as a measure of the error."""
+    groups, member = _grouped(a, b)
+    start = _lower_end(groups)
+    alive = _can_exceed(groups, start)
+    rivals = groups.keep(alive)
+    probability = np.zeros(len(groups.a))
+    probability[alive] = _integrals(rivals, start, _upper_end(rivals), _rule(panels))
+    return probability[member].reshape(a.shape), groups.over(probability * groups.count)
+
+
+def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
+    replicas, size = a.shape
+    replica = np.repeat(np.arange(replicas), size)
+    order = np.lexsort((b.ravel(), a.ravel(), replica))
+    replica, a, b = replica[order], a.ravel()[order], b.ravel()[order]
+    new = np.ones(len(a), dtype=np.bool_)
+    new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1]) | (replica[1:] != replica[:-1])
+    begin = np.flatnonzero(new)
+    member = np.empty(len(a), dtype=np.int64)
+    member[order] = np.cumsum(new) - 1
+    count = np.diff(begin, append=len(a)).astype(np.float64)
+    first = np.searchsorted(replica[begin], np.arange(replicas))
+    return Groups(replica[begin], a[begin], b[begin], count, first), member
+
+
+def _exponent(groups: Groups, logit: Floats) -> Floats:
+    """Chernoff's D of every group at one logit for each replica."""
+    log_above, log_below = _log_parts(logit)
+    total = groups.a + groups.b
+    below = groups.a * (np.log(groups.a / total) - log_below[groups.replica])
+    above = groups.b * (np.log(groups.b / total) - log_above[groups.replica])
+    return below + above
+
+
+def _log_parts(logit: Floats) -> tuple[Floats, Floats]:
+    """ln(1 − x) and ln x for x with this logit."""
+    log_above = -np.logaddexp(0.0, logit)
+    return log_above, log_above + logit
+
+
+def _centre(groups: Groups) -> Floats:
+    """Logit of the mean."""
+    return np.log(groups.a / groups.b)
+
+
+def _lower_end(groups: Groups) -> Floats:
+    """A logit below which the largest falls with negligible probability."""
+    centre = _centre(groups)
+    best = np.maximum.reduceat(centre, groups.first)
+    width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.a, groups.first))
+
+    def possible(logit: Floats) -> Booleans:
+        above = centre > logit[groups.replica]
+        bound = groups.over(np.where(above, groups.count * _exponent(groups, logit), 0.0))
+        return bound < -np.log(NEGLIGIBLE)
+
+    return _bisected(best, best - width, possible)
+
+
+def _upper_end(groups: Groups) -> Floats:
+    """A logit above which the largest falls with negligible probability."""
+    centre = _centre(groups)
+    best = np.maximum.reduceat(centre, groups.first)
+    width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.b, groups.first))
+
+    def possible(logit: Floats) -> Booleans:
+        bound = np.where(
+            centre < logit[groups.replica], np.exp(-_exponent(groups, logit)), 1.0
+        )
+        return groups.over(groups.count * bound) > NEGLIGIBLE
+
+    return _bisected(best, best + width, possible)
+
+
+def _bisected(inside: Floats, outside: Floats, possible: Possible) -> Floats:
+    """The outer end of the border between possible and not."""
+    for _ in range(14):
+        middle = (inside + outside) / 2
+        still = possible(middle)
+        inside, outside = np.where(still, middle, inside), np.where(still, outside, middle)
+    return outside
+
+
+def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
+    """Whether a group reaches above the logit with a probability that matters."""
+    limit = -np.log(NEGLIGIBLE / 10 / groups.over(groups.count))
+    above = _centre(groups) > logit[groups.replica]
+    return above | (_exponent(groups, logit) < limit[groups.replica])
+
+
+def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats:
+    """∫ f_k Π_{j≠k} F_j for one member k of every group."""
+    spread = np.minimum.reduceat(np.sqrt(1 / groups.a + 1 / groups.b), groups.first)[:, None]
+    stretch = np.log1p((end - start)[:, None] / spread)
+    logit = start[:, None] + spread * np.expm1(stretch * rule.node)
+    log_speed = np.log(stretch * spread) + stretch * rule.node
+    log_above, log_below = _log_parts(logit)
+    replica, a, b = groups.replica, groups.a[:, None], groups.b[:, None]
+    density = np.exp(
+        a * log_below[replica] + b * log_above[replica] + log_speed[replica] - special.betaln(a, b)
+    )
+    distribution = np.maximum(1 - density @ rule.tail, 1e-200)
+    product = np.exp(groups.over(groups.count[:, None] * np.log(distribution))) * rule.weight
+    integral: Floats = np.sum(density / distribution * product[replica], axis=-1)
+    return integral
+
+
+@cache
+def _rule(panels: int) -> Rule:
+    node, weight = legendre.leggauss(NODES)
+    coefficients = np.linalg.inv(legendre.legvander(node, NODES - 1))
+    antiderivative = legendre.legint(coefficients)
+    to_panel_end = legendre.legval(1.0, antiderivative)[:, None] - legendre.legval(
+        node, antiderivative
+    )
+    tail = np.kron(np.eye(panels), to_panel_end)
+    later = np.kron(np.tri(panels, k=-1), np.outer(weight, np.ones(NODES)))
+    starts = np.arange(panels)[:, None]
+    return Rule(
+        node=((starts + (node + 1) / 2) / panels).ravel(),
+        weight=np.tile(weight, panels) / (2 * panels),
+        tail=(tail + later) / (2 * panels),
+    )

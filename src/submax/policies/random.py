@@ -1,0 +1,54 @@
+"""Uniform choice."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.decision import Decision
+from submax.core.feedback import Feedback
+from submax.core.policy import Policy
+from submax.core.problem import Problem
+
+
+class RandomState(NamedTuple):
+    """Nothing is learned."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True)
+class Random(Policy[RandomState]):
+    """Every joint action with the same probability, whatever comes back."""
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
+        """Remember the problem."""
+        return RandomState(problem)
+
+    def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> Decision:
+        """Draw uniformly."""
+        index = rng.integers(state.problem.space.size, size=context.shape[:2])
+        action = state.problem.space.action(index)
+        return Decision(action, self.log_prob(state, context, action))
+
+    def log_prob(self, state: RandomState, context: Floats, action: Integers) -> Floats:
+        """−log of the number of joint actions."""
+        return np.full(action.shape[:2], -np.log(state.problem.space.size))
+
+    def update(
+        self, state: RandomState, feedback: Feedback, rng: np.random.Generator
+    ) -> RandomState:
+        """Learn nothing."""
+        return state
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The baseline of every figure."""
+        return {"random": cls()}

@@ -1,0 +1,1 @@
+"""Simulation: a policy in an environment, with delay, over replicas; and sweeps of many."""

@@ -1,0 +1,35 @@
+"""Rewards that each come back a fixed number of decisions later."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from submax.core.checks import whole_number
+from submax.simulation.delay import Delay, Step
+
+
+@dataclass(frozen=True)
+class Lag(Delay):
+    """First in, first out: a reward comes back when ``steps`` further decisions have been taken.
+
+    >>> list(Lag(2).schedule(5))
+    [Step(decide=3, receive=1), Step(decide=1, receive=1), Step(decide=1, receive=1)]
+    """
+
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        whole_number("steps of lag", self.steps, at_least=0)
+
+    def schedule(self, observations: int) -> Iterator[Step]:
+        """The first decisions see nothing; then one reward arrives for each decision."""
+        if observations <= self.steps:
+            yield Step(observations, 0)
+            return
+        yield Step(self.steps + 1, 1)
+        for _ in range(observations - self.steps - 1):
+            yield Step(1, 1)
+
+    @property
+    def length(self) -> int:
+        """The number of steps."""
+        return self.steps

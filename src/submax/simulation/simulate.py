@@ -1,0 +1,65 @@
+"""One policy in one environment, over replicas."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from submax.core.checks import whole_number
+from submax.core.environment import Environment
+from submax.core.feedback import Feedback
+from submax.core.policy import Policy
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.delay import Delay
+from submax.simulation.pending import Pending
+from submax.simulation.trace import Recorder, Trace
+
+
+def simulate(
+    environment: Environment[Any],
+    policy: Policy[Any],
+    *,
+    observations: int,
+    replicas: int = 100,
+    delay: Delay = BatchFlush(1),  # noqa: B008 - a frozen dataclass
+    seed: int | Sequence[int] = 0,
+    points: int | None = 500,
+) -> Trace:
+    """Run ``policy`` for ``observations`` decisions in ``replicas`` independent worlds.
+
+    Worlds, contexts, rewards and the policy draw from streams of their own, so that two policies
+    with the same seed meet the same worlds. Regret is the sum of the best expected reward minus
+    that of the action taken. The trace keeps at most ``points`` decisions, all for None.
+
+    >>> from submax.environments.bernoulli import Bernoulli
+    >>> from submax.policies.reward_conditioned import RewardConditioned
+    >>> trace = simulate(
+    ...     Bernoulli(10, 1, 9), RewardConditioned(), observations=1000, delay=BatchFlush(100),
+    ...     replicas=20, seed=1,
+    ... )
+    >>> trace.accumulated_regret.shape
+    (20, 500)
+    """
+    whole_number("observations", observations, at_least=1)
+    whole_number("replicas", replicas, at_least=1)
+    if points is not None:
+        whole_number("points", points, at_least=1)
+    world_rng, context_rng, reward_rng, policy_rng = (
+        np.random.default_rng(stream) for stream in np.random.SeedSequence(seed).spawn(4)
+    )
+    world = environment.reset(replicas, world_rng)
+    state = policy.init(environment.problem, replicas, policy_rng)
+    recorder, pending = Recorder(observations, points), Pending()
+    for step in delay.schedule(observations):
+        context = environment.contexts(world, step.decide, context_rng)
+        action, log_prob = policy.act(state, context, policy_rng)
+        state = policy.record(state, action)
+        reward = environment.reward(world, context, action, reward_rng)
+        lost = environment.best_reward(world, context) - environment.mean_reward(
+            world, context, action
+        )
+        recorder.add(action, reward, lost)
+        pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
+        if step.receive:
+            state = policy.update(state, pending.take(step.receive), policy_rng)
+    return recorder.trace()

@@ -1,0 +1,39 @@
+"""The clipped-λ policy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import non_negative
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+
+
+@dataclass(frozen=True)
+class Clipped(Strategy):
+    """One λ for all tables, negative mass clipped: w = (1 − λ, λ) on lowest and highest level.
+
+    π(a) = normalize(max(λ p₁(a) − (λ − 1) p₀(a), 0)). λ = 1 is optimistic, λ up to the bound of
+    the optimized policy clips nothing, λ → ∞ is SubMax.
+    """
+
+    weight: float = 4.0
+
+    def __post_init__(self) -> None:
+        non_negative("weight (λ)", self.weight)
+
+    def weights(self, table: Table) -> Floats:
+        """1 − λ on the first level, λ on the last."""
+        weights = np.zeros_like(table.prior)
+        weights[..., 0] = 1.0 - self.weight
+        weights[..., -1] = self.weight
+        return weights
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """From below the optimistic policy to near SubMax."""
+        for weight in (0.5, 1.0, 4.0, 1e6):
+            yield cls(weight)

@@ -1,0 +1,63 @@
+"""Iterated SubMax."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import whole_number
+from submax.core.marginalization import ROUNDING, normalized, unseen
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+
+
+@dataclass(frozen=True)
+class Iterated(Strategy):
+    """Several steps of policy improvement where SubMax takes one.
+
+    π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0) for ``depth`` steps, from the marginal
+    π_0(a) = Σ_l prior_l π(a | l), with the value v(a) = Σ_l level_l prior_l π(a | l) / π_0(a).
+    Depth 1 is SubMax. A step that would leave no action keeps the policy it has.
+
+    It is meant for long delays, where one step for each refit is too little; at a depth of 3 and
+    more it can settle on a poor arm.
+    """
+
+    depth: int = 2
+
+    def __post_init__(self) -> None:
+        whole_number("depth", self.depth, at_least=1)
+
+    def weights(self, table: Table) -> Floats:
+        """The weights of the first step, those of SubMax."""
+        weights = np.zeros_like(table.prior)
+        weights[..., 0] = -1.0
+        weights[..., -1] = 1.0
+        return weights
+
+    def probabilities(self, table: Table) -> Floats:
+        """Improve the marginal ``depth`` times."""
+        joint = table.prior[..., :, None] * table.probabilities
+        marginal = joint.sum(axis=-2)
+        known = marginal > 0
+        earned = np.einsum("l,...lm->...m", table.levels, joint)
+        value = np.where(known, earned / np.where(known, marginal, 1.0), 0.0)
+        policy = normalized(marginal)
+        for _ in range(self.depth):
+            policy = _improved(policy, value)
+        return normalized(policy, forget=unseen(table, self.weights(table)))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """One step, the default and a deep one."""
+        for depth in (1, 2, 5):
+            yield cls(depth)
+
+
+def _improved(policy: Floats, value: Floats) -> Floats:
+    mean = np.sum(policy * value, axis=-1, keepdims=True)
+    advantage = np.where(value - mean > ROUNDING * np.abs(mean), value - mean, 0.0)
+    mass = policy * advantage
+    return np.where(mass.sum(axis=-1, keepdims=True) > 0, normalized(mass), policy)

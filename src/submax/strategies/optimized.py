@@ -1,0 +1,72 @@
+"""The optimized policy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.errors import InvalidValue
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+
+
+class Bounds(NamedTuple):
+    """The range of λ that leaves every probability non-negative."""
+
+    lowest: Floats
+    highest: Floats
+
+
+@dataclass(frozen=True)
+class Optimized(Strategy):
+    """The λ that earns most among those that give a policy without clipping.
+
+    R(λ) = λ (V₁ − V₀) + constant is linear, with V the importance-sampled rewards in
+    ``table.values``, so the best λ is a bound: the highest where V₁ ≥ V₀, else the lowest. The
+    policy is (1 − λ) p₀ + λ p₁.
+
+    Reference: Xu et al. (2024), equations objective-is and bounds.
+
+    *Departs from the paper:* the labels of its two sets of bounds are swapped; see ``bounds``.
+    """
+
+    def weights(self, table: Table) -> Floats:
+        """1 − λ on the first level, λ on the last."""
+        if not np.all(np.isfinite(table.values)):
+            raise InvalidValue(
+                "the optimized strategy needs the logged probability of every decision, "
+                "and some feedback had none"
+            )
+        low, high = table.probabilities[..., 0, :], table.probabilities[..., -1, :]
+        lowest, highest = bounds(low, high)
+        chosen = np.where(table.values[..., -1] >= table.values[..., 0], highest, lowest)
+        weights = np.zeros_like(table.prior)
+        weights[..., 0] = 1.0 - chosen
+        weights[..., -1] = chosen
+        return weights
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()
+
+
+def bounds(low: Floats, high: Floats) -> Bounds:
+    """The λ with (1 − λ) p₀ + λ p₁ ≥ 0 for every action; ``[..., M]`` twice ``-> [...]`` twice.
+
+    An action with p₁ > p₀ gives the lower bound −p₀ / (p₁ − p₀), one with p₁ < p₀ the upper bound
+    p₀ / (p₀ − p₁). Hence lowest ≤ 0 and highest ≥ 1. Where p₀ = p₁ throughout, every λ gives
+    the same policy and both bounds are 1.
+
+    >>> bounds(np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.2, 0.4]))
+    Bounds(lowest=array(-1.), highest=array(3.))
+    """
+    difference = high - low
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = -low / difference
+    lowest = np.max(np.where(difference > 0, ratio, -np.inf), axis=-1)
+    highest = np.min(np.where(difference < 0, ratio, np.inf), axis=-1)
+    same = np.isinf(highest)
+    return Bounds(np.where(same, 1.0, lowest), np.where(same, 1.0, highest))

@@ -1,0 +1,44 @@
+"""The SubMax policy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+
+
+@dataclass(frozen=True)
+class SubMax(Strategy):
+    """Subtract the lowest level from the highest, keep what is positive.
+
+    π(a) = normalize(max(p₁(a) − p₀(a), 0)), with p₀ and p₁ the rows of the lowest and highest
+    level: the limit of clipped λ as λ → ∞, with weights −1 and 1 that sum to zero instead of one.
+    With q the logging policy, v the value of an arm and v̄ its mean under q, p₁ − p₀ =
+    q (v − v̄) / (v̄ (1 − v̄)): one step of policy improvement by positive advantage. Uniform where
+    no action is better conditioned on high reward than on low, and before the first reward.
+
+    >>> table = Table(
+    ...     probabilities=np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]),
+    ...     levels=np.array([0.0, 1.0]), prior=np.array([0.9, 0.1]), values=np.array([0.1, 0.2]),
+    ... )
+    >>> SubMax().probabilities(table).tolist()
+    [0.0, 0.0, 1.0]
+
+    Reference: Xu et al. (2024), equation gm-inference-submax.
+    """
+
+    def weights(self, table: Table) -> Floats:
+        """−1 on the first level, 1 on the last."""
+        weights = np.zeros_like(table.prior)
+        weights[..., 0] = -1.0
+        weights[..., -1] = 1.0
+        return weights
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()

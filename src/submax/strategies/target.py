@@ -1,0 +1,48 @@
+"""The marginalized policy of Kumar et al."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.errors import InvalidValue
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+
+
+@dataclass(frozen=True)
+class Target(Strategy):
+    """Marginalize over a target distribution of rewards: w_l = q(r_l), never negative.
+
+    ``distribution`` is q, one probability for each level, lowest first. (1, 0) is the negative
+    policy, (0, 1) the optimistic one.
+
+    Reference: Kumar et al. (2019), algorithm 1; Xu et al. (2024), introduction.
+    """
+
+    distribution: tuple[float, ...] = (0.1, 0.9)
+
+    def __post_init__(self) -> None:
+        values = np.array(self.distribution)
+        if not (np.all(values >= 0) and np.isclose(values.sum(), 1.0)):
+            raise InvalidValue(
+                "distribution must be probabilities of the reward levels that sum to 1, "
+                f"not {self.distribution}"
+            )
+
+    def weights(self, table: Table) -> Floats:
+        """The target distribution, whatever the table."""
+        if len(self.distribution) != len(table.levels):
+            raise InvalidValue(
+                f"distribution has {len(self.distribution)} probabilities, "
+                f"but the problem has {len(table.levels)} reward levels"
+            )
+        return np.broadcast_to(np.array(self.distribution), table.prior.shape)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Two levels: the default and both ends."""
+        for distribution in ((0.1, 0.9), (1.0, 0.0), (0.0, 1.0)):
+            yield cls(distribution)
