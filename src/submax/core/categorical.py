@@ -9,26 +9,28 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     """Draw ``count`` indices for each replica: ``[R, 1 or count, M] -> [R, count]``.
 
     One row of probabilities is shared by all draws of a replica; ``count`` rows give one draw
-    each. Inversion: the first index whose cumulated probability exceeds a uniform number. All
-    rows are searched in one call, each shifted by its own number so that they stay in order.
+    each. Inversion: the first index whose cumulated probability exceeds a uniform number, found
+    by halving, all draws at once.
     """
     replicas, rows, size = probabilities.shape
-    cumulated = np.cumsum(probabilities, axis=-1)
+    width = 1 << (size - 1).bit_length()
+    table = np.ones((replicas, rows, width))
+    cumulated = np.cumsum(probabilities, axis=-1, out=table[..., :size])
     cumulated /= cumulated[..., -1:]
-    last_possible = np.count_nonzero(cumulated < 1.0, axis=-1)
-    shift = np.arange(replicas * rows, dtype=np.int64).reshape(replicas, rows)
-    uniform = rng.random((replicas, count)) + shift
-    cumulated += shift[..., None]
-    found = np.searchsorted(cumulated.ravel(), uniform.ravel(), side="right")
-    # Adding the shift can round a uniform number up into the next row.
-    return np.minimum(found.reshape(replicas, count) - shift * size, last_possible)
+    first = np.arange(0, table.size, width, dtype=np.int64).reshape(replicas, rows)
+    entries = table.ravel()
+    uniform = rng.random((replicas, count))
+    place = np.repeat(first, count // rows, axis=1)
+    step = width
+    while step := step >> 1:
+        passed = entries.take(place + (step - 1)) <= uniform
+        place += passed.astype(np.int64) * step
+    return place - first
 
 
 def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
     """Log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``."""
-    with np.errstate(divide="ignore"):
-        table = np.log(probabilities)
-    replicas, rows, size = table.shape
+    replicas, rows, size = probabilities.shape
     row = np.arange(replicas * rows, dtype=np.int64).reshape(replicas, rows)
-    found: Floats = table.ravel()[row * size + index]
-    return found
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities.ravel().take(row * size + index))

@@ -32,6 +32,10 @@ class Estimator(ABC, Generic[Params]):
         levels from the same random draws where there are any. Without context n is 1.
         """
 
+    def prob(self, params: Params, context: Floats, action: Integers) -> Floats:
+        """The same as probabilities; an estimator that need not take logarithms overrides this."""
+        return np.exp(self.log_prob(params, context, action))
+
     @abstractmethod
     def sample(
         self,

@@ -17,9 +17,10 @@ def mixture(table: Table, weights: Floats) -> Floats:
 
     Reference: Xu et al. (2024), equations gm-inference and gm-inference-submax.
     """
-    mixed = np.einsum("...l,...lm->...m", weights, table.probabilities)
-    scale = np.einsum("...l,...lm->...m", np.abs(weights), table.probabilities)
-    clipped = np.where(mixed > ROUNDING * scale, mixed, 0.0)
+    added = np.einsum("...l,...lm->...m", np.maximum(weights, 0.0), table.probabilities)
+    taken = np.einsum("...l,...lm->...m", np.maximum(-weights, 0.0), table.probabilities)
+    mixed = added - taken
+    clipped = np.where(mixed > ROUNDING * added, mixed, 0.0)
     return normalized(clipped, forget=unseen(table, weights))
 
 
@@ -37,5 +38,7 @@ def normalized(mass: Floats, forget: Booleans | bool = False) -> Floats:
     """
     total = mass.sum(axis=-1, keepdims=True)
     empty = (total == 0) | np.asarray(forget)[..., None]
-    result: Floats = np.where(empty, 1 / mass.shape[-1], mass / np.where(empty, 1.0, total))
+    result: Floats = mass * (1 / np.where(empty, 1.0, total))
+    if empty.any():
+        result = np.where(empty, 1 / mass.shape[-1], result)
     return result

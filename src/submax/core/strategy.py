@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Self
+from typing import ClassVar, Self
 
 from submax.core.arrays import Floats
 from submax.core.marginalization import mixture
@@ -11,6 +11,9 @@ from submax.core.table import Table
 
 class Strategy(ABC):
     """A decision rule: from the table of conditioned probabilities to the inference policy."""
+
+    needs_values: ClassVar[bool] = False
+    """Whether it reads ``table.values``; others may be given NaN there."""
 
     @abstractmethod
     def weights(self, table: Table) -> Floats:

@@ -11,6 +11,7 @@ from submax.core.categorical import draw
 from submax.core.checks import non_negative
 from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
+from submax.core.marginalization import normalized
 from submax.core.problem import Problem
 from submax.core.tally import tally
 
@@ -59,16 +60,20 @@ class Counting(Estimator[CountingParams]):
         return CountingParams(
             problem,
             counts + added.reshape(counts.shape),
-            importance + tally(arm, _importance(feedback), size),
+            importance + _importance(feedback, arm, size),
         )
 
     def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the smoothed counts."""
+        """Logarithm of the smoothed counts."""
         with np.errstate(divide="ignore"):
-            table = np.log(self._table(params))
+            return np.log(self.prob(params, context, action))
+
+    def prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
+        """Look the actions up in the smoothed counts."""
+        table = self._table(params)
         index = params.problem.space.index(action)
         if index.shape[0] == 1:
-            found = table[:, :, index[0]]
+            found = table.take(index[0], axis=2)
         else:
             replica = np.arange(len(table))[:, None, None, None]
             level = np.arange(table.shape[1])[None, :, None, None]
@@ -92,8 +97,7 @@ class Counting(Estimator[CountingParams]):
     def level_prior(self, params: CountingParams, context: Floats) -> Floats:
         """Share of the observations at each level; equal shares before the first."""
         observed = params.counts.sum(axis=-1)
-        total = observed.sum(axis=-1, keepdims=True)
-        prior = np.where(total > 0, observed / np.where(total > 0, total, 1.0), 1 / len(observed[0]))
+        prior = normalized(observed)
         return np.broadcast_to(prior[:, None, :], (*context.shape[:2], prior.shape[-1]))
 
     def values(self, params: CountingParams) -> Floats:
@@ -110,15 +114,17 @@ class Counting(Estimator[CountingParams]):
             yield cls(smoothing)
 
     def _table(self, params: CountingParams) -> Floats:
-        counts = params.counts + self.smoothing
-        total = counts.sum(axis=-1, keepdims=True)
-        empty = total == 0
-        return np.where(empty, 1 / counts.shape[-1], counts / np.where(empty, 1.0, total))
+        return normalized(params.counts + self.smoothing)
 
 
-def _importance(feedback: Feedback) -> Floats:
+def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
+    """Sum of w r / q by arm, ``[R, size]``; most rewards are 0 and need no q."""
+    replicas, rows = arm.shape
+    earned = np.where(feedback.weight > 0, feedback.weight * feedback.reward, 0.0).ravel()
+    paid = np.flatnonzero(earned != 0)
     if feedback.log_prob is None:
-        return np.where(feedback.weight > 0, np.nan, 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratio = feedback.reward * feedback.weight * np.exp(-feedback.log_prob)
-    return np.where(feedback.weight > 0, ratio, 0.0)
+        ratio = np.full(len(paid), np.nan)
+    else:
+        ratio = earned.take(paid) * np.exp(-feedback.log_prob.ravel().take(paid))
+    place = paid // rows * size + arm.ravel().take(paid)
+    return np.bincount(place, ratio, minlength=replicas * size).reshape(replicas, size)

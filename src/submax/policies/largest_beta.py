@@ -30,7 +30,7 @@ TOLERANCE = 1e-9
 PANELS = (6, 24, 96)
 """More panels are tried where the probabilities do not sum to one."""
 NODES = 16
-CHUNK = 2**14
+CHUNK = 2**13
 
 Possible: TypeAlias = Callable[[Floats], Booleans]
 
@@ -186,13 +186,23 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats
     logit = start[:, None] + spread * np.expm1(stretch * rule.node)
     log_speed = np.log(stretch * spread) + stretch * rule.node
     log_above, log_below = _log_parts(logit)
-    replica, a, b = groups.replica, groups.a[:, None], groups.b[:, None]
-    density = np.exp(
-        a * log_below[replica] + b * log_above[replica] + log_speed[replica] - special.betaln(a, b)
-    )
-    distribution = np.maximum(1 - density @ rule.tail, 1e-200)
-    product = np.exp(groups.over(groups.count[:, None] * np.log(distribution))) * rule.weight
-    integral: Floats = np.sum(density / distribution * product[replica], axis=-1)
+    # These arrays are the whole cost, so that each step writes over the last.
+    density = log_below[groups.replica]
+    density *= groups.a[:, None]
+    failures = log_above[groups.replica]
+    failures *= groups.b[:, None]
+    density += failures
+    density += log_speed[groups.replica]
+    density -= special.betaln(groups.a, groups.b)[:, None]
+    np.exp(density, out=density)
+    distribution = density @ rule.tail
+    np.subtract(1.0, distribution, out=distribution)
+    np.maximum(distribution, 1e-200, out=distribution)
+    density /= distribution
+    np.log(distribution, out=distribution)
+    distribution *= groups.count[:, None]
+    product = np.exp(groups.over(distribution)) * rule.weight
+    integral: Floats = np.einsum("gn,gn->g", density, product[groups.replica])
     return integral
 
 

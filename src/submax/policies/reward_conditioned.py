@@ -60,12 +60,14 @@ class RewardConditioned(ListingPolicy[RewardConditionedState]):
         space = state.problem.space
         listing = space.action(np.arange(space.size, dtype=np.int64))[None, None]
         prior = self.estimator.level_prior(state.params, context)
-        values = self.estimator.values(state.params)[:, None, :]
+        values = np.full(prior.shape, np.nan)
+        if self.strategy.needs_values:
+            values[:] = self.estimator.values(state.params)[:, None, :]
         return Table(
-            probabilities=np.exp(self.estimator.log_prob(state.params, context, listing)),
+            probabilities=self.estimator.prob(state.params, context, listing),
             levels=np.array(state.problem.levels),
             prior=prior,
-            values=np.broadcast_to(values, prior.shape),
+            values=values,
         )
 
     def update(

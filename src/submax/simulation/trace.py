@@ -45,20 +45,27 @@ class Recorder:
     def add(self, actions: Integers, rewards: Floats, regret: Floats) -> None:
         """Record one block of decisions, each array ``[R, n, ...]``."""
         count = rewards.shape[1]
-        reward_so_far = self._reward + np.cumsum(rewards, axis=1)
-        regret_so_far = self._regret + np.cumsum(regret, axis=1)
         begin, end = np.searchsorted(self._steps, [self._done + 1, self._done + count + 1])
         kept = self._steps[begin:end] - self._done - 1
-        self._blocks.append(
-            (actions[:, kept], rewards[:, kept], reward_so_far[:, kept], regret_so_far[:, kept])
-        )
-        self._reward, self._regret = reward_so_far[:, -1:], regret_so_far[:, -1:]
+        reward_so_far, self._reward = _accumulated(self._reward, rewards, kept)
+        regret_so_far, self._regret = _accumulated(self._regret, regret, kept)
+        self._blocks.append((actions[:, kept], rewards[:, kept], reward_so_far, regret_so_far))
         self._done += count
 
     def trace(self) -> Trace:
         """Everything recorded."""
         columns = (np.concatenate(blocks, axis=1) for blocks in zip(*self._blocks, strict=True))
         return Trace(self._steps, *columns)
+
+
+def _accumulated(
+    before: Floats | float, values: Floats, kept: Integers
+) -> tuple[Floats, Floats]:
+    """The running sum at the kept columns, and at the end of the block."""
+    pieces = np.unique(np.concatenate(([0], kept + 1)))
+    pieces = pieces[pieces < values.shape[1]]
+    sums = before + np.cumsum(np.add.reduceat(values, pieces, axis=1), axis=1)
+    return sums[:, : len(kept)], sums[:, -1:]
 
 
 def kept_steps(observations: int, points: int | None) -> Integers:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Optimized(Strategy):
     *Departs from the paper:* the labels of its two sets of bounds are swapped; see ``bounds``.
     """
 
+    needs_values: ClassVar[bool] = True
+
     def weights(self, table: Table) -> Floats:
         """1 − λ on the first level, λ on the last."""
         if not np.all(np.isfinite(table.values)):
@@ -57,16 +59,16 @@ def bounds(low: Floats, high: Floats) -> Bounds:
     """The λ with (1 − λ) p₀ + λ p₁ ≥ 0 for every action; ``[..., M]`` twice ``-> [...]`` twice.
 
     An action with p₁ > p₀ gives the lower bound −p₀ / (p₁ − p₀), one with p₁ < p₀ the upper bound
-    p₀ / (p₀ − p₁). Hence lowest ≤ 0 and highest ≥ 1. Where p₀ = p₁ throughout, every λ gives
-    the same policy and both bounds are 1.
+    p₀ / (p₀ − p₁); the tightest come from the largest and the smallest ratio p₁ / p₀. Hence lowest
+    ≤ 0 and highest ≥ 1. Where p₀ = p₁ throughout, every λ gives the same policy and both are 1.
 
-    >>> bounds(np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.2, 0.4]))
-    Bounds(lowest=array(-1.), highest=array(3.))
+    >>> bounds(np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.25, 0.5]))
+    Bounds(lowest=array(-1.), highest=array(2.))
     """
-    difference = high - low
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = -low / difference
-    lowest = np.max(np.where(difference > 0, ratio, -np.inf), axis=-1)
-    highest = np.min(np.where(difference < 0, ratio, np.inf), axis=-1)
+        ratio = high / low
+        # 0 / 0 is NaN: an action that neither level takes bounds nothing.
+        lowest = -1 / (np.fmax.reduce(ratio, axis=-1) - 1)
+        highest = 1 / (1 - np.fmin.reduce(ratio, axis=-1))
     same = np.isinf(highest)
     return Bounds(np.where(same, 1.0, lowest), np.where(same, 1.0, highest))
