@@ -20,7 +20,7 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     first = np.arange(0, table.size, width, dtype=np.int64).reshape(replicas, rows)
     entries = table.ravel()
     uniform = rng.random((replicas, count))
-    place = np.repeat(first, count // rows, axis=1)
+    place = np.broadcast_to(first, uniform.shape).copy()
     step = width
     while step := step >> 1:
         passed = entries.take(place + (step - 1)) <= uniform

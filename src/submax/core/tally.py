@@ -12,6 +12,9 @@ def tally(index: Integers, weight: Floats, size: int) -> Floats:
     [[1.0, 0.0, 1.5]]
     """
     replicas = index.shape[0]
+    if not weight.all():
+        # A row that is not there may hold any index.
+        index = np.where(weight != 0, index, 0)
     rows = np.arange(replicas, dtype=np.int64)[:, None] * size
     counts = np.bincount((rows + index).ravel(), weight.ravel(), minlength=replicas * size)
     return counts.reshape(replicas, size)

@@ -1,1 +1,6 @@
 """Simulation: a policy in an environment, with delay, over replicas; and sweeps of many."""
+
+from submax.core.folder import Folder
+from submax.simulation.delay import Delay
+
+DELAYS: Folder[Delay] = Folder("submax.simulation", Delay, "delay")  # type: ignore[type-abstract]  # a contract is abstract

@@ -1,0 +1,5 @@
+"""``python -m submax`` is the command line."""
+
+from submax.cli import main
+
+main()

@@ -1,0 +1,5 @@
+"""The command line. Commands import what they need when they run, so that help comes at once."""
+
+from submax.cli.commands import main
+
+__all__ = ["main"]

@@ -1,0 +1,89 @@
+"""The commands and their options; the work is done elsewhere."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from submax._version import __version__
+from submax.cli.errors import Commands
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="submax")
+def main() -> None:
+    """Bandit decisions by reward-conditioned policies: reproduce the paper, run your own."""
+
+
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that every command that runs an experiment has."""
+    options: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
+        click.option(
+            "--replicas", type=int, metavar="N", help="Independent worlds for each cell."
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Run only part, such as arms=100 or policy=rcp-submax; can be repeated.",
+        ),
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path),
+            default=Path("results"),
+            show_default=True,
+            help="Directory for the results, one folder for each experiment.",
+        ),
+        click.option("--jobs", type=int, metavar="N", help="Processes to use; all cores if absent."),
+        click.option(
+            "--scheduler", metavar="ADDRESS", help="Run the cells on this Dask scheduler."
+        ),
+        click.option("--seed", type=int, metavar="S", help="Another seed than the file's."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@run_options
+def reproduce(names: tuple[str, ...], **options: Any) -> None:
+    """Run experiments of the paper: illustration, bernoulli, or all.
+
+    A run that was stopped goes on where it was when the same command is given again.
+    """
+    from submax.cli.run import Options, run_experiments
+    from submax.experiments.specification import load_paper, paper_experiments
+
+    wanted = paper_experiments() if "all" in names else list(dict.fromkeys(names))
+    run_experiments([load_paper(name) for name in wanted], Options(**options))
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
+@run_options
+def simulate(file: Path, **options: Any) -> None:
+    """Run an experiment of your own from a TOML file."""
+    from submax.cli.run import Options, run_experiments
+    from submax.experiments.specification import load_file
+
+    run_experiments([load_file(file)], Options(**options))
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
+def plot(directory: Path) -> None:
+    """Draw the figures of a result directory again, without running anything."""
+    from submax.cli.run import redraw
+
+    redraw(directory)
+
+
+@main.command()
+def policies() -> None:
+    """List the policies that have a name."""
+    from submax.cli.report import print_policies
+
+    print_policies()

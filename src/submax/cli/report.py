@@ -1,0 +1,141 @@
+"""Tables for the terminal."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from submax.experiments.comparison import Comparison, Regrets
+from submax.experiments.directory import write_csv
+from submax.experiments.results import Finished
+from submax.experiments.specification import Specification
+from submax.experiments.statements import Statement, bernoulli_statements
+from submax.policies import presets
+
+WIDTH = 110
+"""Tables keep this width where the terminal is narrower or not known."""
+
+
+def print_policies() -> None:
+    """Every preset with the first line of its class."""
+    table = Table(box=None, title="Policies by name", title_justify="left")
+    table.add_column("name", style="bold")
+    table.add_column("what it is")
+    for name, policy in presets().items():
+        table.add_row(name, f"{_first_line(policy)}  {policy}")
+    _wide(Console()).print(table)
+
+
+def print_illustration(directory: Path, console: Console) -> None:
+    """Expected reward of each policy."""
+    with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = Table(title=f"Expected reward over {rows[0]['environments']} environments")
+    table.add_column("policy")
+    table.add_column("expected reward", justify="right")
+    table.add_column("standard error", justify="right")
+    for row in rows:
+        mean, error = float(row["expected_reward"]), float(row["standard_error"])
+        table.add_row(row["policy"], f"{mean:.4f}", f"{error:.4f}")
+    _wide(console).print(table)
+
+
+def print_sweep(
+    specification: Specification, finished: Sequence[Finished], directory: Path, console: Console
+) -> None:
+    """Final regret of every policy in every configuration; the paper's statements if it is so."""
+    wide = _wide(console)
+    regrets = Regrets(finished)
+    for title, group in _groups(regrets.configurations()).items():
+        wide.print(_final_table(title, group, finished, regrets))
+    if specification.name == "bernoulli":
+        statements = bernoulli_statements(regrets)
+        wide.print(_statement_table(statements))
+        rows = [_row(statement, one) for statement in statements for one in statement.comparisons]
+        if rows:
+            write_csv(directory / "statements.csv", rows)
+
+
+def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Configurations by their first label, so that a table stays narrow."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for labels in configurations:
+        key, value = next(iter(labels.items()))
+        groups.setdefault(f"{key} = {value}", []).append(labels)
+    return groups
+
+
+def _final_table(
+    title: str,
+    group: list[dict[str, Any]],
+    finished: Sequence[Finished],
+    regrets: Regrets,
+) -> Table:
+    table = Table(title=f"Final regret, {title} (best in bold)")
+    table.add_column("policy", no_wrap=True)
+    for labels in group:
+        shown = list(labels.items())[1:]
+        table.add_column("\n".join(f"{key}={value}" for key, value in shown), justify="right")
+    names = list(dict.fromkeys(one.cell.policy_name for one in finished))
+    means = {
+        name: [
+            None if (side := regrets.final(name, **labels)) is None else float(side.values.mean())
+            for labels in group
+        ]
+        for name in names
+    }
+    best = [min((value for value in column if value is not None), default=None)
+            for column in zip(*means.values(), strict=True)]
+    for name, values in means.items():
+        cells = [_number(value, value == low) for value, low in zip(values, best, strict=True)]
+        table.add_row(name, *cells)
+    return table
+
+
+def _statement_table(statements: Sequence[Statement]) -> Table:
+    table = Table(title="Statements of section 4.1, by final regret (all numbers: statements.csv)")
+    table.add_column("statement")
+    table.add_column("holds", no_wrap=True)
+    table.add_column("closest call")
+    for statement in statements:
+        if not statement.comparisons:
+            table.add_row(statement.text, "not tested", "its cells were not run")
+            continue
+        count, total = statement.held, len(statement.comparisons)
+        word = "yes" if count == total else "no" if count == 0 else "partly"
+        verdict = f"{word}, {count} of {total}"
+        one = statement.closest
+        numbers = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
+        table.add_row(statement.text, verdict, f"{numbers} (± {one.error:.2g}; {one.where})")
+    return table
+
+
+def _row(statement: Statement, one: Comparison) -> dict[str, Any]:
+    return {
+        "statement": statement.text,
+        "where": one.where,
+        "left": one.left,
+        "left_mean": one.left_mean,
+        "right": one.right,
+        "right_mean": one.right_mean,
+        "standard_error_of_difference": one.error,
+        "holds": one.holds,
+    }
+
+
+def _number(value: float | None, best: bool) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.1f}" if value < 100 else f"{value:.0f}"
+    return f"[bold]{text}[/bold]" if best else text
+
+
+def _first_line(policy: object) -> str:
+    return (policy.__doc__ or "").strip().splitlines()[0]
+
+
+def _wide(console: Console) -> Console:
+    return Console(file=console.file, width=max(console.width, WIDTH))

@@ -1,0 +1,159 @@
+"""Run experiments with a progress bar, then draw and report."""
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from submax.cli.report import print_illustration, print_sweep
+from submax.core.checks import whole_number
+from submax.core.errors import InvalidValue
+from submax.experiments.cells import Cell, cells
+from submax.experiments.directory import check_directory, read_specification
+from submax.experiments.run import run_illustration, run_sweep, stored, unfinished
+from submax.experiments.selection import select
+from submax.experiments.specification import Specification
+from submax.plots import draw_illustration, draw_sweep_figure, sweep_figures
+from submax.simulation.cell_result import CellResult
+from submax.simulation.executors import available_cores, dask_executor, local_executor
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the command line."""
+
+    replicas: int | None
+    only: tuple[str, ...]
+    out: Path
+    jobs: int | None
+    scheduler: str | None
+    seed: int | None
+
+    def executor(self) -> AbstractContextManager[Executor]:
+        """Where the cells run."""
+        if self.scheduler is not None:
+            return dask_executor(self.scheduler)
+        return self.local()
+
+    def local(self) -> AbstractContextManager[Executor]:
+        """Processes of this machine."""
+        return local_executor(available_cores() if self.jobs is None else self.jobs)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment that was checked and can run."""
+
+    specification: Specification
+    chosen: list[Cell]
+    directory: Path
+
+
+def run_experiments(specifications: Sequence[Specification], options: Options) -> None:
+    """Check everything first, then run one experiment after the other."""
+    if options.jobs is not None:
+        whole_number("--jobs", options.jobs, at_least=1)
+    if options.scheduler is not None and options.jobs is not None:
+        raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
+    plans = [_plan(specification, options) for specification in specifications]
+    console = Console()
+    with _stop_on_terminate(), options.executor() as executor:
+        for plan in plans:
+            _run(plan, executor, console)
+    with _stop_on_terminate(), options.local() as executor:
+        for plan in plans:
+            _finish(plan.directory, plan.specification, executor, console)
+
+
+def redraw(directory: Path) -> None:
+    """Draw and report the results in a directory."""
+    console = Console()
+    with local_executor(available_cores()) as executor:
+        _finish(directory, read_specification(directory), executor, console)
+
+
+def _plan(specification: Specification, options: Options) -> Plan:
+    changed = specification.changed(replicas=options.replicas, seed=options.seed)
+    chosen = select(cells(changed), options.only)
+    if changed.experiment == "illustration":
+        names = {cell.policy_name for cell in chosen}
+        changed = changed.with_policies(names)
+    directory = options.out / changed.name
+    check_directory(directory, changed)
+    return Plan(changed, chosen, directory)
+
+
+def _run(plan: Plan, executor: Executor, console: Console) -> None:
+    if plan.specification.experiment == "illustration":
+        run_illustration(plan.specification, plan.directory)
+        return
+    todo = unfinished(plan.directory, plan.chosen)
+    if len(todo) < len(plan.chosen):
+        kept = len(plan.chosen) - len(todo)
+        console.print(f"{plan.specification.name}: {kept} of {len(plan.chosen)} cells are done.")
+    with _progress(plan.specification.name, todo, console) as finished:
+        run_sweep(plan.specification, plan.chosen, plan.directory, executor, finished)
+
+
+def _finish(
+    directory: Path, specification: Specification, executor: Executor, console: Console
+) -> None:
+    if specification.experiment == "illustration":
+        draw_illustration(directory)
+        print_illustration(directory, console)
+    else:
+        draw = partial(draw_sweep_figure, directory)
+        list(executor.map(draw, reversed(sweep_figures(directory))))
+        print_sweep(specification, stored(specification, directory), directory, console)
+    console.print(f"Results are in {directory}, figures in {directory / 'figures'}")
+
+
+@contextmanager
+def _progress(name: str, todo: Sequence[Cell], console: Console) -> Iterator[Callable[[str, CellResult], None]]:
+    """A bar of decisions, since cells differ in size; yields what to call for a finished cell."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[cells]} of {task.fields[of]} cells"),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+    )
+    decisions = {cell.key: cell.decisions for cell in todo}
+    total = sum(decisions.values())
+    with bar:
+        task = bar.add_task(name, total=total, cells=0, of=len(todo), rate="")
+        count = 0
+
+        def finished(key: str, result: CellResult) -> None:
+            nonlocal count
+            count += 1
+            bar.update(task, advance=decisions[key], cells=count)
+            elapsed = bar.tasks[task].elapsed or 1.0
+            rate = bar.tasks[task].completed / elapsed / 1e6
+            bar.update(task, rate=f"{rate:.2f} M decisions/s")
+
+        yield finished
+
+
+@contextmanager
+def _stop_on_terminate() -> Iterator[None]:
+    """Let SIGTERM stop a run as cleanly as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,1 @@
+"""Experiments: the paper as TOML files, and the code that runs them and writes their results."""

@@ -1,0 +1,151 @@
+"""From a specification to the cells of its sweep."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from submax.core.environment import Environment
+from submax.core.errors import InvalidValue
+from submax.core.policy import Policy
+from submax.environments import ENVIRONMENTS
+from submax.experiments.specification import Specification, policy_name
+from submax.policies import make_policy
+from submax.simulation import DELAYS
+from submax.simulation.cell_result import CellResult
+from submax.simulation.delay import Delay
+from submax.simulation.simulate import simulate
+
+Labels = dict[str, Any]
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One configuration with one policy, as plain data that any process can run."""
+
+    labels: Labels
+    policy_name: str
+    environment: dict[str, Any]
+    delay: dict[str, Any]
+    policy: str | dict[str, Any]
+    observations: int
+    replicas: int
+    seed: int
+    points: int
+
+    @property
+    def key(self) -> str:
+        """The same for the same work, in every process and on every machine."""
+        return f"{self.policy_name}-{_digest(msgspec.to_builtins(self))[:16]}"
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions the cell takes."""
+        return self.observations * self.replicas
+
+
+def cells(specification: Specification) -> list[Cell]:
+    """Every configuration with every policy; a wrong value anywhere is refused here."""
+    policies = dict(named_policies(specification))
+    found = []
+    for environment, delay in configurations(specification):
+        labels = _labels(make_environment(environment), make_delay(delay))
+        for name, policy in policies.items():
+            found.append(
+                Cell(
+                    labels=labels,
+                    policy_name=name,
+                    environment=environment,
+                    delay=delay,
+                    policy=policy,
+                    observations=specification.observations,
+                    replicas=specification.replicas,
+                    seed=specification.seed,
+                    points=specification.points,
+                )
+            )
+    return found
+
+
+def run_cell(cell: Cell) -> CellResult:
+    """Simulate one cell. All policies and delays of one environment meet the same worlds."""
+    begin = time.perf_counter()
+    trace = simulate(
+        make_environment(cell.environment),
+        policy_of(cell.policy),
+        observations=cell.observations,
+        replicas=cell.replicas,
+        delay=make_delay(cell.delay),
+        seed=[cell.seed, int(_digest(cell.environment)[:16], 16)],
+        points=cell.points,
+    )
+    return CellResult.of(trace, time.perf_counter() - begin)
+
+
+def named_policies(
+    specification: Specification,
+) -> Iterator[tuple[str, str | dict[str, Any]]]:
+    """The policies under the names they have in results; each is built once to check it."""
+    seen = set()
+    for policy in specification.policies:
+        policy_of(policy)
+        name = policy_name(policy)
+        if name in seen:
+            raise InvalidValue(f"two policies are called {name!r}; give one a 'name' of its own")
+        seen.add(name)
+        yield name, policy
+
+
+def configurations(
+    specification: Specification,
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every combination of the values listed for environment and delay."""
+    yield from itertools.product(
+        _combinations(specification.environment), _combinations(specification.delay)
+    )
+
+
+def make_environment(table: Mapping[str, Any]) -> Environment[Any]:
+    """An environment from its table."""
+    return ENVIRONMENTS.build(table, {})
+
+
+def make_delay(table: Mapping[str, Any]) -> Delay:
+    """A delay from its table."""
+    return DELAYS.build(table, {})
+
+
+def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
+    """A policy from its name or table; the name it has in results is no parameter."""
+    if isinstance(specification, str):
+        return make_policy(specification)
+    return make_policy({key: value for key, value in specification.items() if key != "name"})
+
+
+def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    choices = [value if isinstance(value, list) else [value] for value in table.values()]
+    for key, value in table.items():
+        if value == []:
+            raise InvalidValue(f"{key} must list at least one value, not []")
+    for values in itertools.product(*choices):
+        yield dict(zip(table, values, strict=True))
+
+
+def _labels(environment: Environment[Any], delay: Delay) -> Labels:
+    """The configuration in words and numbers: the columns of every result."""
+    if not dataclasses.is_dataclass(environment):
+        raise InvalidValue(f"an environment must be a dataclass, and {environment} is not")
+    fields = dataclasses.asdict(environment)  # type: ignore[arg-type]  # an instance, not a class
+    return {**{key: _plain(value) for key, value in fields.items()}, "delay": delay.length}
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,140 @@
+"""The directory that holds the results of one experiment."""
+
+import csv
+import io
+import json
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from submax._version import __version__
+from submax.core.errors import InvalidValue
+from submax.experiments.specification import Specification
+
+MANIFEST = "manifest.json"
+LIBRARIES = ("numpy", "scipy", "pyarrow", "matplotlib")
+
+
+def check_directory(directory: Path, specification: Specification) -> None:
+    """Refuse a place that cannot be written or holds something else; nothing is written."""
+    _check_writable(directory)
+    if not directory.exists() or not any(directory.iterdir()):
+        return
+    if not (directory / MANIFEST).is_file():
+        raise InvalidValue(
+            f"{directory} holds files that are not results of submax; choose another --out"
+        )
+    for key, value in _plain(specification).items():
+        held = read_manifest(directory)["specification"].get(key)
+        if held != value:
+            raise InvalidValue(
+                f"{directory} holds results of another experiment, with {key} = {_short(held)} "
+                f"instead of {_short(value)}; choose another --out or remove it"
+            )
+
+
+def claim_directory(directory: Path, specification: Specification) -> None:
+    """Make the directory that of the experiment."""
+    check_directory(directory, specification)
+    directory.mkdir(parents=True, exist_ok=True)
+    if not (directory / MANIFEST).exists():
+        _write_manifest(directory, specification, {"started": _now(), "finished": None})
+
+
+def close_directory(directory: Path, specification: Specification, **facts: Any) -> None:
+    """Note in the manifest that all results are written."""
+    started = read_manifest(directory).get("started")
+    _write_manifest(directory, specification, {"started": started, "finished": _now(), **facts})
+
+
+def read_manifest(directory: Path) -> dict[str, Any]:
+    """The manifest of a result directory."""
+    path = directory / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidValue(f"cannot read {path}, so {directory} is no result: {error}") from error
+    if not isinstance(manifest, dict) or "specification" not in manifest:
+        raise InvalidValue(f"{path} was not written by submax; choose another directory")
+    return manifest
+
+
+def read_specification(directory: Path) -> Specification:
+    """The experiment whose results a directory holds."""
+    return msgspec.convert(read_manifest(directory)["specification"], Specification)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows that all have the keys of the first."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def _check_writable(directory: Path) -> None:
+    """Try it in the nearest folder that exists."""
+    place = directory
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise InvalidValue(f"cannot write to {directory}: {reason} ({place})") from error
+
+
+def _write_manifest(directory: Path, specification: Specification, facts: dict[str, Any]) -> None:
+    manifest = {
+        "specification": _plain(specification),
+        "seed": specification.seed,
+        **facts,
+        "versions": {
+            "submax": __version__,
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in LIBRARIES},
+        },
+        "commit": _commit(),
+    }
+    write_text(directory / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+def _plain(specification: Specification) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(msgspec.json.encode(specification))
+    return plain
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _commit() -> str | None:
+    """The commit of the sources, where they lie in a repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,57 @@
+"""Run an experiment and write its result files."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+from submax.experiments.cells import Cell, cells, run_cell
+from submax.experiments.directory import claim_directory, close_directory
+from submax.experiments.illustration import illustrate
+from submax.experiments.results import Finished, write_results
+from submax.experiments.specification import Specification
+from submax.simulation.cell_result import CellResult
+from submax.simulation.cell_store import CellStore
+from submax.simulation.sweep import sweep
+
+CELLS = "cells"
+
+
+def unfinished(directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
+    """The cells that have no result yet."""
+    store = CellStore(directory / CELLS)
+    return [cell for cell in chosen if not store.finished(cell.key)]
+
+
+def run_sweep(
+    specification: Specification,
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, CellResult], None],
+) -> None:
+    """Run the chosen cells and write the results of all cells that are finished by then."""
+    begin = time.perf_counter()
+    claim_directory(directory, specification)
+    store = CellStore(directory / CELLS)
+    sweep({cell.key: cell for cell in chosen}, run_cell, store, executor, finished)
+    write_results(directory, stored(specification, directory))
+    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+
+
+def run_illustration(specification: Specification, directory: Path) -> None:
+    """Compute the illustration and write its results."""
+    begin = time.perf_counter()
+    claim_directory(directory, specification)
+    illustrate(specification, directory)
+    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+
+
+def stored(specification: Specification, directory: Path) -> list[Finished]:
+    """All finished cells of the experiment, in its order."""
+    store = CellStore(directory / CELLS)
+    return [
+        Finished(cell, store.read(cell.key))
+        for cell in cells(specification)
+        if store.finished(cell.key)
+    ]

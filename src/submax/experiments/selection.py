@@ -1,0 +1,42 @@
+"""Part of an experiment, chosen by ``key=value``."""
+
+from collections.abc import Iterable, Sequence
+
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
+from submax.experiments.cells import Cell
+
+
+def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
+    """The cells that agree with every key; several values of one key stand for any of them."""
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        key, sign, value = text.partition("=")
+        if not sign or not value:
+            raise InvalidValue(f"--only needs KEY=VALUE, such as arms=100, not {text!r}")
+        wanted.setdefault(key, []).append(value)
+    chosen = list(cells)
+    for key, values in wanted.items():
+        one_of("key of --only", key, [*cells[0].labels, "policy"])
+        allowed = list(dict.fromkeys(_text(cell, key) for cell in cells))
+        normal = [_normal(value) for value in values]
+        for value, text in zip(normal, values, strict=True):
+            if value not in allowed:
+                raise InvalidValue(
+                    f"no configuration has {key}={text}; allowed: {', '.join(allowed)}"
+                )
+        chosen = [cell for cell in chosen if _text(cell, key) in normal]
+    return chosen
+
+
+def _text(cell: Cell, key: str) -> str:
+    return _normal(str(cell.policy_name if key == "policy" else cell.labels[key]))
+
+
+def _normal(text: str) -> str:
+    """One spelling for equal numbers: 9.0 and 9, 1e-1 and 0.1."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else str(number)

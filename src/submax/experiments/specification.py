@@ -1,0 +1,119 @@
+"""What a TOML file says about an experiment."""
+
+import tomllib
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from submax.core.checks import one_of, whole_number
+from submax.core.errors import InvalidValue
+
+PAPER = resources.files("submax.experiments") / "paper"
+
+
+class Specification(msgspec.Struct, frozen=True, kw_only=True):
+    """An experiment: a sweep of configurations × policies, or the paper's illustration.
+
+    In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
+    of a preset, or a table with ``kind``, its parameters and, if wanted, a ``name`` of its own.
+    ``reference`` is the configuration around which the figures vary one value at a time.
+    """
+
+    name: str
+    experiment: Literal["sweep", "illustration"] = "sweep"
+    title: str = ""
+    measure: Literal["regret", "reward"] = "regret"
+    reference: dict[str, Any] = {}
+    observations: int
+    replicas: int = 100
+    seed: int = 0
+    points: int = 500
+    environment: dict[str, Any]
+    delay: dict[str, Any] = msgspec.field(
+        default_factory=lambda: {"kind": "batch-flush", "size": 1}
+    )
+    policies: list[str | dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        whole_number("observations", self.observations, at_least=1)
+        whole_number("replicas", self.replicas, at_least=1)
+        whole_number("seed", self.seed, at_least=0)
+        whole_number("points", self.points, at_least=1)
+        if not self.policies:
+            raise InvalidValue("policies must name at least one policy, not []")
+
+    def changed(self, **values: Any) -> "Specification":
+        """The same with other values; None leaves one as it is."""
+        given = {key: value for key, value in values.items() if value is not None}
+        changed: Specification = msgspec.structs.replace(self, **given)
+        changed.__post_init__()
+        return changed
+
+    def with_policies(self, names: Iterable[str]) -> "Specification":
+        """The same with only the policies of these names."""
+        wanted = set(names)
+        return self.changed(policies=[one for one in self.policies if policy_name(one) in wanted])
+
+
+def policy_name(policy: str | dict[str, Any]) -> str:
+    """The name a policy has in results: its own, that of the preset, or its kind."""
+    return policy if isinstance(policy, str) else str(policy.get("name", policy.get("kind")))
+
+
+def paper_experiments() -> list[str]:
+    """The names of the paper's experiments."""
+    order = ["illustration", "bernoulli"]
+    names = {path.name.removesuffix(".toml") for path in PAPER.iterdir()}
+    return [name for name in order if name in names] + sorted(names - set(order))
+
+
+def load_paper(name: str) -> Specification:
+    """One of the paper's experiments."""
+    one_of("experiment", name, paper_experiments())
+    return parse((PAPER / f"{name}.toml").read_text(encoding="utf-8"), name)
+
+
+def load_file(path: Path) -> Specification:
+    """An experiment of the user's own; its name is that of the file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValue(f"cannot read the experiment file {str(path)!r}: {error}") from error
+    return _own_classes(parse(text, path.stem), path.parent)
+
+
+def parse(text: str, name: str) -> Specification:
+    """The experiment in a TOML text."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidValue(f"{name}.toml is not valid TOML: {error}") from error
+    fields = [field for field in Specification.__struct_fields__ if field != "name"]
+    for key in table:
+        one_of(f"key in {name}.toml:", key, fields)
+    try:
+        return msgspec.convert({"name": name, **table}, Specification)
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"{name}.toml: {error}") from error
+
+
+def _own_classes(specification: Specification, folder: Path) -> Specification:
+    """Classes of the user's own, ``my_policy.py:MyPolicy``, lie beside the experiment's file."""
+
+    def beside(table: str | dict[str, Any]) -> str | dict[str, Any]:
+        if isinstance(table, str):
+            return table
+        kind = table.get("kind")
+        return {**table, "kind": str(folder / kind)} if _names_file(kind) else table
+
+    return specification.changed(
+        environment=beside(specification.environment),
+        policies=[beside(policy) for policy in specification.policies],
+    )
+
+
+def _names_file(kind: object) -> bool:
+    return isinstance(kind, str) and ":" in kind and not Path(kind).is_absolute()

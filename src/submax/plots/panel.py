@@ -1,0 +1,82 @@
+"""One panel: mean curves with ribbons for the 95 % range over replicas."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from submax.core.arrays import Floats, Integers
+from submax.plots.style import figure_style, look_of
+from submax.simulation.cell_result import Curve
+from submax.simulation.trace import Trace
+
+
+class PanelCurve(NamedTuple):
+    """A policy's curve: mean and 95 % range at each step."""
+
+    name: str
+    steps: Integers
+    mean: Floats
+    q025: Floats
+    q975: Floats
+
+
+def curves(
+    traces: Mapping[str, Trace], measure: str = "regret", title: str = ""
+) -> Figure:
+    """A figure of one panel from simulated traces, by policy name.
+
+    ``measure`` is "regret" or "reward".
+    """
+    lines = [
+        PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
+        for name, trace in traces.items()
+    ]
+    return panel_figure(lines, measure, title)
+
+
+def panel_figure(lines: Sequence[PanelCurve], measure: str, title: str) -> Figure:
+    """A figure of one panel with its legend at the side."""
+    with figure_style():
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = figure.add_subplot()
+        draw_panel(axes, lines, title)
+        axes.set_ylabel(f"accumulated {measure}")
+        axes.set_xlabel("observations")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside right center")
+    return figure
+
+
+def draw_panel(
+    axes: Axes, lines: Sequence[PanelCurve], title: str, points: int = 200
+) -> None:
+    """Draw the curves, thinned to so many points."""
+    for position, line in enumerate(lines):
+        look = look_of(line.name, position)
+        kept = np.unique(np.linspace(0, len(line.steps) - 1, points).round().astype(int))
+        steps = line.steps[kept]
+        axes.fill_between(
+            steps, line.q025[kept], line.q975[kept], color=look.colour, alpha=0.08, linewidth=0
+        )
+        axes.plot(
+            steps,
+            line.mean[kept],
+            color=look.colour,
+            linestyle=look.dash,
+            linewidth=look.width,
+            marker=look.marker,
+            markersize=3.5,
+            markevery=(0.02 + 0.006 * position, 0.125),
+            label=line.name,
+        )
+    axes.set_title(title)
+    axes.set_xlim(0, max(line.steps[-1] for line in lines))
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
+
+
+def _thousands(value: float) -> str:
+    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"

@@ -1,0 +1,69 @@
+"""How each policy looks: a family has a colour and a dash, its members differ by marker.
+
+Dashes and markers tell the curves apart in black and white as well.
+"""
+
+from typing import NamedTuple
+
+from matplotlib import rc_context
+
+
+class Look(NamedTuple):
+    """Colour, dash, marker and width of a curve."""
+
+    colour: str
+    dash: str | tuple[int, tuple[int, ...]]
+    marker: str
+    width: float = 1.2
+
+
+LOOKS = {
+    "random": Look("#000000", ":", "", 1.4),
+    "epsilon-greedy-0.01": Look("#f6a04d", "--", "o"),
+    "epsilon-greedy-0.05": Look("#e8861e", "--", "s"),
+    "epsilon-greedy-0.1": Look("#c56a00", "--", "^"),
+    "epsilon-greedy-0.2": Look("#8f4d00", "--", "v"),
+    "ucb1": Look("#2e9e4f", "-.", "o"),
+    "ucb1-pending": Look("#0d5c29", "-.", "s"),
+    "thompson-1-1": Look("#74a9f7", (0, (5, 1, 1, 1, 1, 1)), "o"),
+    "thompson-1-9": Look("#2f6fd6", (0, (5, 1, 1, 1, 1, 1)), "s"),
+    "thompson-1-99": Look("#123f8a", (0, (5, 1, 1, 1, 1, 1)), "^"),
+    "gradient": Look("#7f7f7f", (0, (3, 3)), "D"),
+    "rcp-optimistic": Look("#e377a4", "-", "v", 1.6),
+    "rcp-optimized": Look("#c2266b", "-", "s", 1.6),
+    "rcp-submax": Look("#a00000", "-", "", 2.6),
+    "rcp-iterated-2": Look("#6a2bb0", "-", "*", 2.0),
+}
+
+_COLOURS = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#a6761d")
+_DASHES = ("-", "--", "-.", ":")
+_MARKERS = ("o", "s", "^", "v", "D", "x", "*")
+
+
+def look_of(name: str, position: int) -> Look:
+    """The look of a known policy, or one of its own for the policy at this position."""
+    if name in LOOKS:
+        return LOOKS[name]
+    return Look(
+        _COLOURS[position % len(_COLOURS)],
+        _DASHES[position % len(_DASHES)],
+        _MARKERS[position % len(_MARKERS)],
+        1.6,
+    )
+
+
+def figure_style() -> rc_context:
+    """Settings for all figures of the library."""
+    return rc_context(
+        {
+            "font.size": 8,
+            "axes.titlesize": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "legend.frameon": False,
+            "figure.dpi": 150,
+            "pdf.fonttype": 42,
+        }
+    )

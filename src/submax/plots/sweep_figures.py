@@ -1,0 +1,121 @@
+"""The figures of a sweep: one a panel, rows that vary one thing, and all panels together."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from matplotlib.figure import Figure
+
+from submax.plots.panel import PanelCurve, draw_panel, panel_figure
+from submax.plots.style import figure_style
+
+Labels = dict[str, Any]
+NOT_LABELS = ("policy", "step")
+FORMATS = ("png", "pdf")
+
+
+class SweepFigure(NamedTuple):
+    """A figure to draw: its name, its configurations in reading order, and the columns."""
+
+    name: str
+    panels: list[Labels]
+    columns: int
+
+
+def sweep_figures(directory: Path) -> list[SweepFigure]:
+    """The figures that the results in a directory allow."""
+    specification = _specification(directory)
+    panels = _configurations(directory)
+    singles = [SweepFigure(f"panel-{_file_name(panel)}", [panel], 1) for panel in panels]
+    varying = [key for key in panels[0] if len({panel[key] for panel in panels}) > 1]
+    reference = {**panels[0], **specification.get("reference", {})}
+    rows = [_row(panels, key, reference) for key in varying]
+    figures = [*singles, *[row for row in rows if len(row.panels) > 1]]
+    if len(panels) > 1:
+        columns = len({panel[varying[0]] for panel in panels})
+        rest = [key for key in panels[0] if key != varying[0]]
+        ordered = sorted(panels, key=lambda panel: [panel[key] for key in (*rest, varying[0])])
+        figures.append(SweepFigure("all-configurations", ordered, columns))
+    return figures
+
+
+def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
+    """Draw one figure as PNG and PDF beside the results."""
+    measure = _specification(directory).get("measure", "regret")
+    lines = [_curves(directory, panel, measure) for panel in wanted.panels]
+    titles = [_title(panel) for panel in wanted.panels]
+    if len(lines) == 1:
+        figure = panel_figure(lines[0], measure, titles[0])
+    else:
+        figure = _grid(lines, titles, wanted.columns, measure)
+    folder = directory / "figures"
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f"{wanted.name}.{ending}" for ending in FORMATS]
+    for path in paths:
+        figure.savefig(path)
+    return paths
+
+
+def _grid(
+    lines: Sequence[Sequence[PanelCurve]], titles: Sequence[str], columns: int, measure: str
+) -> Figure:
+    rows = -(-len(lines) // columns)
+    with figure_style():
+        figure = Figure(figsize=(3.4 * columns, 2.4 * rows + 0.9), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for axes, panel, title in zip(grid.flat, lines, titles, strict=False):
+            draw_panel(axes, panel, title, points=100)
+        for axes in list(grid.flat)[len(lines) :]:
+            axes.set_axis_off()
+        for axes in grid[:, 0]:
+            axes.set_ylabel(f"accumulated {measure}")
+        for axes in grid[-1]:
+            axes.set_xlabel("observations")
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)))
+    return figure
+
+
+def _row(panels: Sequence[Labels], key: str, reference: Labels) -> SweepFigure:
+    fixed = {name: value for name, value in reference.items() if name != key}
+    chosen = [panel for panel in panels if fixed.items() <= panel.items()]
+    return SweepFigure(f"varying-{key}", chosen, max(len(chosen), 1))
+
+
+def _specification(directory: Path) -> dict[str, Any]:
+    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    specification: dict[str, Any] = manifest["specification"]
+    return specification
+
+
+def _configurations(directory: Path) -> list[Labels]:
+    schema = pq.read_schema(directory / "results.parquet").names
+    labels = schema[: schema.index(NOT_LABELS[0])]
+    table = pq.read_table(directory / "results.parquet", columns=labels)
+    found: list[Labels] = table.group_by(labels, use_threads=False).aggregate([]).to_pylist()
+    return found
+
+
+def _curves(directory: Path, panel: Labels, measure: str) -> list[PanelCurve]:
+    filters = [(key, "=", value) for key, value in panel.items()]
+    table = pq.read_table(directory / "results.parquet", filters=filters)
+    lines = []
+    for name in pc.unique(table["policy"]).to_pylist():
+        rows = table.filter(pc.equal(table["policy"], name))
+        columns = ("step", f"{measure}_mean", f"{measure}_q025", f"{measure}_q975")
+        lines.append(PanelCurve(name, *(rows[column].to_numpy() for column in columns)))
+    return lines
+
+
+def _title(panel: Labels) -> str:
+    if {"arms", "alpha", "beta", "delay"} == panel.keys():
+        prior = f"Beta({panel['alpha']}, {panel['beta']})"
+        return f"$K={panel['arms']}$, {prior}, $N_b={panel['delay']}$"
+    return ", ".join(f"{key} = {value}" for key, value in panel.items())
+
+
+def _file_name(panel: Labels) -> str:
+    return "-".join(f"{key}={value}" for key, value in panel.items()).replace("/", "_")

@@ -1,0 +1,82 @@
+"""Where the cells of a sweep run: processes of this machine, or a Dask cluster."""
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+
+from submax.core.checks import whole_number
+from submax.core.errors import InvalidValue, MissingExtra
+
+SINGLE_THREAD = {
+    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+}
+
+
+def available_cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def local_executor(jobs: int) -> Iterator[Executor]:
+    """``jobs`` processes with one thread each, ended at once when the caller is interrupted."""
+    whole_number("jobs", jobs, at_least=1)
+    before = {name: os.environ.get(name) for name in SINGLE_THREAD}
+    os.environ.update(SINGLE_THREAD)
+    # Spawned, not forked: a progress display has threads, and forking with threads can hang.
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
+    try:
+        yield executor
+        executor.shutdown()
+    except BaseException:
+        executor.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def dask_executor(address: str) -> Iterator[Executor]:
+    """The workers of a Dask scheduler; they need submax installed in the same version."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtra(
+            'a Dask cluster needs one more package: pip install "submax[dask]"'
+        ) from error
+    try:
+        client = Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise InvalidValue(
+            f"no Dask scheduler answers at {address!r}; start one with 'dask scheduler' and give "
+            "its address, such as tcp://127.0.0.1:8786"
+        ) from error
+    with client, client.get_executor() as executor:
+        yield executor
+
+
+def _follow_parent() -> None:
+    """End quietly on Ctrl-C, and when the parent is killed and cannot say so."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)

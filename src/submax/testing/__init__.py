@@ -1,0 +1,21 @@
+"""Conformance suites: each raises an AssertionError that names the class and the broken rule.
+
+They run over every class in submax, and over a class of your own just the same:
+
+>>> from submax.policies.thompson import Thompson
+>>> check_policy(Thompson(1.0, 4.0))
+"""
+
+from submax.testing.check_delay import check_delay
+from submax.testing.check_environment import check_environment
+from submax.testing.check_estimator import check_estimator
+from submax.testing.check_policy import check_policy
+from submax.testing.check_strategy import check_strategy
+
+__all__ = [
+    "check_delay",
+    "check_environment",
+    "check_estimator",
+    "check_policy",
+    "check_strategy",
+]

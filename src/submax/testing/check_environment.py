@@ -1,0 +1,138 @@
+"""Conformance suite of environments."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.environment import Environment
+from submax.core.space import Space
+from submax.testing.examples import listing
+from submax.testing.require import require
+
+REPLICAS = 4
+ROWS = 3
+DRAWS = 1000
+ACTIONS_DRAWN = 16
+ACTIONS_LISTED = 2**16
+FALSE_ALARM = 1e-9
+"""The chance that a right environment fails the comparison of one mean."""
+
+
+def check_environment(environment: Environment[Any], seed: int = 0) -> None:
+    """Raise an AssertionError where ``environment`` breaks its contract."""
+    _check_record(environment)
+    _check_shapes(environment, seed)
+    _check_means(environment, seed)
+    _check_best(environment, seed)
+    _check_worlds(environment, seed)
+
+
+def _check_record(environment: Environment[Any]) -> None:
+    restored = pickle.loads(pickle.dumps(environment))
+    require(restored == environment, environment, "it must be equal to its pickled copy")
+
+
+def _check_shapes(environment: Environment[Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    space, levels = environment.problem.space, environment.problem.levels
+    for replicas, rows in ((1, 0), (1, 1), (REPLICAS, ROWS)):
+        world = environment.reset(replicas, rng)
+        context = environment.contexts(world, rows, rng)
+        expected = (replicas, rows, environment.problem.context_width)
+        require(context.shape == expected, environment, f"contexts must have shape {expected}")
+        action = space.action(rng.integers(space.size, size=(replicas, rows)))
+        reward = environment.reward(world, context, action, rng)
+        for name, values in (
+            ("reward", reward),
+            ("mean_reward", environment.mean_reward(world, context, action)),
+            ("best_reward", environment.best_reward(world, context)),
+        ):
+            require(values.shape == (replicas, rows), environment, f"{name} must be [R, n]")
+            require(values.dtype == np.float64, environment, f"{name} must be of type float64")
+            require(np.all(np.isfinite(values)), environment, f"{name} must be finite")
+        if len(levels) == 2:
+            require(np.all(np.isin(reward, levels)), environment, "rewards must be levels")
+
+
+def _check_means(environment: Environment[Any], seed: int) -> None:
+    """Compare the average of many draws with the mean, action by action."""
+    rng = np.random.default_rng(seed)
+    space = environment.problem.space
+    world = environment.reset(REPLICAS, rng)
+    context = np.repeat(environment.contexts(world, 1, rng), DRAWS, axis=1)
+    for index in rng.permutation(min(space.size, ACTIONS_LISTED))[:ACTIONS_DRAWN]:
+        action = _tiled(space.action(np.array(index)), DRAWS)
+        mean = environment.mean_reward(world, context, action)
+        reward = environment.reward(world, context, action, rng)
+        surprise = np.abs(np.sum(reward - mean, axis=1))
+        allowed = _allowed(environment, mean, reward)
+        rule = "the average of many rewards must be near mean_reward"
+        require(np.all(surprise <= allowed), environment, rule)
+
+
+def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Floats:
+    """Bernstein's bound on the sum of reward − mean for two levels, else six standard errors."""
+    levels = environment.problem.levels
+    if len(levels) > 2:
+        result: Floats = 6 * reward.std(axis=1, ddof=1) * np.sqrt(DRAWS)
+        return result
+    variance = np.sum((mean - levels[0]) * (levels[-1] - mean), axis=1)
+    effort = np.log(2 / FALSE_ALARM)
+    reach = (levels[-1] - levels[0]) / 3 * effort
+    bound: Floats = reach + np.sqrt(reach**2 + 2 * effort * variance)
+    return bound
+
+
+def _check_best(environment: Environment[Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    world = environment.reset(REPLICAS, rng)
+    for context in np.split(environment.contexts(world, ROWS, rng), ROWS, axis=1):
+        means = _listed_means(environment, world, context)
+        best = environment.best_reward(world, context)
+        require(
+            np.all(means <= best + 1e-9), environment, "no action may be better than best_reward"
+        )
+        if environment.problem.space.size <= ACTIONS_LISTED:
+            reached = np.isclose(means.max(axis=1, keepdims=True), best, rtol=0, atol=1e-9)
+            require(np.all(reached), environment, "some action must earn best_reward")
+
+
+def _check_worlds(environment: Environment[Any], seed: int) -> None:
+    rngs = [np.random.default_rng(seed) for _ in range(2)]
+    worlds = [environment.reset(REPLICAS, rng) for rng in rngs]
+    contexts = [
+        environment.contexts(world, 1, rng) for world, rng in zip(worlds, rngs, strict=True)
+    ]
+    means = [
+        _listed_means(environment, world, context)
+        for world, context in zip(worlds, contexts, strict=True)
+    ]
+    require(
+        np.array_equal(contexts[0], contexts[1]) and np.array_equal(means[0], means[1]),
+        environment,
+        "the same seed must give the same world and contexts",
+    )
+    require(
+        len(np.unique(means[0], axis=0)) == REPLICAS,
+        environment,
+        "the worlds of different replicas must differ",
+    )
+
+
+def _listed_means(environment: Environment[Any], world: Any, context: Floats) -> Floats:
+    """Mean reward of every action that can be listed, in the one context of each replica."""
+    actions = _first_actions(environment.problem.space)
+    tiled = np.repeat(context, len(actions), axis=1)
+    return environment.mean_reward(world, tiled, np.tile(actions, (REPLICAS, 1, 1)))
+
+
+def _first_actions(space: Space) -> Integers:
+    if space.size <= ACTIONS_LISTED:
+        return listing(space)
+    return space.action(np.arange(ACTIONS_LISTED, dtype=np.int64))
+
+
+def _tiled(action: Integers, rows: int) -> Integers:
+    return np.tile(action, (REPLICAS, rows, 1))

@@ -1,0 +1,38 @@
+"""Conformance suite of estimators."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from submax.core.estimator import Estimator
+from submax.core.problem import Problem
+from submax.testing.estimator_belief import check_belief, check_draws
+from submax.testing.estimator_fit import check_fit
+from submax.testing.examples import PROBLEMS, REPLICAS, some_feedback
+from submax.testing.require import require
+
+TAUGHT = 30
+
+
+def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
+    """Raise an AssertionError where ``estimator`` breaks its contract.
+
+    It runs plain arms, joint choices and a problem with context, before and after feedback, alone
+    and over replicas.
+    """
+    restored = pickle.loads(pickle.dumps(estimator))
+    require(restored == estimator, estimator, "it must be equal to its pickled copy")
+    for problem in PROBLEMS:
+        for replicas in REPLICAS:
+            _check_problem(estimator, problem, replicas, seed)
+
+
+def _check_problem(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:
+    feedback = some_feedback(problem, replicas, TAUGHT, seed)
+    fresh = estimator.init(problem, replicas, np.random.default_rng(seed))
+    taught = estimator.fit(fresh, feedback, np.random.default_rng(seed))
+    for params in (fresh, taught):
+        check_belief(estimator, problem, replicas, params, seed)
+        check_draws(estimator, problem, replicas, params, seed)
+    check_fit(estimator, problem, fresh, feedback, seed)

@@ -1,0 +1,33 @@
+"""Conformance suite of policies."""
+
+import dataclasses
+import pickle
+from typing import Any
+
+from submax.core.policy import Policy
+from submax.testing.examples import PROBLEMS, REPLICAS
+from submax.testing.policy_decisions import check_decisions, check_frequencies
+from submax.testing.policy_learning import check_learning
+from submax.testing.require import require
+
+
+def check_policy(policy: Policy[Any], seed: int = 0) -> None:
+    """Raise an AssertionError where ``policy`` breaks its contract.
+
+    It runs plain arms, joint choices and a problem with context, fresh and after feedback, alone
+    and over replicas.
+    """
+    _check_record(policy)
+    for problem in PROBLEMS:
+        for replicas in REPLICAS:
+            check_decisions(policy, problem, replicas, seed)
+            check_learning(policy, problem, replicas, seed)
+        check_frequencies(policy, problem, seed)
+
+
+def _check_record(policy: Policy[Any]) -> None:
+    require(dataclasses.is_dataclass(policy), policy, "it must be a dataclass")
+    frozen = type(policy).__dataclass_params__.frozen  # type: ignore[attr-defined]  # a dataclass has it
+    require(frozen, policy, "its dataclass must be frozen")
+    restored = pickle.loads(pickle.dumps(policy))
+    require(restored == policy, policy, "it must be equal to its pickled copy")

@@ -1,0 +1,110 @@
+"""Conformance suite of strategies."""
+
+import pickle
+from collections.abc import Iterator
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+from submax.testing.leaves import copied, unchanged
+from submax.testing.require import require
+
+LEADING: tuple[tuple[int, ...], ...] = ((), (5,), (3, 4))
+SIZES = (1, 2, 3, 7)
+LEVELS = np.array([0.0, 1.0])
+
+
+def check_strategy(strategy: Strategy, seed: int = 0) -> None:
+    """Raise an AssertionError where ``strategy`` breaks its contract on tables of two levels."""
+    restored = pickle.loads(pickle.dumps(strategy))
+    require(restored == strategy, strategy, "it must be equal to its pickled copy")
+    rng = np.random.default_rng(seed)
+    for leading in LEADING:
+        for size in SIZES:
+            table = random_table(leading, size, rng)
+            _check_policy(strategy, table)
+            _check_purity(strategy, table)
+            _check_permutation(strategy, table, rng)
+            _check_leading_axes(strategy, table)
+            _check_unseen_levels(strategy, table)
+    for table in hostile_tables():
+        _check_policy(strategy, table)
+
+
+def random_table(leading: tuple[int, ...], size: int, rng: np.random.Generator) -> Table:
+    """Draw a table of two levels with any conditioned policies, prior and values."""
+    return Table(
+        probabilities=rng.dirichlet(np.ones(size), size=(*leading, 2)),
+        levels=LEVELS,
+        prior=rng.dirichlet(np.ones(2), size=leading),
+        values=rng.random((*leading, 2)),
+    )
+
+
+def hostile_tables() -> Iterator[Table]:
+    """Make tables with zeros, equal rows, rows that nearly agree, and levels never seen."""
+    rows = (
+        [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]],
+        [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]],
+        [[0.2, 0.3, 0.5], [0.2, 0.3, 0.5]],
+        [[0.1, 0.2, 0.7], [0.1 + 1e-16, 0.2, 0.7 - 1e-16]],
+        [[1e-300, 0.5, 0.5], [0.5, 0.5, 1e-300]],
+        [[1 - 1e-12, 1e-12, 0.0], [1 - 2e-12, 2e-12, 0.0]],
+    )
+    for probabilities in rows:
+        for prior in ([0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [1 - 1e-15, 1e-15]):
+            for values in ([0.0, 0.0], [0.2, 0.1], [0.1, 0.2]):
+                yield Table(np.array(probabilities), LEVELS, np.array(prior), np.array(values))
+
+
+def _check_policy(strategy: Strategy, table: Table) -> None:
+    policy = strategy.probabilities(table)
+    expected = table.probabilities.shape[:-2] + table.probabilities.shape[-1:]
+    require(policy.shape == expected, strategy, f"probabilities must have shape {expected}")
+    require(np.all(np.isfinite(policy)), strategy, f"probabilities must be finite on {table}")
+    require(np.all(policy >= 0), strategy, f"no probability may be negative on {table}")
+    sums = policy.sum(axis=-1)
+    require(np.allclose(sums, 1, atol=1e-9), strategy, f"they must sum to one on {table}")
+
+
+def _check_purity(strategy: Strategy, table: Table) -> None:
+    before = copied(table)
+    once = strategy.probabilities(table)
+    require(unchanged(before, table), strategy, "the table must not be changed")
+    again = strategy.probabilities(table)
+    require(np.array_equal(once, again), strategy, "the same table must give the same policy")
+
+
+def _check_permutation(strategy: Strategy, table: Table, rng: np.random.Generator) -> None:
+    order = rng.permutation(table.probabilities.shape[-1])
+    permuted = table._replace(probabilities=table.probabilities[..., order])
+    expected = strategy.probabilities(table)[..., order]
+    same = np.allclose(strategy.probabilities(permuted), expected, rtol=1e-9, atol=1e-9)
+    require(same, strategy, "a permutation of the actions must permute the policy")
+
+
+def _check_leading_axes(strategy: Strategy, table: Table) -> None:
+    together = strategy.probabilities(table)
+    for place in np.ndindex(table.prior.shape[:-1]):
+        alone = strategy.probabilities(_part(table, place))
+        same = np.allclose(alone, together[place], rtol=1e-12, atol=1e-12)
+        require(same, strategy, "the entries of the leading axes must be independent")
+
+
+def _part(table: Table, place: tuple[int, ...]) -> Table:
+    return Table(table.probabilities[place], table.levels, table.prior[place], table.values[place])
+
+
+def _check_unseen_levels(strategy: Strategy, table: Table) -> None:
+    uniform = 1 / table.probabilities.shape[-1]
+    for level in range(2):
+        unseen = np.zeros_like(table.prior)
+        unseen[..., 1 - level] = 1.0
+        changed = table._replace(prior=unseen)
+        carries: Floats = strategy.weights(changed)[..., level]
+        policy = strategy.probabilities(changed)[carries != 0]
+        rule = "it must be uniform where a level that carries weight was never observed"
+        require(np.allclose(policy, uniform), strategy, rule)

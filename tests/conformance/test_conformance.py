@@ -1,0 +1,58 @@
+import pytest
+
+from submax.environments import ENVIRONMENTS
+from submax.estimators import ESTIMATORS
+from submax.policies import POLICIES, presets
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.lag import Lag
+from submax.strategies import STRATEGIES
+from submax.testing import (
+    check_delay,
+    check_environment,
+    check_estimator,
+    check_policy,
+    check_strategy,
+)
+
+
+def examples(folder):
+    return [example for kind in folder.classes() for example in kind.examples()]
+
+
+@pytest.mark.parametrize("policy", [*examples(POLICIES), *presets().values()], ids=repr)
+def test_policy_keeps_its_contract(policy, seed):
+    check_policy(policy, seed)
+
+
+@pytest.mark.parametrize("strategy", examples(STRATEGIES), ids=repr)
+def test_strategy_keeps_its_contract(strategy, seed):
+    check_strategy(strategy, seed)
+
+
+@pytest.mark.parametrize("estimator", examples(ESTIMATORS), ids=repr)
+def test_estimator_keeps_its_contract(estimator, seed):
+    check_estimator(estimator, seed)
+
+
+@pytest.mark.parametrize("environment", examples(ENVIRONMENTS), ids=repr)
+def test_environment_keeps_its_contract(environment, seed):
+    check_environment(environment, seed)
+
+
+@pytest.mark.parametrize(
+    "delay", [BatchFlush(1), BatchFlush(3), BatchFlush(100), Lag(0), Lag(1), Lag(50)], ids=repr
+)
+def test_delay_keeps_its_contract(delay):
+    check_delay(delay)
+
+
+@pytest.mark.parametrize(
+    "folder", [POLICIES, STRATEGIES, ESTIMATORS, ENVIRONMENTS], ids=lambda folder: folder.word
+)
+def test_every_class_of_a_folder_gives_examples_of_itself(folder):
+    kinds = list(folder.classes())
+    assert kinds
+    for kind in kinds:
+        instances = list(kind.examples())
+        assert instances
+        assert all(type(instance) is kind for instance in instances)
