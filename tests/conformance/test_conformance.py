@@ -19,7 +19,10 @@ def examples(folder):
     return [example for kind in folder.classes() for example in kind.examples()]
 
 
-@pytest.mark.parametrize("policy", [*examples(POLICIES), *presets().values()], ids=repr)
+POLICIES_ONCE = list(dict.fromkeys([*examples(POLICIES), *presets().values()]))
+
+
+@pytest.mark.parametrize("policy", POLICIES_ONCE, ids=repr)
 def test_policy_keeps_its_contract(policy, seed):
     check_policy(policy, seed)
 

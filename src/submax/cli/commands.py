@@ -19,9 +19,7 @@ def main() -> None:
 def run_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that every command that runs an experiment has."""
     options: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
-        click.option(
-            "--replicas", type=int, metavar="N", help="Independent worlds for each cell."
-        ),
+        click.option("--replicas", type=int, metavar="N", help="Independent worlds for each cell."),
         click.option(
             "--only",
             multiple=True,
@@ -35,7 +33,9 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="Directory for the results, one folder for each experiment.",
         ),
-        click.option("--jobs", type=int, metavar="N", help="Processes to use; all cores if absent."),
+        click.option(
+            "--jobs", type=int, metavar="N", help="Processes to use; all cores if absent."
+        ),
         click.option(
             "--scheduler", metavar="ADDRESS", help="Run the cells on this Dask scheduler."
         ),

@@ -87,8 +87,10 @@ def _final_table(
         ]
         for name in names
     }
-    best = [min((value for value in column if value is not None), default=None)
-            for column in zip(*means.values(), strict=True)]
+    best = [
+        min((value for value in column if value is not None), default=None)
+        for column in zip(*means.values(), strict=True)
+    ]
     for name, values in means.items():
         cells = [_number(value, value == low) for value, low in zip(values, best, strict=True)]
         table.add_row(name, *cells)

@@ -116,7 +116,9 @@ def _finish(
 
 
 @contextmanager
-def _progress(name: str, todo: Sequence[Cell], console: Console) -> Iterator[Callable[[str, CellResult], None]]:
+def _progress(
+    name: str, todo: Sequence[Cell], console: Console
+) -> Iterator[Callable[[str, CellResult], None]]:
     """A bar of decisions, since cells differ in size; yields what to call for a finished cell."""
     bar = Progress(
         TextColumn("{task.description}"),

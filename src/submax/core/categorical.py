@@ -33,4 +33,5 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
     replicas, rows, size = probabilities.shape
     row = np.arange(replicas * rows, dtype=np.int64).reshape(replicas, rows)
     with np.errstate(divide="ignore"):
-        return np.log(probabilities.ravel().take(row * size + index))
+        found: Floats = np.log(probabilities.ravel().take(row * size + index))
+    return found

@@ -99,9 +99,7 @@ class Folder(Generic[Kind]):
 
 
 def _required(field: "dataclasses.Field[Any]") -> bool:
-    return (
-        field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    )
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _converted(where: str, value: Any, wanted: Any) -> Any:

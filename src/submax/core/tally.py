@@ -17,4 +17,4 @@ def tally(index: Integers, weight: Floats, size: int) -> Floats:
         index = np.where(weight != 0, index, 0)
     rows = np.arange(replicas, dtype=np.int64)[:, None] * size
     counts = np.bincount((rows + index).ravel(), weight.ravel(), minlength=replicas * size)
-    return counts.reshape(replicas, size)
+    return counts.astype(np.float64, copy=False).reshape(replicas, size)

@@ -127,4 +127,5 @@ def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
     else:
         ratio = earned.take(paid) * np.exp(-feedback.log_prob.ravel().take(paid))
     place = paid // rows * size + arm.ravel().take(paid)
-    return np.bincount(place, ratio, minlength=replicas * size).reshape(replicas, size)
+    sums = np.bincount(place, ratio, minlength=replicas * size)
+    return sums.astype(np.float64, copy=False).reshape(replicas, size)

@@ -139,7 +139,7 @@ def _labels(environment: Environment[Any], delay: Delay) -> Labels:
     """The configuration in words and numbers: the columns of every result."""
     if not dataclasses.is_dataclass(environment):
         raise InvalidValue(f"an environment must be a dataclass, and {environment} is not")
-    fields = dataclasses.asdict(environment)  # type: ignore[arg-type]  # an instance, not a class
+    fields = dataclasses.asdict(environment)
     return {**{key: _plain(value) for key, value in fields.items()}, "delay": delay.length}
 
 

@@ -52,9 +52,7 @@ class Regrets:
     """Final regrets of a sweep, found by configuration and policy."""
 
     def __init__(self, finished: Sequence[Finished]) -> None:
-        self._finished = {
-            (_key(one.cell.labels), one.cell.policy_name): one for one in finished
-        }
+        self._finished = {(_key(one.cell.labels), one.cell.policy_name): one for one in finished}
 
     def configurations(self) -> list[dict[str, Any]]:
         """All configurations with at least one finished cell, in order."""

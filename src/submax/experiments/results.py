@@ -77,4 +77,3 @@ def _write_parquet(path: Path, tables: Sequence[pa.Table]) -> None:
     joined = pa.concat_tables(tables, promote_options="permissive")
     pq.write_table(joined, partial, compression="zstd")
     partial.replace(path)
-

@@ -107,13 +107,11 @@ def _own_classes(specification: Specification, folder: Path) -> Specification:
         if isinstance(table, str):
             return table
         kind = table.get("kind")
-        return {**table, "kind": str(folder / kind)} if _names_file(kind) else table
+        if isinstance(kind, str) and ":" in kind:
+            return {**table, "kind": str(folder / kind)}
+        return table
 
     return specification.changed(
         environment=beside(specification.environment),
         policies=[beside(policy) for policy in specification.policies],
     )
-
-
-def _names_file(kind: object) -> bool:
-    return isinstance(kind, str) and ":" in kind and not Path(kind).is_absolute()

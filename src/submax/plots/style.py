@@ -3,6 +3,7 @@
 Dashes and markers tell the curves apart in black and white as well.
 """
 
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from matplotlib import rc_context
@@ -52,7 +53,7 @@ def look_of(name: str, position: int) -> Look:
     )
 
 
-def figure_style() -> rc_context:
+def figure_style() -> AbstractContextManager[None]:
     """Settings for all figures of the library."""
     return rc_context(
         {

@@ -15,6 +15,8 @@ from submax.plots.style import figure_style
 Labels = dict[str, Any]
 NOT_LABELS = ("policy", "step")
 FORMATS = ("png", "pdf")
+LEGEND = 0.6
+"""Height of the legend below a grid, in inches."""
 
 
 class SweepFigure(NamedTuple):
@@ -63,9 +65,18 @@ def _grid(
     lines: Sequence[Sequence[PanelCurve]], titles: Sequence[str], columns: int, measure: str
 ) -> Figure:
     rows = -(-len(lines) // columns)
+    width, height = 3.4 * columns, 2.4 * rows + LEGEND
     with figure_style():
-        figure = Figure(figsize=(3.4 * columns, 2.4 * rows + 0.9), layout="constrained")
+        figure = Figure(figsize=(width, height))
         grid = figure.subplots(rows, columns, squeeze=False)
+        figure.subplots_adjust(
+            left=0.65 / width,
+            right=1 - 0.15 / width,
+            top=1 - 0.3 / height,
+            bottom=(LEGEND + 0.45) / height,
+            wspace=0.25,
+            hspace=0.4,
+        )
         for axes, panel, title in zip(grid.flat, lines, titles, strict=False):
             draw_panel(axes, panel, title, points=100)
         for axes in list(grid.flat)[len(lines) :]:
@@ -75,7 +86,7 @@ def _grid(
         for axes in grid[-1]:
             axes.set_xlabel("observations")
         handles, labels = grid.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)))
+        figure.legend(handles, labels, loc="lower center", ncols=min(5, len(labels)))
     return figure
 
 

@@ -41,7 +41,7 @@ class Groups(NamedTuple):
     replica: Integers
     a: Floats
     b: Floats
-    count: Floats
+    members: Floats
     first: Integers
 
     def over(self, values: Floats) -> Floats:
@@ -53,7 +53,7 @@ class Groups(NamedTuple):
         """Only the wanted groups; every replica must keep one."""
         replica = self.replica[wanted]
         first = np.searchsorted(replica, np.arange(len(self.first)))
-        return Groups(replica, self.a[wanted], self.b[wanted], self.count[wanted], first)
+        return Groups(replica, self.a[wanted], self.b[wanted], self.members[wanted], first)
 
 
 class Rule(NamedTuple):
@@ -96,7 +96,7 @@ def _attempt(a: Floats, b: Floats, panels: int) -> tuple[Floats, Floats]:
     rivals = groups.keep(alive)
     probability = np.zeros(len(groups.a))
     probability[alive] = _integrals(rivals, start, _upper_end(rivals), _rule(panels))
-    return probability[member].reshape(a.shape), groups.over(probability * groups.count)
+    return probability[member].reshape(a.shape), groups.over(probability * groups.members)
 
 
 def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
@@ -109,9 +109,9 @@ def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
     begin = np.flatnonzero(new)
     member = np.empty(len(a), dtype=np.int64)
     member[order] = np.cumsum(new) - 1
-    count = np.diff(begin, append=len(a)).astype(np.float64)
+    members = np.diff(begin, append=len(a)).astype(np.float64)
     first = np.searchsorted(replica[begin], np.arange(replicas))
-    return Groups(replica[begin], a[begin], b[begin], count, first), member
+    return Groups(replica[begin], a[begin], b[begin], members, first), member
 
 
 def _exponent(groups: Groups, logit: Floats) -> Floats:
@@ -142,8 +142,9 @@ def _lower_end(groups: Groups) -> Floats:
 
     def possible(logit: Floats) -> Booleans:
         above = centre > logit[groups.replica]
-        bound = groups.over(np.where(above, groups.count * _exponent(groups, logit), 0.0))
-        return bound < -np.log(NEGLIGIBLE)
+        bound = groups.over(np.where(above, groups.members * _exponent(groups, logit), 0.0))
+        still: Booleans = bound < -np.log(NEGLIGIBLE)
+        return still
 
     return _bisected(best, best - width, possible)
 
@@ -155,10 +156,8 @@ def _upper_end(groups: Groups) -> Floats:
     width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.b, groups.first))
 
     def possible(logit: Floats) -> Booleans:
-        bound = np.where(
-            centre < logit[groups.replica], np.exp(-_exponent(groups, logit)), 1.0
-        )
-        return groups.over(groups.count * bound) > NEGLIGIBLE
+        bound = np.where(centre < logit[groups.replica], np.exp(-_exponent(groups, logit)), 1.0)
+        return groups.over(groups.members * bound) > NEGLIGIBLE
 
     return _bisected(best, best + width, possible)
 
@@ -174,7 +173,7 @@ def _bisected(inside: Floats, outside: Floats, possible: Possible) -> Floats:
 
 def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
     """Whether a group reaches above the logit with a probability that matters."""
-    limit = -np.log(NEGLIGIBLE / 10 / groups.over(groups.count))
+    limit = -np.log(NEGLIGIBLE / 10 / groups.over(groups.members))
     above = _centre(groups) > logit[groups.replica]
     return above | (_exponent(groups, logit) < limit[groups.replica])
 
@@ -200,7 +199,7 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats
     np.maximum(distribution, 1e-200, out=distribution)
     density /= distribution
     np.log(distribution, out=distribution)
-    distribution *= groups.count[:, None]
+    distribution *= groups.members[:, None]
     product = np.exp(groups.over(distribution)) * rule.weight
     integral: Floats = np.einsum("gn,gn->g", density, product[groups.replica])
     return integral
@@ -211,9 +210,8 @@ def _rule(panels: int) -> Rule:
     node, weight = legendre.leggauss(NODES)
     coefficients = np.linalg.inv(legendre.legvander(node, NODES - 1))
     antiderivative = legendre.legint(coefficients)
-    to_panel_end = legendre.legval(1.0, antiderivative)[:, None] - legendre.legval(
-        node, antiderivative
-    )
+    at_end = np.asarray(legendre.legval(1.0, antiderivative))
+    to_panel_end = at_end[:, None] - legendre.legval(node, antiderivative)
     tail = np.kron(np.eye(panels), to_panel_end)
     later = np.kron(np.tri(panels, k=-1), np.outer(weight, np.ones(NODES)))
     starts = np.arange(panels)[:, None]

@@ -8,13 +8,12 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue, MissingExtra
 
-SINGLE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-}
+SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 def available_cores() -> int:
@@ -59,7 +58,7 @@ def dask_executor(address: str) -> Iterator[Executor]:
             'a Dask cluster needs one more package: pip install "submax[dask]"'
         ) from error
     try:
-        client = Client(address, timeout="10s")
+        client: Any = Client(address, timeout="10s")  # type: ignore[no-untyped-call]  # untyped
     except (OSError, ValueError) as error:
         raise InvalidValue(
             f"no Dask scheduler answers at {address!r}; start one with 'dask scheduler' and give "

@@ -45,7 +45,8 @@ def simulate(
     if points is not None:
         whole_number("points", points, at_least=1)
     world_rng, context_rng, reward_rng, policy_rng = (
-        np.random.Generator(np.random.SFC64(stream)) for stream in np.random.SeedSequence(seed).spawn(4)
+        np.random.Generator(np.random.SFC64(stream))
+        for stream in np.random.SeedSequence(seed).spawn(4)
     )
     world = environment.reset(replicas, world_rng)
     state = policy.init(environment.problem, replicas, policy_rng)

@@ -58,9 +58,7 @@ class Recorder:
         return Trace(self._steps, *columns)
 
 
-def _accumulated(
-    before: Floats | float, values: Floats, kept: Integers
-) -> tuple[Floats, Floats]:
+def _accumulated(before: Floats | float, values: Floats, kept: Integers) -> tuple[Floats, Floats]:
     """The running sum at the kept columns, and at the end of the block."""
     pieces = np.unique(np.concatenate(([0], kept + 1)))
     pieces = pieces[pieces < values.shape[1]]

@@ -1,0 +1,41 @@
+# The words of the README. Each works on a machine with only Python >= 3.11 and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+OUT ?= results
+
+.PHONY: reproduce test lint bench docs clean
+
+reproduce: $(VENV)/.installed
+	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
+
+test: $(VENV)/.installed-all
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed-all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.installed
+	$(BIN)/python docs/generate_cli.py
+
+clean:
+	rm -rf $(VENV) .venv-bench
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "submax needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-all: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[all]"
+	touch $@ $(VENV)/.installed
