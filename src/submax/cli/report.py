@@ -74,11 +74,16 @@ def _final_table(
     finished: Sequence[Finished],
     regrets: Regrets,
 ) -> Table:
+    varying = [
+        key
+        for position, key in enumerate(group[0])
+        if position > 0 and len({labels[key] for labels in group}) > 1
+    ]
     table = Table(title=f"Final regret, {title} (best in bold)")
     table.add_column("policy", no_wrap=True)
     for labels in group:
-        shown = list(labels.items())[1:]
-        table.add_column("\n".join(f"{key}={value}" for key, value in shown), justify="right")
+        shown = [f"{key}={labels[key]}" for key in varying]
+        table.add_column("\n".join(shown) or "regret", justify="right", no_wrap=True)
     names = list(dict.fromkeys(one.cell.policy_name for one in finished))
     means = {
         name: [

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from submax.core.checks import one_of
 from submax.core.environment import Environment
 from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
@@ -51,7 +52,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 def cells(specification: Specification) -> list[Cell]:
     """Every configuration with every policy; a wrong value anywhere is refused here."""
     policies = dict(named_policies(specification))
-    found = []
+    found: list[Cell] = []
     for environment, delay in configurations(specification):
         labels = _labels(make_environment(environment), make_delay(delay))
         for name, policy in policies.items():
@@ -68,6 +69,8 @@ def cells(specification: Specification) -> list[Cell]:
                     points=specification.points,
                 )
             )
+    for key in specification.reference:
+        one_of("key of reference:", key, found[0].labels)
     return found
 
 

@@ -33,7 +33,7 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
     panels = _configurations(directory)
     singles = [SweepFigure(f"panel-{_file_name(panel)}", [panel], 1) for panel in panels]
     varying = [key for key in panels[0] if len({panel[key] for panel in panels}) > 1]
-    reference = {**panels[0], **specification.get("reference", {})}
+    reference = _nearest(panels, specification.get("reference", {}))
     rows = [_row(panels, key, reference) for key in varying]
     figures = [*singles, *[row for row in rows if len(row.panels) > 1]]
     if len(panels) > 1:
@@ -88,6 +88,11 @@ def _grid(
         handles, labels = grid.flat[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="lower center", ncols=min(5, len(labels)))
     return figure
+
+
+def _nearest(panels: Sequence[Labels], reference: Labels) -> Labels:
+    """The panel that agrees with the reference in most labels."""
+    return max(panels, key=lambda panel: len(panel.items() & reference.items()))
 
 
 def _row(panels: Sequence[Labels], key: str, reference: Labels) -> SweepFigure:

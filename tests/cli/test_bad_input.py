@@ -1,0 +1,153 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from submax.cli import main
+
+OWN = """
+observations = 20
+policies = ["random"]
+[environment]
+kind = "bernoulli"
+arms = 3
+"""
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def refused(result: Result, *words: str) -> None:
+    """One sentence with the words, status 2."""
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    message = " ".join(result.stderr.split())
+    for word in words:
+        assert word in message, message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["bernuli"], ["'bernuli'", "did you mean 'bernoulli'?", "illustration"]),
+        (["bernoulli", "--only", "arm=3"], ["'arm'", "did you mean 'arms'?", "policy"]),
+        (["bernoulli", "--only", "arms=11"], ["arms=11", "10, 100, 500"]),
+        (["bernoulli", "--only", "arms=nan"], ["arms=nan"]),
+        (["bernoulli", "--only", "policy=ucb2"], ["policy=ucb2", "ucb1-pending"]),
+        (["bernoulli", "--only", "arms"], ["'arms'", "KEY=VALUE"]),
+        (["bernoulli", "--replicas", "0"], ["replicas", "at least 1", "0"]),
+        (["bernoulli", "--replicas", "many"], ["'many'"]),
+        (["bernoulli", "--seed", "-1"], ["seed", "at least 0", "-1"]),
+        (["bernoulli", "--jobs", "0"], ["jobs", "at least 1"]),
+        (["bernoulli", "--jobs", "1", "--scheduler", "tcp://127.0.0.1:1"], ["not both"]),
+        ([], ["NAME"]),
+    ],
+)
+def test_wrong_options_are_refused_and_nothing_is_written(arguments, words, tmp_path):
+    out = tmp_path / "out"
+    refused(invoke("reproduce", *arguments, "--out", out), *words)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("arms = 3", "arms = 0"), ["arms", "at least 1", "0"]),
+        (("arms = 3", "arms = 2.5"), ["arms", "2.5"]),
+        (("arms = 3", "arms = []"), ["arms", "[]"]),
+        (("arms = 3", "arms = 3\nalpha = 0"), ["alpha", "above 0"]),
+        (("arms = 3", "arms = 3\nalpha = nan"), ["alpha", "nan"]),
+        (("arms = 3", "arms = 3\nbeta = inf"), ["beta", "inf"]),
+        (("arms = 3", "arms = 3\nalfa = 1"), ["'alfa'", "did you mean 'alpha'?"]),
+        (("arms = 3", ""), ["needs a value", "'arms'"]),
+        (('kind = "bernoulli"', ""), ["'kind'", "bernoulli"]),
+        (('kind = "bernoulli"', 'kind = "bernouli"'), ["'bernouli'", "did you mean"]),
+        (("observations = 20", "observations = 0"), ["observations", "at least 1"]),
+        (("observations = 20", 'observations = "x"'), ["observations", "int"]),
+        (("observations = 20", ""), ["observations"]),
+        (("observations = 20", "observation = 20"), ["'observation'", "'observations'?"]),
+        (('["random"]', '["randon"]'), ["'randon'", "did you mean 'random'?"]),
+        (('["random"]', "[]"), ["policies", "at least one"]),
+        (('["random"]', '["random", "random"]'), ["two policies", "'random'"]),
+        (('["random"]', '[{ kind = "epsilon-greedy", epsilon = 2 }]'), ["epsilon", "2"]),
+        (('["random"]', '[{ kind = "epsilon-greedy", epsilon = nan }]'), ["epsilon", "nan"]),
+        (('["random"]', '[{ kind = "thompson", alpha = -1 }]'), ["alpha", "-1"]),
+        (('["random"]', '[{ kind = "gradient", step = "x" }]'), ["step", "'x'"]),
+        (('["random"]', '[{ kind = "mine.py:Mine" }]'), ["mine.py", "no file"]),
+        (('["random"]', "[3]"), ["policies"]),
+        (("[environment]", '[delay]\nkind = "lag"\nsteps = -1\n[environment]'), ["steps", "-1"]),
+        (("[environment]", '[delay]\nkind = "batch-flush"\nsize = 0\n[environment]'), ["size"]),
+        (("[environment]", "reference = { arm = 3 }\n[environment]"), ["'arm'", "reference"]),
+        (("arms = 3", "arms = "), ["not valid TOML"]),
+    ],
+)
+def test_wrong_files_are_refused_and_nothing_is_written(change, words, tmp_path):
+    file, out = tmp_path / "own.toml", tmp_path / "out"
+    file.write_text(OWN.replace(*change))
+    refused(invoke("simulate", file, "--out", out), *words)
+    assert not out.exists()
+
+
+def test_file_that_is_not_there(tmp_path):
+    refused(invoke("simulate", tmp_path / "none.toml"), "none.toml")
+
+
+def test_directory_with_results_of_another_experiment(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(OWN)
+    assert invoke("simulate", file, "--out", tmp_path, "--replicas", 2).exit_code == 0
+    before = _contents(tmp_path / "own")
+    refused(invoke("simulate", file, "--out", tmp_path, "--replicas", 3), "replicas = 2", "--out")
+    refused(invoke("simulate", file, "--out", tmp_path, "--replicas", 2, "--seed", 9), "seed = 0")
+    assert _contents(tmp_path / "own") == before
+
+
+def test_directory_with_files_of_others(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(OWN)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "thesis.txt").write_text("do not lose")
+    refused(invoke("simulate", file, "--out", tmp_path), "not results of submax", "--out")
+    assert _contents(tmp_path / "own") == {"thesis.txt": b"do not lose"}
+
+
+def test_place_that_cannot_be_written(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(OWN)
+    refused(invoke("simulate", file, "--out", file / "below"), "cannot write", "below")
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    if os.geteuid() != 0:  # root may write everywhere
+        refused(invoke("simulate", file, "--out", locked), "cannot write")
+
+
+def test_scheduler_that_does_not_answer(tmp_path):
+    file, out = tmp_path / "own.toml", tmp_path / "out"
+    file.write_text(OWN)
+    refused(
+        invoke("simulate", file, "--out", out, "--scheduler", "nonsense"), "'nonsense'", "tcp://"
+    )
+    assert not out.exists()
+
+
+def test_plot_of_what_is_no_result(tmp_path):
+    refused(invoke("plot", tmp_path), "manifest.json")
+
+
+def test_policies_are_listed():
+    result = invoke("policies")
+    assert result.exit_code == 0
+    for name in ("rcp-submax", "thompson-1-99", "ucb1-pending"):
+        assert name in result.output
+
+
+def _contents(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }

@@ -1,0 +1,194 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+SMALL = ("--only", "arms=10", "--replicas", "4")
+COLUMNS = [
+    "arms",
+    "alpha",
+    "beta",
+    "delay",
+    "policy",
+    "replicas",
+    "observations",
+    "final_mean",
+    "final_standard_error",
+    "final_q025",
+    "final_q975",
+]
+
+
+def test_bernoulli_writes_everything_it_promises(run, summary, tmp_path):
+    done = run(
+        "reproduce", "bernoulli", "--only", "beta=9", "--only", "delay=1000",
+        "--only", "policy=rcp-submax", "--only", "policy=ucb1", "--replicas", 3, "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "bernoulli"
+    rows = summary(directory)
+    assert list(rows[0]) == COLUMNS
+    assert [(row["arms"], row["policy"]) for row in rows] == [
+        (arms, policy) for arms in ("10", "100", "500") for policy in ("ucb1", "rcp-submax")
+    ]
+    assert {row["observations"] for row in rows} == {"5000"}
+    curves = pq.read_table(directory / "results.parquet")
+    assert curves.num_rows == 6 * 500
+    finals = pq.read_table(directory / "finals.parquet").to_pylist()
+    first = [one["regret"] for one in finals if one["arms"] == 10 and one["policy"] == "ucb1"]
+    assert len(first) == 3
+    assert float(rows[0]["final_mean"]) == pytest.approx(sum(first) / 3, rel=1e-12)
+    figures = {path.name for path in (directory / "figures").iterdir()}
+    assert {"all-configurations.png", "varying-arms.pdf"} <= figures
+    assert (directory / "manifest.json").is_file()
+    assert "Final regret" in done.stdout
+    assert "not tested" in done.stdout
+    assert re.sub(r"\s", "", str(directory / "figures")) in re.sub(r"\s", "", done.stdout)
+
+
+def test_illustration_summary(run, summary, tmp_path):
+    done = run("reproduce", "illustration", "--replicas", 200, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = {row["policy"]: row for row in summary(tmp_path / "illustration")}
+    assert list(rows["random"]) == ["policy", "expected_reward", "standard_error", "environments"]
+    expected = {name: float(row["expected_reward"]) for name, row in rows.items()}
+    assert expected["rcp-negative"] < expected["random"] < expected["rcp-optimistic"]
+    assert expected["rcp-optimistic"] <= expected["rcp-optimized"] < expected["rcp-submax"]
+    assert (tmp_path / "illustration" / "figures" / "illustration.png").stat().st_size > 10_000
+
+
+def test_number_of_jobs_and_selection_do_not_change_results(run, summary, tmp_path):
+    one = run("reproduce", "bernoulli", *SMALL, "--jobs", 1, "--out", tmp_path / "one")
+    two = run("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", tmp_path / "two")
+    part = run(
+        "reproduce", "bernoulli", *SMALL, "--only", "policy=thompson-1-9", "--only", "delay=100",
+        "--out", tmp_path / "part",
+    )  # fmt: skip
+    assert [done.returncode for done in (one, two, part)] == [0, 0, 0]
+    everything = summary(tmp_path / "one" / "bernoulli")
+    assert everything == summary(tmp_path / "two" / "bernoulli")
+    wanted = [
+        row for row in everything if row["policy"] == "thompson-1-9" and row["delay"] == "100"
+    ]
+    assert summary(tmp_path / "part" / "bernoulli") == wanted
+
+
+def test_another_seed_changes_results(run, summary, tmp_path):
+    options = (*SMALL, "--only", "delay=1000", "--only", "policy=ucb1", "--only", "beta=1")
+    for seed in (1, 2):
+        assert run(
+            "reproduce", "bernoulli", *options, "--seed", seed, "--out", tmp_path / str(seed)
+        ).returncode == 0  # fmt: skip
+    assert summary(tmp_path / "1" / "bernoulli") != summary(tmp_path / "2" / "bernoulli")
+
+
+def test_parts_add_up_in_one_directory(run, summary, tmp_path):
+    options = (*SMALL, "--only", "delay=1000", "--only", "beta=1", "--out", tmp_path)
+    for policy in ("random", "ucb1"):
+        assert run("reproduce", "bernoulli", *options, "--only", f"policy={policy}").returncode == 0
+    rows = summary(tmp_path / "bernoulli")
+    assert [row["policy"] for row in rows] == ["random", "ucb1"]
+
+
+def test_killed_run_goes_on_without_repeating_or_losing_a_cell(
+    run, start, summary, wait_for_cells, tmp_path
+):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run("reproduce", "bernoulli", *SMALL, "--out", whole).returncode == 0
+    process = start("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", killed)
+    wait_for_cells(killed / "bernoulli", 5)
+    process.kill()
+    process.communicate(timeout=60)
+    time.sleep(0.5)
+    kept = {
+        path: path.stat().st_mtime_ns for path in (killed / "bernoulli" / "cells").glob("*.npz")
+    }
+    assert 5 <= len(kept) < 135
+    again = run("reproduce", "bernoulli", *SMALL, "--out", killed)
+    assert again.returncode == 0
+    assert f"{len(kept)} of 135 cells are done" in again.stdout
+    assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
+    assert summary(killed / "bernoulli") == summary(whole / "bernoulli")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_stops_cleanly(start, wait_for_cells, tmp_path, number):
+    process = start("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", tmp_path)
+    wait_for_cells(tmp_path / "bernoulli", 3)
+    workers = _children(process.pid)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "same command again" in errors
+    assert "Traceback" not in errors
+    assert workers
+    assert _all_gone(workers)
+
+
+def test_workers_end_when_the_parent_is_killed(start, wait_for_cells, tmp_path):
+    process = start("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", tmp_path)
+    wait_for_cells(tmp_path / "bernoulli", 1)
+    workers = _children(process.pid)
+    process.kill()
+    process.communicate(timeout=60)
+    assert workers
+    assert _all_gone(workers)
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys, submax, submax.cli; "
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'pyarrow', 'rich', 'msgspec', 'distributed'}; "
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_figures_are_redrawn_without_running(run, tmp_path):
+    options = ("--only", "delay=1000", "--only", "beta=1", "--only", "policy=random")
+    assert run("reproduce", "bernoulli", *SMALL, *options, "--out", tmp_path).returncode == 0
+    directory = tmp_path / "bernoulli"
+    drawn = sorted((directory / "figures").iterdir())
+    for path in drawn:
+        path.unlink()
+    for path in (directory / "cells").iterdir():
+        os.utime(path, (1, 1))
+    assert run("plot", directory).returncode == 0
+    assert sorted((directory / "figures").iterdir()) == drawn
+    assert all(path.stat().st_mtime == 1 for path in (directory / "cells").iterdir())
+
+
+def _children(parent: int) -> list[int]:
+    """Processes below a process, found in /proc."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent:
+            found.append(int(path.parent.name))
+    return found
+
+
+def _all_gone(processes: list[int]) -> bool:
+    for _ in range(1000):
+        if not any(_alive(process) for process in processes):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def _alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
