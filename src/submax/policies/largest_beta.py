@@ -26,7 +26,7 @@ from scipy import special
 from submax.core.arrays import Booleans, Floats, Integers
 
 NEGLIGIBLE = 1e-12
-TOLERANCE = 1e-9
+TOLERANCE = 1e-10
 PANELS = (6, 24, 96)
 """More panels are tried where the probabilities do not sum to one."""
 NODES = 16
@@ -79,24 +79,31 @@ def largest_beta(a: Floats, b: Floats) -> Floats:
 
 
 def _chunk(a: Floats, b: Floats) -> Floats:
-    result, total = np.zeros_like(a), np.zeros(len(a))
+    result, error = np.zeros_like(a), np.full(len(a), np.inf)
     for panels in PANELS:
-        rough = np.abs(total - 1) > TOLERANCE
+        rough = error > TOLERANCE
         if rough.any():
-            result[rough], total[rough] = _attempt(a[rough], b[rough], panels)
-    normalized: Floats = result / total[:, None]
+            result[rough], error[rough] = _attempt(a[rough], b[rough], panels)
+    normalized: Floats = result / result.sum(axis=-1, keepdims=True)
     return normalized
 
 
 def _attempt(a: Floats, b: Floats, panels: int) -> tuple[Floats, Floats]:
-    """The probabilities, and their sum as a measure of the error."""
+    """The probabilities, and a measure of their error.
+
+    A wrong F can leave the sum at one, with two variables it always does nearly: the mass of each
+    variable is compared as well.
+    """
     groups, member = _grouped(a, b)
     start = _lower_end(groups)
     alive = _can_exceed(groups, start)
     rivals = groups.keep(alive)
     probability = np.zeros(len(groups.a))
-    probability[alive] = _integrals(rivals, start, _upper_end(rivals), _rule(panels))
-    return probability[member].reshape(a.shape), groups.over(probability * groups.members)
+    probability[alive], mass = _integrals(rivals, start, _upper_end(rivals), _rule(panels))
+    above = special.betaincc(rivals.a, rivals.b, special.expit(start)[rivals.replica])
+    missing = rivals.over(rivals.members * np.abs(mass - above))
+    total = groups.over(probability * groups.members)
+    return probability[member].reshape(a.shape), np.maximum(np.abs(total - 1), missing)
 
 
 def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
@@ -178,8 +185,8 @@ def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
     return above | (_exponent(groups, logit) < limit[groups.replica])
 
 
-def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats:
-    """∫ f_k Π_{j≠k} F_j for one member k of every group."""
+def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> tuple[Floats, Floats]:
+    """∫ f_k Π_{j≠k} F_j and ∫ f_k for one member k of every group."""
     spread = np.minimum.reduceat(np.sqrt(1 / groups.a + 1 / groups.b), groups.first)[:, None]
     stretch = np.log1p((end - start)[:, None] / spread)
     logit = start[:, None] + spread * np.expm1(stretch * rule.node)
@@ -194,6 +201,7 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats
     density += log_speed[groups.replica]
     density -= special.betaln(groups.a, groups.b)[:, None]
     np.exp(density, out=density)
+    mass: Floats = density @ rule.weight
     distribution = density @ rule.tail
     np.subtract(1.0, distribution, out=distribution)
     np.maximum(distribution, 1e-200, out=distribution)
@@ -202,7 +210,7 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats
     distribution *= groups.members[:, None]
     product = np.exp(groups.over(distribution)) * rule.weight
     integral: Floats = np.einsum("gn,gn->g", density, product[groups.replica])
-    return integral
+    return integral, mass
 
 
 @cache

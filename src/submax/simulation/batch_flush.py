@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 from submax.core.checks import whole_number
 from submax.simulation.delay import Delay, Step
@@ -33,3 +34,9 @@ class BatchFlush(Delay):
     def length(self) -> int:
         """The size of a batch."""
         return self.size
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """No delay, and batches that do and do not divide a run."""
+        for size in (1, 4, 7):
+            yield cls(size)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Step(NamedTuple):
@@ -23,3 +23,8 @@ class Delay(ABC):
     @abstractmethod
     def length(self) -> int:
         """The delay as one number, for tables and figures."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterator[Self]:
+        """Instances that the conformance suite runs."""

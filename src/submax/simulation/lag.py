@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 from submax.core.checks import whole_number
 from submax.simulation.delay import Delay, Step
@@ -33,3 +34,9 @@ class Lag(Delay):
     def length(self) -> int:
         """The number of steps."""
         return self.steps
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """No lag, a short one, and one longer than most runs."""
+        for steps in (0, 3, 1000):
+            yield cls(steps)

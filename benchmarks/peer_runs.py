@@ -1,0 +1,94 @@
+"""Other bandit libraries, each in a virtual environment of its own.
+
+Their dependencies do not fit together, nor with ours. Each is installed on demand, with the
+running Python, under ``.venv-bench/``, and asked by its script in ``peers/``.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+ENVIRONMENTS = HERE.parent / ".venv-bench"
+BESIDE = {
+    # Of scipy 1.14 and later it cannot be imported: it needs scipy.special.btdtri.
+    "SMPyBandits": ("scipy<1.14",),
+}
+"""What a peer needs beside its own requirement."""
+PATIENCE = 600
+"""Seconds until an installation or a run is given up."""
+
+
+class PeerUnavailable(Exception):  # noqa: N818 - reads as what it is
+    """A peer does not install or run here; the message is one line that says why."""
+
+
+class PeerRate(NamedTuple):
+    """Decisions per second of one policy of a peer."""
+
+    peer: str
+    version: str
+    policy: str
+    rate: float
+
+
+def peers() -> dict[str, str]:
+    """Name and requirement of every peer, from the extra ``bench`` of the project."""
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    requirements = project["project"]["optional-dependencies"]["bench"]
+    return {requirement.partition(">")[0]: requirement for requirement in requirements}
+
+
+def install(peer: str) -> Path:
+    """The Python of the peer's environment, which is made where it is not there yet."""
+    folder = ENVIRONMENTS / peer.lower()
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    wanted = [peers()[peer], *BESIDE.get(peer, ())]
+    # Written last, so that an installation that was stopped half-way is done again.
+    done = folder / "installed.txt"
+    if not done.exists() or done.read_text(encoding="utf-8").split() != wanted:
+        print(f"installing {' and '.join(wanted)} under {ENVIRONMENTS.name}/ ...", flush=True)
+        _run([sys.executable, "-m", "venv", "--clear", str(folder)])
+        _run([str(python), "-m", "pip", "install", "--quiet", *wanted])
+        done.write_text("\n".join(wanted), encoding="utf-8")
+    return python
+
+
+def ask(peer: str) -> list[PeerRate]:
+    """Let the peer play once."""
+    output = _run([str(install(peer)), str(HERE / "peers" / f"{peer.lower()}_peer.py")])
+    # Some peers print warnings of their own on the same stream.
+    results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [
+        PeerRate(
+            result["peer"],
+            result["version"],
+            result["policy"],
+            result["decisions"] / result["seconds"],
+        )
+        for result in results
+    ]
+
+
+def _run(command: Sequence[str]) -> str:
+    # Our own packages must not shadow those of the peer.
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True
+        )
+    except subprocess.CalledProcessError as error:
+        raise PeerUnavailable(_last_line(error.stderr)) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PeerUnavailable(str(error)) from error
+    return done.stdout
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it failed without a message"

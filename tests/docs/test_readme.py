@@ -1,0 +1,133 @@
+"""The documents are executed: what they show is what happens."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def run(directory: Path, *command: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_five_lines_of_python(tmp_path):
+    (tmp_path / "example.py").write_text(blocks(README, "python")[0])
+    done = run(tmp_path, "example.py")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "regret.png").stat().st_size > 10_000
+
+
+def test_own_experiment_with_own_policy(tmp_path):
+    (tmp_path / "mine.toml").write_text(blocks(README, "toml")[0])
+    (tmp_path / "first_arm.py").write_text(blocks(README, "python")[1])
+    (tmp_path / "check.py").write_text(
+        "from first_arm import FirstArm\n"
+        "from submax.testing import check_policy\n"
+        "check_policy(FirstArm())\n"
+    )
+    done = run(tmp_path, "-m", "submax", "simulate", "mine.toml", "--replicas", "3")
+    assert done.returncode == 0, done.stderr
+    assert "first arm" in (tmp_path / "results" / "mine" / "summary.csv").read_text()
+    checked = run(tmp_path, "check.py")
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_commands_of_the_readme_are_understood(tmp_path):
+    commands = [
+        line.split("#")[0].split()[1:]
+        for block in blocks(README, "sh")
+        for line in block.splitlines()
+        if line.startswith("submax ")
+    ]
+    assert len(commands) >= 5
+    for command in commands:
+        done = run(tmp_path, "-m", "submax", command[0], "--help")
+        assert done.returncode == 0
+        for word in command:
+            if word.startswith("--"):
+                assert word in done.stdout
+
+
+def test_words_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for text in (README, CONTRIBUTING):
+        for word in re.findall(r"^make (\w+)", "\n".join(blocks(text, "sh")), flags=re.MULTILINE):
+            assert re.search(rf"^{word}:", makefile, flags=re.MULTILINE), word
+    first = blocks(README, "sh")[0].splitlines()
+    assert [line.split("#")[0].strip() for line in first] == ["make reproduce", "make test"]
+
+
+def test_ci_runs_the_same_words():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert {"make lint", "make test"} <= set(script.splitlines())
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/design.md"])
+def test_links_lead_somewhere(page):
+    path = ROOT / page
+    for link in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
+        if not link.startswith("http"):
+            assert (path.parent / link).exists(), link
+
+
+def test_names_in_the_readme_exist():
+    from submax.policies import presets
+
+    table = README.split("| policies | names |")[1].split("\n\n")[0]
+    shown = {name for name in re.findall(r"`([a-z0-9.-]+)`", table) if not name.startswith("-")}
+    assert shown <= set(presets())
+
+
+def test_example_policy_of_contributing_conforms(tmp_path):
+    from submax.testing import check_policy
+
+    path = tmp_path / "softmax_greedy.py"
+    path.write_text(blocks(CONTRIBUTING, "python")[0])
+    specification = importlib.util.spec_from_file_location("softmax_greedy", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["softmax_greedy"] = module
+    specification.loader.exec_module(module)
+    for example in module.SoftmaxGreedy.examples():
+        check_policy(example)
+
+
+def test_command_reference_is_current():
+    path = ROOT / "docs" / "generate_cli.py"
+    specification = importlib.util.spec_from_file_location("generate_cli", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    assert module.PAGE.read_text(encoding="utf-8") == module.reference(), "run: make docs"
+
+
+def test_public_names_resolve():
+    import submax
+
+    for name in submax.__all__:
+        assert getattr(submax, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = submax.nothing

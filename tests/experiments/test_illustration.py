@@ -1,0 +1,32 @@
+import numpy as np
+
+from submax.experiments.illustration import compute
+from submax.experiments.specification import load_paper
+
+
+def test_panels_are_the_paper_equations_on_raw_counts():
+    """Every panel recomputed from its neighbours: λ of the optimized policy, SubMax, the mean."""
+    specification = load_paper("illustration").changed(replicas=600, seed=3)
+    panels = compute(specification)
+    low, high = panels["rcp-negative"].probabilities, panels["rcp-positive"].probabilities
+    assert len(low) == 600
+    assert np.allclose(low.sum(axis=-1), 1)
+    difference = np.clip(high - low, 0, None)
+    submax = difference / difference.sum(axis=-1, keepdims=True)
+    assert np.allclose(panels["rcp-submax"].probabilities, submax)
+    assert np.allclose(panels["rcp-optimistic"].probabilities, high)
+    falling = low > high
+    bound = np.where(falling, low / np.where(falling, low - high, 1), np.inf).min(axis=-1)
+    optimized = low + bound[:, None] * (high - low)
+    assert np.allclose(panels["rcp-optimized"].probabilities, optimized, atol=1e-12)
+    assert np.allclose(panels["random"].probabilities, 0.1)
+    worlds = panels["random"].values
+    assert np.allclose(panels["random"].expected_reward, worlds.mean(axis=-1))
+
+
+def test_orderings_of_the_paper_hold_on_average():
+    panels = compute(load_paper("illustration").changed(replicas=1500))
+    order = ["rcp-negative", "random", "rcp-optimistic", "rcp-optimized", "rcp-submax"]
+    for lower, higher in zip(order, order[1:], strict=False):
+        gain = panels[higher].expected_reward - panels[lower].expected_reward
+        assert gain.mean() > 3 * gain.std(ddof=1) / np.sqrt(len(gain)), (lower, higher)

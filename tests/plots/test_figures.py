@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
+from submax.plots.style import LOOKS, look_of
+from submax.policies import presets
+
+
+@pytest.fixture(scope="module")
+def traces():
+    return {
+        name: simulate(
+            Bernoulli(4), make_policy(name), observations=300, delay=BatchFlush(20), replicas=9
+        )
+        for name in ("random", "rcp-submax", "thompson-1-1")
+    }
+
+
+def test_curves_show_mean_and_range(traces):
+    figure = plots.curves(traces, title="four arms")
+    (axes,) = figure.axes
+    assert axes.get_title() == "four arms"
+    assert [line.get_label() for line in axes.lines] == list(traces)
+    for line, ribbon, trace in zip(axes.lines, axes.collections, traces.values(), strict=True):
+        regret = trace.accumulated_regret
+        assert line.get_ydata()[-1] == pytest.approx(regret[:, -1].mean())
+        low, high = np.quantile(regret[:, -1], [0.025, 0.975])
+        heights = ribbon.get_paths()[0].vertices
+        at_end = heights[heights[:, 0] == 300][:, 1]
+        assert at_end.min() == pytest.approx(low)
+        assert at_end.max() == pytest.approx(high)
+
+
+def test_reward_can_be_drawn_instead(traces):
+    (axes,) = plots.curves(traces, measure="reward").axes
+    assert axes.lines[0].get_ydata()[-1] == pytest.approx(traces["random"].final_reward.mean())
+    assert axes.get_ylabel() == "accumulated reward"
+
+
+def test_every_preset_can_be_told_apart_in_black_and_white():
+    assert set(presets()) <= set(LOOKS)
+    marks = [(str(look.dash), look.marker, look.width) for look in LOOKS.values()]
+    assert len(set(marks)) == len(marks)
+    unknown = [look_of(f"mine-{position}", position) for position in range(6)]
+    assert len(set(unknown)) == 6

@@ -1,0 +1,28 @@
+import os
+import sys
+
+import pytest
+
+from submax.core.errors import InvalidValue, MissingExtra
+from submax.simulation.executors import SINGLE_THREAD, dask_executor, local_executor
+
+
+def test_workers_have_one_thread_and_the_parent_keeps_its_own_settings(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    with local_executor(1) as executor:
+        seen = [executor.submit(os.getenv, name).result() for name in SINGLE_THREAD]
+    assert seen == ["1"] * len(SINGLE_THREAD)
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_no_jobs_are_refused():
+    with pytest.raises(InvalidValue, match="at least 1, not 0"), local_executor(0):
+        pass
+
+
+def test_missing_dask_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtra, match=r"submax\[dask\]"), dask_executor("tcp://127.0.0.1:1"):
+        pass

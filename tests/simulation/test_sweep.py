@@ -1,0 +1,95 @@
+import threading
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from submax.simulation.cell_result import CellResult, Curve
+from submax.simulation.cell_store import CellStore
+from submax.simulation.sweep import sweep
+
+
+def result(number: int) -> CellResult:
+    values = np.arange(6.0).reshape(2, 3) + number
+    return CellResult(
+        np.arange(1, 4), Curve.of(values), Curve.of(-values), values[:, -1], -values[:, -1], 0.5
+    )
+
+
+def same(one: CellResult, other: CellResult) -> bool:
+    flat = [np.hstack([np.ravel(part) for part in cell]) for cell in (one, other)]
+    return bool(np.array_equal(*flat))
+
+
+def test_stored_cells_come_back_as_they_were(tmp_path):
+    store = CellStore(tmp_path / "cells")
+    assert not store.finished("a")
+    store.write("a", result(3))
+    assert store.finished("a")
+    assert same(store.read("a"), result(3))
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "partial"])
+def test_damaged_cells_are_not_finished(tmp_path, damage):
+    store = CellStore(tmp_path)
+    store.write("a", result(3))
+    path = tmp_path / "a.npz"
+    whole = path.read_bytes()
+    if damage == "partial":
+        path.rename(tmp_path / "a.partial")
+    else:
+        path.write_bytes(whole[: len(whole) // 2] if damage == "cut" else b"")
+    assert not store.finished("a")
+    assert not zipfile.is_zipfile(path) if path.exists() else True
+
+
+def test_every_task_runs_once_and_stored_ones_not_at_all(tmp_path):
+    store, lock, ran, heard = CellStore(tmp_path), threading.Lock(), [], []
+
+    def run(task: int) -> CellResult:
+        with lock:
+            ran.append(task)
+        return result(task)
+
+    tasks = {str(number): number for number in range(20)}
+    for number in (3, 7):
+        store.write(str(number), result(100 + number))
+    with ThreadPoolExecutor(4) as executor:
+        sweep(tasks, run, store, executor, lambda key, _: heard.append(key))
+    rest = set(range(20)) - {3, 7}
+    assert sorted(ran) == sorted(rest)
+    assert sorted(map(int, heard)) == sorted(rest)
+    assert same(store.read("3"), result(103))
+    assert all(same(store.read(str(number)), result(number)) for number in rest)
+
+
+def test_error_in_one_task_keeps_the_others_and_cancels_the_rest(tmp_path):
+    store, ran = CellStore(tmp_path), []
+
+    def run(task: int) -> CellResult:
+        ran.append(task)
+        if task == 2:
+            raise RuntimeError("broken cell")
+        return result(task)
+
+    tasks = {str(number): number for number in range(50)}
+    with ThreadPoolExecutor(1) as executor, pytest.raises(RuntimeError, match="broken cell"):
+        sweep(tasks, run, store, executor, lambda key, _: None)
+    assert store.finished("0")
+    assert not store.finished("2")
+    assert len(ran) < 50
+
+
+def test_interruption_leaves_what_is_done(tmp_path):
+    store = CellStore(tmp_path)
+
+    def stop(key: str, _: CellResult) -> None:
+        raise KeyboardInterrupt
+
+    tasks = {str(number): number for number in range(50)}
+    with ThreadPoolExecutor(1) as executor, pytest.raises(KeyboardInterrupt):
+        sweep(tasks, result, store, executor, stop)
+    done = [key for key in tasks if store.finished(key)]
+    assert len(done) == 1
