@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,15 +36,13 @@ class Options:
     scheduler: str | None
     seed: int | None
 
-    def executor(self) -> AbstractContextManager[Executor]:
-        """Where the cells run."""
-        if self.scheduler is not None:
-            return dask_executor(self.scheduler)
-        return self.local()
-
-    def local(self) -> AbstractContextManager[Executor]:
-        """Processes of this machine."""
+    def processes(self) -> AbstractContextManager[Executor]:
+        """Processes of this machine; none starts before it has something to do."""
         return local_executor(available_cores() if self.jobs is None else self.jobs)
+
+    def cells(self, local: Executor) -> AbstractContextManager[Executor]:
+        """Where the cells run: on the cluster, if there is one."""
+        return nullcontext(local) if self.scheduler is None else dask_executor(self.scheduler)
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,11 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
         raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
     plans = [_plan(specification, options) for specification in specifications]
     console = Console()
-    with _stop_on_terminate(), options.executor() as executor:
+    with _stop_on_terminate(), options.processes() as local, options.cells(local) as executor:
         for plan in plans:
             _run(plan, executor, console)
-    with _stop_on_terminate(), options.local() as executor:
         for plan in plans:
-            _finish(plan.directory, plan.specification, executor, console)
+            _finish(plan.directory, plan.specification, local, console)
 
 
 def redraw(directory: Path) -> None:
@@ -98,6 +95,7 @@ def _run(plan: Plan, executor: Executor, console: Console) -> None:
     if len(todo) < len(plan.chosen):
         kept = len(plan.chosen) - len(todo)
         console.print(f"{plan.specification.name}: {kept} of {len(plan.chosen)} cells are done.")
+    console.print(f"{plan.specification.name}: {len(todo)} cells to run.")
     with _progress(plan.specification.name, todo, console) as finished:
         run_sweep(plan.specification, plan.chosen, plan.directory, executor, finished)
 

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.space import Space
@@ -42,4 +40,5 @@ class Arms(Space):
 
     def contains(self, action: Integers) -> bool:
         """Whether every arm is among the ``count``."""
-        return action.shape[-1] == 1 and bool(np.all((action >= 0) & (action < self.count)))
+        inside = action.min(initial=0) >= 0 and action.max(initial=0) < self.count
+        return action.shape[-1] == 1 and bool(inside)

@@ -48,9 +48,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     def changed(self, **values: Any) -> "Specification":
         """The same with other values; None leaves one as it is."""
         given = {key: value for key, value in values.items() if value is not None}
-        changed: Specification = msgspec.structs.replace(self, **given)
-        changed.__post_init__()
-        return changed
+        return msgspec.structs.replace(self, **given)
 
     def with_policies(self, names: Iterable[str]) -> "Specification":
         """The same with only the policies of these names."""

@@ -56,7 +56,7 @@ def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int 
         kept = np.unique(np.linspace(0, len(line.steps) - 1, points).round().astype(int))
         steps = line.steps[kept]
         axes.fill_between(
-            steps, line.q025[kept], line.q975[kept], color=look.colour, alpha=0.07, linewidth=0
+            steps, line.q025[kept], line.q975[kept], color=look.colour, alpha=0.06, linewidth=0
         )
         axes.plot(
             steps,

@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.environment import Environment
+from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
+from submax.core.problem import Problem
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.delay import Delay
 from submax.simulation.pending import Pending
@@ -44,6 +47,8 @@ def simulate(
     whole_number("replicas", replicas, at_least=1)
     if points is not None:
         whole_number("points", points, at_least=1)
+    for number in [seed] if isinstance(seed, int) else seed:
+        whole_number("seed", number, at_least=0)
     world_rng, context_rng, reward_rng, policy_rng = (
         np.random.Generator(np.random.SFC64(stream))
         for stream in np.random.SeedSequence(seed).spawn(4)
@@ -54,6 +59,7 @@ def simulate(
     for step in delay.schedule(observations):
         context = environment.contexts(world, step.decide, context_rng)
         action, log_prob = policy.act(state, context, policy_rng)
+        _check(action, step.decide, environment.problem, policy)
         state = policy.record(state, action)
         reward = environment.reward(world, context, action, reward_rng)
         lost = environment.best_reward(world, context) - environment.mean_reward(
@@ -63,4 +69,18 @@ def simulate(
         pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
         if step.receive:
             state = policy.update(state, pending.take(step.receive), policy_rng)
-    return recorder.trace()
+    trace = recorder.trace()
+    if not (np.isfinite(trace.final_regret).all() and np.isfinite(trace.final_reward).all()):
+        raise InvalidValue(f"{environment} gave a reward that is not a finite number")
+    return trace
+
+
+def _check(action: Integers, count: int, problem: Problem, policy: Policy[Any]) -> None:
+    """Name the policy that chose what does not exist, before it indexes another replica's arm."""
+    right_shape = action.ndim == 3 and action.shape[1:] == (count, problem.space.slots)
+    if not (right_shape and action.dtype.kind == "i" and problem.space.contains(action)):
+        raise InvalidValue(
+            f"{policy} must choose whole numbers [replicas, {count}, {problem.space.slots}] within "
+            f"{problem.space}, and gave shape {action.shape} of type {action.dtype} from "
+            f"{action.min(initial=0)} to {action.max(initial=0)}"
+        )
