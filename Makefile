@@ -23,6 +23,7 @@ bench: $(VENV)/.installed
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/generate_cli.py
+	if [ -d $(OUT)/bernoulli ]; then $(BIN)/python docs/generate_results.py $(OUT); fi
 
 clean:
 	rm -rf $(VENV) .venv-bench
