@@ -30,45 +30,35 @@ def page(results: Path) -> str:
     """What came out, as Markdown."""
     illustration = _read(results / "illustration" / "summary.csv")
     bernoulli = _read(results / "bernoulli" / "summary.csv")
-    return (
-        "\n\n".join(
-            [
-                "# Results",
-                "Made by `make reproduce` and `make docs`; nothing here is typed by hand.",
-                "## Illustration",
-                "Expected reward of each inference policy after 1000 uniform observations of 10 arms, "
-                f"Beta(1, 9), averaged over {illustration[0]['environments']} environments "
-                "([data](illustration.csv)); the figure shows the first of them.",
-                _illustration(illustration),
-                "![Six panels](illustration.png)",
-                "## Bernoulli arms with delayed rewards",
-                f"Final regret after {bernoulli[0]['observations']} observations, mean of "
-                f"{bernoulli[0]['replicas']} replicas ([data with standard errors](bernoulli.csv)). "
-                "β is that of the arms' Beta(1, β); delays are batches of N_b.",
-                *(_bernoulli(bernoulli, arms) for arms in ("10", "100", "500")),
-                "![K varies](varying-arms.png)",
-                "![β varies](varying-beta.png)",
-                "![N_b varies](varying-delay.png)",
-                "## The paper's statements",
-                "Section 4.1 of the paper, each sentence put to the test: the number on the left should "
-                "be the lower one. Where several comparisons belong to a sentence, the one that speaks "
-                "least for it is shown.",
-                _statements(_read(results / "bernoulli" / "statements.csv")),
-            ]
-        )
-        + "\n"
-    )
+    parts = [
+        "# Results",
+        "Made by `make reproduce` and `make docs`; nothing here is typed by hand.",
+        "## Illustration",
+        "Expected reward of each inference policy after 1000 uniform observations of 10 arms, "
+        f"Beta(1, 9), averaged over {illustration[0]['environments']} environments "
+        "([data](illustration.csv)); the figure shows the first of them.",
+        _illustration(illustration),
+        "![Six panels](illustration.png)",
+        "## Bernoulli arms with delayed rewards",
+        f"Final regret after {bernoulli[0]['observations']} observations, mean of "
+        f"{bernoulli[0]['replicas']} replicas ([data with standard errors](bernoulli.csv)). "
+        "β is that of the arms' Beta(1, β); delays are batches of N_b.",
+        *(_bernoulli(bernoulli, arms) for arms in ("10", "100", "500")),
+        "![K varies](varying-arms.png)",
+        "![β varies](varying-beta.png)",
+        "![N_b varies](varying-delay.png)",
+        "## The paper's statements",
+        "Section 4.1 of the paper, each sentence put to the test: the number on the left should "
+        "be the lower one. Where several comparisons belong to a sentence, the one that speaks "
+        "least for it is shown.",
+        _statements(_read(results / "bernoulli" / "statements.csv")),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _illustration(rows: Rows) -> str:
-    body = (
-        (
-            row["policy"],
-            f"{float(row['expected_reward']):.4f}",
-            f"{float(row['standard_error']):.4f}",
-        )
-        for row in rows
-    )
+    keys = ("expected_reward", "standard_error")
+    body = ((row["policy"], *(f"{float(row[key]):.4f}" for key in keys)) for row in rows)
     return _table(("policy", "expected reward", "standard error"), body)
 
 

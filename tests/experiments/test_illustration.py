@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 
 from submax.experiments.illustration import compute
@@ -27,6 +29,6 @@ def test_panels_are_the_paper_equations_on_raw_counts():
 def test_orderings_of_the_paper_hold_on_average():
     panels = compute(load_paper("illustration").changed(replicas=1500))
     order = ["rcp-negative", "random", "rcp-optimistic", "rcp-optimized", "rcp-submax"]
-    for lower, higher in zip(order, order[1:], strict=False):
+    for lower, higher in itertools.pairwise(order):
         gain = panels[higher].expected_reward - panels[lower].expected_reward
         assert gain.mean() > 3 * gain.std(ddof=1) / np.sqrt(len(gain)), (lower, higher)

@@ -7,7 +7,10 @@ from submax.experiments.specification import load_file, load_paper, paper_experi
 
 OWN = """
 observations = 20
-policies = ["random", { name = "deep", kind = "reward-conditioned", strategy = { kind = "iterated", depth = 4 } }]
+policies = [
+    "random",
+    { name = "deep", kind = "reward-conditioned", strategy = { kind = "iterated", depth = 4 } },
+]
 [environment]
 kind = "bernoulli"
 arms = [3, 4]
@@ -64,7 +67,7 @@ def test_selection():
     assert [cell.labels["delay"] for cell in chosen] == [0, 5]
     either = select(every, ["arms=3", "arms=4.0", "delay=0"])
     assert len(either) == 2 * 2 * 2
-    with pytest.raises(InvalidValue, match="beta=2; allowed: 1, 9.5"):
+    with pytest.raises(InvalidValue, match=r"beta=2; allowed: 1, 9\.5"):
         select(every, ["beta=2"])
 
 
