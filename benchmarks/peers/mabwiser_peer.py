@@ -18,7 +18,7 @@ class MABWiserPlayer:
         self._fitted = False
 
     def decide(self, count: int) -> list[int]:
-        """A batch at once; it refuses to predict before the first fit, so that this one is random."""
+        """A batch at once; the first is random, since nothing can be predicted before a fit."""
         if not self._fitted:
             return self._rng.integers(ARMS, size=count).tolist()
         return self._bandit.predict(np.zeros((count, 1)))

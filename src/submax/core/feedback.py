@@ -41,6 +41,7 @@ class Feedback(NamedTuple):
             raise InvalidValue("weight must be finite and 0 or more, and some of it is not")
         if not problem.space.contains(self.action[there]):
             raise InvalidValue(f"an action does not belong to the space {problem.space}")
-        for name, values in (("reward", self.reward), ("context", self.context)):
-            if not np.all(np.isfinite(values[there])):
+        numbers = {"reward": self.reward, "context": self.context, "log_prob": self.log_prob}
+        for name, values in numbers.items():
+            if values is not None and not np.all(np.isfinite(values[there])):
                 raise InvalidValue(f"{name} must be finite, and some of it is not")

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -55,7 +56,12 @@ class Folder(Generic[Kind]):
             raise InvalidValue(f"a {self.word} needs a 'kind', one of: {', '.join(self.names())}")
         found = self.find(table["kind"])
         values = {key: value for key, value in table.items() if key != "kind"}
-        fields = {field.name: field for field in dataclasses.fields(found)}  # type: ignore[arg-type]  # every class of a folder is a dataclass
+        if not dataclasses.is_dataclass(found):
+            raise InvalidValue(
+                f"{self.word} {table['kind']!r} must be a dataclass: "
+                "write @dataclass(frozen=True) above the class"
+            )
+        fields = {field.name: field for field in dataclasses.fields(found)}
         for key in values:
             one_of(f"key of {self.word} {table['kind']!r}:", key, fields)
         for name, field in fields.items():
@@ -88,14 +94,31 @@ class Folder(Generic[Kind]):
         path = Path(path_text)
         if not path.is_file():
             raise InvalidValue(f"{self.word} {name!r}: there is no file {path_text!r}")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        if spec is None or spec.loader is None:
+        module = _loaded(path)
+        if module is None:
             raise InvalidValue(f"{self.word} {name!r}: {path_text!r} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
         found = {value.__name__: value for value in self._classes_of(module)}
         one_of(f"{self.word} in {path_text}:", class_name, found)
         return found[class_name]
+
+
+def _loaded(path: Path) -> types.ModuleType | None:
+    """The module of a file, the same one each time; None where it is not a Python file."""
+    name = "submax_file_" + str(path.resolve()).replace(".", "_")
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        return None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pickle look a class up through the name of its module.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def _required(field: "dataclasses.Field[Any]") -> bool:

@@ -102,9 +102,9 @@ class Counting(Estimator[CountingParams]):
 
     def values(self, params: CountingParams) -> Floats:
         """Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i: the sum over arms, not observations."""
-        total = np.maximum(params.counts.sum(axis=(-1, -2)), 1.0)
+        total = params.counts.sum(axis=(-1, -2))
         earned = np.einsum("rla,ra->rl", self._table(params), params.importance)
-        result: Floats = earned / total[:, None]
+        result: Floats = earned / np.where(total > 0, total, 1.0)[:, None]
         return result
 
     @classmethod

@@ -90,8 +90,7 @@ class UCB1(Policy[UCB1State]):
         pulls = state.arms.pulls + state.pending
         means = state.arms.means()
         total = pulls.sum(axis=-1)
-        with np.errstate(divide="ignore"):
-            width = 1 / np.sqrt(pulls)
+        width = self._width(pulls)
         if not self.pending:
             return np.repeat(self._best(means, width, total)[:, None], count, axis=1)
         choices = np.empty((len(pulls), count), dtype=np.int64)
@@ -100,11 +99,18 @@ class UCB1(Policy[UCB1State]):
             arm = self._best(means, width, total + column)
             choices[:, column] = arm
             pulls[replica, arm] += 1
-            width[replica, arm] = 1 / np.sqrt(pulls[replica, arm])
+            width[replica, arm] = self._width(pulls[replica, arm])
         return choices
 
+    def _width(self, pulls: Floats) -> Floats:
+        """1/√n, infinite for an untried arm; all tried arms tie where nothing is explored."""
+        if self.exploration == 0:
+            return np.where(pulls > 0, 0.0, np.inf)
+        with np.errstate(divide="ignore"):
+            return 1 / np.sqrt(pulls)
+
     def _best(self, means: Floats, width: Floats, total: Floats) -> Integers:
-        """The arm with the highest index; ``width`` is 1/√n, infinite for an untried arm."""
+        """The arm with the highest index."""
         scale = np.sqrt(self.exploration * np.log(np.maximum(total, 1.0)))
         # A scale of 0 would turn the infinite width of an untried arm into NaN.
         scale = np.maximum(scale, np.finfo(np.float64).tiny)

@@ -42,7 +42,8 @@ class Iterated(Strategy):
         joint = table.prior[..., :, None] * table.probabilities
         marginal = joint.sum(axis=-2)
         known = marginal > 0
-        earned = np.einsum("l,...lm->...m", table.levels, joint)
+        # Counted from the lowest level: the advantage is the same, and nothing cancels.
+        earned = np.einsum("l,...lm->...m", table.levels - table.levels[0], joint)
         value = np.where(known, earned / np.where(known, marginal, 1.0), 0.0)
         policy = normalized(marginal)
         for _ in range(self.depth):

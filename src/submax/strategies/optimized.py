@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.errors import InvalidValue
+from submax.core.marginalization import ROUNDING
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 
@@ -60,7 +61,7 @@ def bounds(low: Floats, high: Floats) -> Bounds:
 
     An action with p₁ > p₀ gives the lower bound −p₀ / (p₁ − p₀), one with p₁ < p₀ the upper bound
     p₀ / (p₀ − p₁); the tightest come from the largest and the smallest ratio p₁ / p₀. Hence lowest
-    ≤ 0 and highest ≥ 1. Where p₀ = p₁ throughout, every λ gives the same policy and both are 1.
+    ≤ 0 and highest ≥ 1. Where p₀ = p₁ but for rounding, every λ gives one policy and both are 1.
 
     >>> bounds(np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.25, 0.5]))
     Bounds(lowest=array(-1.), highest=array(2.))
@@ -70,5 +71,5 @@ def bounds(low: Floats, high: Floats) -> Bounds:
         # 0 / 0 is NaN: an action that neither level takes bounds nothing.
         lowest = -1 / (np.fmax.reduce(ratio, axis=-1) - 1)
         highest = 1 / (1 - np.fmin.reduce(ratio, axis=-1))
-    same = np.isinf(highest)
+    same = highest > 1 / ROUNDING
     return Bounds(np.where(same, 1.0, lowest), np.where(same, 1.0, highest))

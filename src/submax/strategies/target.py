@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.core.checks import probability
 from submax.core.errors import InvalidValue
 from submax.core.strategy import Strategy
 from submax.core.table import Table
@@ -25,8 +26,9 @@ class Target(Strategy):
     distribution: tuple[float, ...] = (0.1, 0.9)
 
     def __post_init__(self) -> None:
-        values = np.array(self.distribution)
-        if not (np.all(values >= 0) and np.isclose(values.sum(), 1.0)):
+        for value in self.distribution:
+            probability("each number of distribution", value)
+        if not np.isclose(sum(self.distribution), 1.0):
             raise InvalidValue(
                 "distribution must be probabilities of the reward levels that sum to 1, "
                 f"not {self.distribution}"

@@ -1,0 +1,50 @@
+"""Memory of a process and all its descendants, read from ``/proc`` (Linux only)."""
+
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def readable() -> bool:
+    """Whether this system shows its processes under ``/proc``."""
+    return (PROC / "self" / "status").exists()
+
+
+def memory(process: int) -> int:
+    """Bytes in memory now, of the process and of all that descend from it."""
+    return sum(_bytes(PROC / str(member)) for member in family(process))
+
+
+def family(process: int) -> set[int]:
+    """The process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for entry in PROC.iterdir():
+        if entry.name.isdigit() and (parent := _parent(entry)) is not None:
+            children.setdefault(parent, []).append(int(entry.name))
+    found, waiting = set(), [process]
+    while waiting:
+        member = waiting.pop()
+        found.add(member)
+        waiting += children.get(member, [])
+    return found
+
+
+def _parent(entry: Path) -> int | None:
+    try:
+        # pid (name) state parent ...; the name may itself hold spaces and brackets.
+        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        return None  # it ended while we looked
+
+
+def _bytes(entry: Path) -> int:
+    """The proportional share, which counts shared pages once; the resident size without it."""
+    for name, field in (("smaps_rollup", "Pss:"), ("status", "VmRSS:")):
+        try:
+            lines = (entry / name).read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if line.startswith(field):
+                return int(line.split()[1]) * 1024
+    return 0  # it ended while we looked

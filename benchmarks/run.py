@@ -1,0 +1,28 @@
+"""Run the benchmarks and print every claim beside what was measured.
+
+Ends with status 1 where a claim does not hold.
+"""
+
+import argparse
+import importlib
+import sys
+
+from claim import Claim, print_claims
+
+MODULES = {"throughput": "throughput", "thompson": "thompson", "sweep": "whole_sweep"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=MODULES, help="run one of them")
+    only = parser.parse_args().only
+    claims: list[Claim] = []
+    for name in [only] if only else MODULES:
+        # Imported when its turn comes, so that one does not need what another needs.
+        claims += importlib.import_module(MODULES[name]).measure()
+    print_claims(claims)
+    return int(any(claim.holds is False for claim in claims))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

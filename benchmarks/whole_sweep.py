@@ -1,0 +1,90 @@
+"""Wall time and memory of the whole comparison on Bernoulli arms, as a user starts it.
+
+Runs ``submax reproduce bernoulli --out DIR --jobs 2`` in a temporary directory and looks at the
+memory of all its processes together, several times a second.
+"""
+
+import argparse
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter, sleep
+from typing import NamedTuple
+
+from claim import Claim, print_claims
+from process_tree import memory, readable
+
+SUBMAX = (sys.executable, "-m", "submax")
+JOBS = 2
+MINUTES_LIMIT = 3.0
+GIGABYTES_LIMIT = 1.5
+PAUSE = 0.1
+"""Seconds between two looks at the memory."""
+
+
+class Run(NamedTuple):
+    """How a command went; ``all_together`` is False where only the largest process is known."""
+
+    status: int
+    seconds: float
+    peak_bytes: int
+    all_together: bool
+
+
+def measure(program: Sequence[str] = SUBMAX) -> list[Claim]:
+    """Run the sweep and return the claims; another ``program`` may stand in for submax."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder) / "bernoulli")
+        command = [*program, "reproduce", "bernoulli", "--out", out, "--jobs", str(JOBS)]
+        print("running (some minutes):", shlex.join(command), flush=True)
+        run = watch(command)
+    if run.status:
+        limit = f"at most {MINUTES_LIMIT:g} minutes and {GIGABYTES_LIMIT:g} GB"
+        return [Claim("whole Bernoulli sweep", f"ended with status {run.status}", limit, False)]
+    minutes, gigabytes = run.seconds / 60, run.peak_bytes / 1e9
+    whose = "all processes" if run.all_together else "largest process, no /proc here"
+    return [
+        Claim(
+            f"whole Bernoulli sweep, {JOBS} jobs, minutes",
+            f"{minutes:.2f}",
+            f"at most {MINUTES_LIMIT:g}",
+            minutes <= MINUTES_LIMIT,
+        ),
+        Claim(
+            f"whole Bernoulli sweep, peak memory in GB ({whose})",
+            f"{gigabytes:.2f}",
+            f"at most {GIGABYTES_LIMIT:g}",
+            gigabytes <= GIGABYTES_LIMIT if run.all_together else None,
+        ),
+    ]
+
+
+def watch(command: Sequence[str]) -> Run:
+    """Run a command to its end; what it prints is dropped, what it complains about is not."""
+    peak, begin = 0, perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            if readable():
+                peak = max(peak, memory(process.pid))
+            sleep(PAUSE)
+    seconds = perf_counter() - begin
+    if readable():
+        return Run(process.returncode, seconds, peak, all_together=True)
+    return Run(process.returncode, seconds, _largest_child(), all_together=False)
+
+
+def _largest_child() -> int:
+    size = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return size if sys.platform == "darwin" else size * 1024
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--program", help="what to run in place of submax", type=shlex.split, default=SUBMAX
+    )
+    print_claims(measure(parser.parse_args().program))

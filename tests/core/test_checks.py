@@ -1,0 +1,47 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from submax.core.checks import non_negative, one_of, positive, probability, whole_number
+from submax.core.errors import InvalidValue
+
+NOT_NUMBERS = [True, False, None, "1", [1], 1j]
+NOT_FINITE = [float("nan"), float("inf"), -float("inf"), np.float64("nan")]
+
+
+@pytest.mark.parametrize("value", [0, 5, np.int64(3), 10**30])
+def test_whole_numbers_pass(value):
+    whole_number("count", value, at_least=0)
+
+
+@pytest.mark.parametrize("value", [-1, 1.0, np.float64(2), Fraction(3, 2), *NOT_NUMBERS])
+def test_other_values_are_no_whole_numbers(value):
+    with pytest.raises(InvalidValue, match="count must be a whole number, at least 0, not"):
+        whole_number("count", value, at_least=0)
+
+
+@pytest.mark.parametrize(
+    ("check", "good", "bad"),
+    [
+        (positive, [1e-300, 1, np.float32(2), Fraction(1, 3)], [0, 0.0, -1e-300]),
+        (non_negative, [0, 0.0, 7.5], [-1e-300, -1]),
+        (probability, [0, 1, 0.5, np.float64(1.0)], [-1e-9, 1 + 1e-9, 2]),
+    ],
+)
+def test_ranges(check, good, bad):
+    for value in good:
+        check("size", value)
+    for value in [*bad, *NOT_NUMBERS, *NOT_FINITE]:
+        with pytest.raises(InvalidValue, match=r"size must be .*, not "):
+            check("size", value)
+
+
+def test_an_unknown_word_gets_the_nearest_suggested():
+    one_of("policy", "ucb1", ["ucb1", "random"])
+    with pytest.raises(InvalidValue, match=r"unknown policy 'ubc1': did you mean 'ucb1'\? allowed"):
+        one_of("policy", "ubc1", ["ucb1", "random"])
+    with pytest.raises(InvalidValue, match=r"unknown policy 'zzz': allowed: random, ucb1$"):
+        one_of("policy", "zzz", ["ucb1", "random"])
+    with pytest.raises(InvalidValue, match=r"allowed: none$"):
+        one_of("key", "x", [])

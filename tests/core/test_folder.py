@@ -1,0 +1,132 @@
+import pickle
+import textwrap
+
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.core.folder import Folder
+from submax.core.strategy import Strategy
+from submax.policies import POLICIES, make_policy
+from submax.simulation.delay import Delay
+from submax.strategies import STRATEGIES
+from submax.strategies.submax import SubMax
+from submax.testing import check_policy
+
+MY_POLICY = """
+    from collections.abc import Iterator
+    from dataclasses import dataclass
+    from typing import Self
+
+    import numpy as np
+
+    from submax.core.decision import Decision
+    from submax.core.policy import Policy
+    from submax.policies.random import RandomState
+
+
+    @dataclass(frozen=True)
+    class MyPolicy(Policy[RandomState]):
+        arm: int = 0
+        boldness: float = 0.5
+        history: tuple[float, ...] = ()
+
+        def init(self, problem, replicas, rng):
+            return RandomState(problem)
+
+        def act(self, state, context, rng):
+            index = np.full(context.shape[:2], self.arm, dtype=np.int64)
+            return Decision(state.problem.space.action(index), None)
+
+        def log_prob(self, state, context, action):
+            return np.where(state.problem.space.index(action) == self.arm, 0.0, -np.inf)
+
+        def update(self, state, feedback, rng):
+            return state
+
+        @classmethod
+        def examples(cls) -> Iterator[Self]:
+            yield cls()
+"""
+
+
+@pytest.fixture(params=["", "from __future__ import annotations"], ids=["plain", "postponed"])
+def my_file(request, tmp_path):
+    path = tmp_path / "my_policy.py"
+    path.write_text(request.param + textwrap.dedent(MY_POLICY))
+    return path
+
+
+def test_names_are_those_of_the_files():
+    names = STRATEGIES.names()
+    assert {"clipped", "iterated", "optimistic", "optimized", "submax", "target"} <= set(names)
+    assert names == sorted(set(names))
+    assert STRATEGIES.find("submax") is SubMax
+
+
+def test_underscores_become_hyphens():
+    assert {"batch-flush", "lag"} <= set(Folder("submax.simulation", Delay, "delay").names())
+
+
+def test_abstract_classes_are_not_in_a_folder():
+    assert Folder("submax.core", Strategy, "strategy").names() == []
+
+
+def test_a_class_of_the_users_own_file_is_built_and_keeps_the_contract(my_file, seed):
+    policy = make_policy({"kind": f"{my_file}:MyPolicy", "boldness": 1, "history": [1, 2.5]})
+    assert (policy.arm, policy.boldness, policy.history) == (0, 1.0, (1.0, 2.5))
+    assert isinstance(policy.boldness, float)
+    check_policy(policy, seed)
+
+
+def test_the_users_file_gives_the_same_class_each_time(my_file):
+    one, two = (make_policy({"kind": f"{my_file}:MyPolicy", "arm": 2}) for _ in range(2))
+    assert one == two == pickle.loads(pickle.dumps(one))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"arm": 1.5}, "arm of policy .* must be of type int, not 1.5"),
+        ({"arm": True}, "arm of policy .* must be of type int, not True"),
+        ({"boldness": "much"}, "boldness of policy .* must be of type float, not 'much'"),
+        ({"history": 3}, "history of policy .* must be of type tuple, not 3"),
+        ({"history": [1.0, "x"]}, "history of policy .* must be of type float, not 'x'"),
+        ({"boldnes": 1.0}, "unknown key .*: 'boldnes': did you mean 'boldness'"),
+    ],
+)
+def test_values_of_the_users_class_are_checked(my_file, values, message):
+    with pytest.raises(InvalidValue, match=message):
+        make_policy({"kind": f"{my_file}:MyPolicy", **values})
+
+
+def test_a_wrong_class_name_in_the_users_file_gets_a_suggestion(my_file):
+    with pytest.raises(InvalidValue, match=r"unknown policy in .*: 'MyPolcy': did you mean 'MyPol"):
+        POLICIES.find(f"{my_file}:MyPolcy")
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(InvalidValue, match=r"there is no file 'nowhere\.py'"):
+        POLICIES.find("nowhere.py:MyPolicy")
+
+
+def test_a_file_that_is_not_python_is_refused(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not code")
+    with pytest.raises(InvalidValue, match="is not a Python file"):
+        POLICIES.find(f"{path}:MyPolicy")
+
+
+def test_an_error_in_the_users_file_is_not_hidden_and_can_be_mended(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("1 / 0")
+    with pytest.raises(ZeroDivisionError):
+        POLICIES.find(f"{path}:MyPolicy")
+    path.write_text(textwrap.dedent(MY_POLICY) + "\n# mended\n")
+    assert POLICIES.find(f"{path}:MyPolicy").__name__ == "MyPolicy"
+
+
+def test_a_class_that_is_no_dataclass_is_refused(tmp_path):
+    path = tmp_path / "plain_class.py"
+    path.write_text(textwrap.dedent(MY_POLICY).replace("@dataclass(frozen=True)\n", ""))
+    with pytest.raises(InvalidValue, match=r"must be a dataclass: write @dataclass\(frozen=True\)"):
+        make_policy({"kind": f"{path}:MyPolicy"})

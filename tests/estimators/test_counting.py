@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from submax.core.arms import Arms
+from submax.core.errors import InvalidValue
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+from submax.core.slots import Slots
+from submax.estimators.counting import Counting
+from submax.testing.examples import listing, rows_of, some_feedback
+
+PROBLEMS = (Problem(Arms(4)), Problem(Slots((2, 3))), Problem(Arms(3), levels=(-1.0, 0.0, 2.0)))
+
+
+def slow(problem, feedback, smoothing, replica):
+    """Conditioned probabilities, prior and values of one replica, one observation at a time."""
+    size, levels = problem.space.size, problem.levels
+    counts = [[0.0] * size for _ in levels]
+    observations = []
+    for row in range(feedback.reward.shape[1]):
+        weight = feedback.weight[replica, row]
+        if weight == 0:
+            continue
+        reward = feedback.reward[replica, row]
+        arm = int(problem.space.index(feedback.action[replica, row]))
+        level = min(range(len(levels)), key=lambda place: abs(levels[place] - reward))
+        counts[level][arm] += weight
+        observations.append((arm, weight * reward, np.exp(feedback.log_prob[replica, row])))
+    conditioned = []
+    for row in counts:
+        total = sum(row) + smoothing * size
+        conditioned.append([(c + smoothing) / total if total else 1 / size for c in row])
+    seen = sum(map(sum, counts))
+    values = [sum(r * policy[a] / q for a, r, q in observations) / seen for policy in conditioned]
+    return np.array(conditioned), np.array([sum(row) / seen for row in counts]), np.array(values)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("problem", PROBLEMS, ids=repr)
+def test_it_counts_as_a_slow_loop_does(problem, smoothing, seed):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(problem, 3, 40, seed)
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=(3, 40))
+    feedback = feedback._replace(weight=weight)
+    estimator = Counting(smoothing)
+    params = estimator.fit(estimator.init(problem, 3, rng), feedback, rng)
+    context = np.zeros((3, 2, 0))
+    found = estimator.prob(params, context, listing(problem.space)[None, None])
+    for replica in range(3):
+        conditioned, prior, values = slow(problem, feedback, smoothing, replica)
+        assert np.allclose(found[replica], conditioned)
+        assert np.allclose(estimator.level_prior(params, context)[replica], prior)
+        assert np.allclose(estimator.values(params)[replica], values)
+
+
+def test_add_one_by_hand(seed):
+    problem = Problem(Arms(3))
+    action = np.array([[0, 0, 1, 2, 2, 2]])[..., None]
+    reward = np.array([[0.0, 1.0, 0.0, 1.0, 1.0, 0.0]])
+    feedback = Feedback(
+        np.zeros((1, 6, 0)), action, reward, np.full((1, 6), np.log(0.25)), np.ones((1, 6))
+    )
+    estimator, rng = Counting(1.0), np.random.default_rng(seed)
+    params = estimator.fit(estimator.init(problem, 1, rng), feedback, rng)
+    found = estimator.prob(params, np.zeros((1, 1, 0)), listing(problem.space)[None, None])[0, 0]
+    assert np.allclose(found, [[2 / 6, 2 / 6, 2 / 6], [2 / 6, 1 / 6, 3 / 6]])
+    assert np.allclose(estimator.level_prior(params, np.zeros((1, 1, 0))), [0.5, 0.5])
+    # One reward of arm 0 and two of arm 2, each worth 4 / 6.
+    assert np.allclose(estimator.values(params), [[8 / 6 / 2 + 2 / 3, 4 / 6 / 3 + 8 / 6 / 2]])
+
+
+def test_values_divide_by_the_weight_however_small(seed):
+    problem, rng = Problem(Arms(3)), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 2, 6, seed)
+    light = feedback._replace(weight=np.full((2, 6), 1e-3))
+    estimator = Counting(0.0)
+    fresh = estimator.init(problem, 2, rng)
+    one, other = (estimator.values(estimator.fit(fresh, given, rng)) for given in (feedback, light))
+    assert np.allclose(one, other)
+
+
+def test_before_any_data_everything_is_uniform(seed):
+    problem = Problem(Arms(4))
+    for smoothing in (0.0, 1.0):
+        estimator = Counting(smoothing)
+        params = estimator.init(problem, 2, np.random.default_rng(seed))
+        context = np.zeros((2, 1, 0))
+        assert np.allclose(
+            estimator.prob(params, context, listing(problem.space)[None, None]), 0.25
+        )
+        assert np.allclose(estimator.level_prior(params, context), 0.5)
+        assert np.array_equal(estimator.values(params), np.zeros((2, 2)))
+
+
+def test_propensities_missing_once_are_missing_for_good(seed):
+    problem, rng = Problem(Arms(2)), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 1, 10, seed)._replace(reward=np.ones((1, 10)))
+    estimator = Counting()
+    params = estimator.init(problem, 1, rng)
+    params = estimator.fit(params, rows_of(feedback, slice(0, 5))._replace(log_prob=None), rng)
+    params = estimator.fit(params, rows_of(feedback, slice(5, 10)), rng)
+    assert np.all(np.isnan(estimator.values(params)))
+
+
+def test_a_space_that_is_too_large_is_refused(seed):
+    with pytest.raises(InvalidValue, match="the counting estimator keeps a number for every joint"):
+        Counting().init(Problem(Slots((2000, 2000))), 1, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, float("nan"), float("inf"), True, "1", None])
+def test_bad_smoothing_is_refused(smoothing):
+    with pytest.raises(InvalidValue, match="smoothing must be a finite number, 0 or more"):
+        Counting(smoothing)

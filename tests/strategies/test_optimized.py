@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy import optimize
+
+from submax.core.errors import InvalidValue
+from submax.core.table import Table
+from submax.estimators.counting import Counting
+from submax.strategies.optimistic import Optimistic
+from submax.strategies.optimized import Optimized, bounds
+from submax.testing.examples import PROBLEMS, listing
+
+VALUES = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda pair: np.array(pair) / 10)
+
+
+def test_by_hand(small_table):
+    # The bound of action 0 is 0.6 / 0.4, that of action 2 is −0.1 / 0.3.
+    assert np.allclose(bounds(*small_table.probabilities), (-1 / 3, 1.5))
+    assert np.allclose(Optimized().probabilities(small_table), [0.0, 0.45, 0.55])
+    worse = small_table._replace(values=np.array([0.2, 0.1]))
+    assert np.allclose(Optimized().probabilities(worse), [11 / 15, 4 / 15, 0.0])
+
+
+@given(data=st.data())
+def test_bounds_are_where_the_first_probability_turns_negative(tables, data):
+    low, high = data.draw(tables).probabilities
+    assume(not np.allclose(low, high, atol=1e-9))
+    lowest, highest = bounds(low, high)
+    assert lowest <= 0
+    assert highest >= 1
+    for border, outwards in ((lowest, -1e-4), (highest, 1e-4)):
+        assert np.min((1 - border) * low + border * high) > -1e-9
+        beyond = border + outwards
+        assert np.min((1 - beyond) * low + beyond * high) < 0
+
+
+@given(data=st.data(), values=VALUES)
+def test_no_other_weight_on_a_fine_grid_earns_more(tables, data, values):
+    table = data.draw(tables)._replace(values=values)
+    low, high = table.probabilities
+    assume(not np.allclose(low, high, atol=1e-9))
+    grid = np.linspace(-30, 30, 6001)[:, None]
+    feasible = np.all((1 - grid) * low + grid * high >= -1e-12, axis=1)
+    earned = ((1 - grid) * values[0] + grid * values[1])[feasible]
+    assert Optimized().weights(table) @ values >= earned.max() - 1e-9
+
+
+@given(data=st.data(), values=VALUES)
+def test_it_is_the_linear_program_of_two_levels(tables, data, values):
+    table = data.draw(tables)._replace(values=values)
+    low, high = table.probabilities
+    assume(values[0] != values[1] and not np.allclose(low, high, atol=1e-9))
+    program = optimize.linprog(
+        -values,
+        A_ub=-table.probabilities.T,
+        b_ub=np.zeros(table.probabilities.shape[1]),
+        A_eq=np.ones((1, 2)),
+        b_eq=[1.0],
+        bounds=[(None, None)] * 2,
+    )
+    assert program.status == 0
+    assert np.allclose(Optimized().weights(table), program.x, rtol=1e-6, atol=1e-6)
+    expected = program.x @ table.probabilities
+    assert np.allclose(Optimized().probabilities(table), expected, atol=1e-6)
+
+
+def test_with_raw_counts_a_played_arm_without_reward_makes_it_optimistic(seed):
+    problem = PROBLEMS[1]
+    rng = np.random.default_rng(seed)
+    estimator = Counting(smoothing=0.0)
+    params = estimator.init(problem, 50, rng)
+    counts = rng.integers(1, 20, size=(50, 2, 3)).astype(np.float64)
+    counts[:, 1, 0] = 0.0
+    params = params._replace(counts=counts)
+    context = np.zeros((50, 1, 0))
+    rows = estimator.prob(params, context, listing(problem.space)[None, None])[:, 0]
+    for row in rows:
+        assert bounds(*row).highest == 1.0
+    better = np.tile([0.1, 0.2], (50, 1))
+    prior = np.full((50, 2), 0.5)
+    table = Table(rows, np.array([0.0, 1.0]), prior, better)
+    assert np.array_equal(Optimized().probabilities(table), Optimistic().probabilities(table))
+
+
+def test_equal_rows_give_that_row_whatever_the_values(small_table):
+    row = small_table.probabilities[0]
+    same = small_table._replace(probabilities=np.stack([row, row]))
+    assert bounds(row, row) == (1.0, 1.0)
+    assert np.allclose(Optimized().probabilities(same), row)
+
+
+def test_rows_that_agree_but_for_rounding_count_as_equal(seed):
+    counts = np.random.default_rng(seed).integers(1, 30, size=(500, 1, 4)).astype(np.float64)
+    rows = np.concatenate([counts, 3 * counts, 7 * counts], axis=1)
+    rows /= rows.sum(axis=-1, keepdims=True)
+    prior = np.full((500, 2), 0.5)
+    for other in (1, 2):
+        pair = Table(
+            rows[:, [0, other]], np.array([0.0, 1.0]), prior, np.tile([0.1, 0.2], (500, 1))
+        )
+        assert np.allclose(Optimized().probabilities(pair), rows[:, 0])
+
+
+def test_without_propensities_it_refuses(small_table):
+    with pytest.raises(InvalidValue, match="needs the logged probability of every decision"):
+        Optimized().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))
