@@ -66,7 +66,7 @@ def test_add_one_by_hand(seed):
     assert np.allclose(found, [[2 / 6, 2 / 6, 2 / 6], [2 / 6, 1 / 6, 3 / 6]])
     assert np.allclose(estimator.level_prior(params, np.zeros((1, 1, 0))), [0.5, 0.5])
     # One reward of arm 0 and two of arm 2, each worth 4 / 6.
-    assert np.allclose(estimator.values(params), [[8 / 6 / 2 + 2 / 3, 4 / 6 / 3 + 8 / 6 / 2]])
+    assert np.allclose(estimator.values(params), [[4 / 18 + 8 / 18, 4 / 18 + 8 / 12]])
 
 
 def test_values_divide_by_the_weight_however_small(seed):
