@@ -31,6 +31,7 @@ class Run(NamedTuple):
 
     status: int
     seconds: float
+    processor_seconds: float
     peak_bytes: int
     all_together: bool
 
@@ -45,6 +46,8 @@ def measure(program: Sequence[str] = SUBMAX) -> list[Claim]:
     if run.status:
         limit = f"at most {MINUTES_LIMIT:g} minutes and {GIGABYTES_LIMIT:g} GB"
         return [Claim("whole Bernoulli sweep", f"ended with status {run.status}", limit, False)]
+    # Far less than jobs times wall time: the machine was busy with something else.
+    print(f"its processes used {run.processor_seconds / 60:.2f} minutes of processor time together")
     minutes, gigabytes = run.seconds / 60, run.peak_bytes / 1e9
     whose = "all processes" if run.all_together else "largest process, no /proc here"
     return [
@@ -65,16 +68,25 @@ def measure(program: Sequence[str] = SUBMAX) -> list[Claim]:
 
 def watch(command: Sequence[str]) -> Run:
     """Run a command to its end; what it prints is dropped, what it complains about is not."""
-    peak, begin = 0, perf_counter()
+    peak, begin, processor_begin = 0, perf_counter(), _processor_seconds()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
             if readable():
                 peak = max(peak, memory(process.pid))
             sleep(PAUSE)
-    seconds = perf_counter() - begin
-    if readable():
-        return Run(process.returncode, seconds, peak, all_together=True)
-    return Run(process.returncode, seconds, _largest_child(), all_together=False)
+    return Run(
+        status=process.returncode,
+        seconds=perf_counter() - begin,
+        processor_seconds=_processor_seconds() - processor_begin,
+        peak_bytes=peak if readable() else _largest_child(),
+        all_together=readable(),
+    )
+
+
+def _processor_seconds() -> float:
+    """Of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _largest_child() -> int:

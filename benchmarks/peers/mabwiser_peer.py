@@ -19,9 +19,11 @@ class MABWiserPlayer:
 
     def decide(self, count: int) -> list[int]:
         """A batch at once; the first is random, since nothing can be predicted before a fit."""
-        if not self._fitted:
-            return self._rng.integers(ARMS, size=count).tolist()
-        return self._bandit.predict(np.zeros((count, 1)))
+        if self._fitted:
+            arms: list[int] = self._bandit.predict(np.zeros((count, 1)))
+        else:
+            arms = self._rng.integers(ARMS, size=count).tolist()
+        return arms
 
     def learn(self, arms: list[int], rewards: list[float]) -> None:
         """A batch at once."""

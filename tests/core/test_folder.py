@@ -6,6 +6,8 @@ import pytest
 from submax.core.errors import InvalidValue
 from submax.core.folder import Folder
 from submax.core.strategy import Strategy
+from submax.environments import ENVIRONMENTS
+from submax.environments.bernoulli import Bernoulli
 from submax.policies import POLICIES, make_policy
 from submax.simulation.delay import Delay
 from submax.strategies import STRATEGIES
@@ -69,6 +71,12 @@ def test_underscores_become_hyphens():
 
 def test_abstract_classes_are_not_in_a_folder():
     assert Folder("submax.core", Strategy, "strategy").names() == []
+
+
+def test_a_value_without_default_must_be_given():
+    assert ENVIRONMENTS.build({"kind": "bernoulli", "arms": 4}, {}) == Bernoulli(4)
+    with pytest.raises(InvalidValue, match="environment 'bernoulli' needs a value for 'arms'"):
+        ENVIRONMENTS.build({"kind": "bernoulli", "alpha": 2.0}, {})
 
 
 def test_a_class_of_the_users_own_file_is_built_and_keeps_the_contract(my_file, seed):

@@ -51,6 +51,15 @@ def test_one_step_is_submax_where_rows_come_from_one_joint_distribution(joint_ta
     assert np.allclose(Iterated(1).probabilities(table), expected, atol=1e-7)
 
 
+@given(data=st.data())
+def test_one_step_is_submax_on_any_table_of_two_levels(tables, data):
+    # π₀ (v − v̄) = prior₀ prior₁ (p₁ − p₀) whatever the rows: π₀ is their mixture.
+    table = data.draw(tables)
+    assume(np.any(table.probabilities[1] > table.probabilities[0] + 1e-9))
+    expected = SubMax().probabilities(table)
+    assert np.allclose(Iterated(1).probabilities(table), expected, atol=1e-7)
+
+
 @given(data=st.data(), depth=st.integers(1, 3), shift=st.integers(-3, 3))
 def test_a_shift_of_all_rewards_changes_nothing(joint_tables, data, depth, shift):
     table, _, value = data.draw(joint_tables)

@@ -2,8 +2,8 @@
 
 They run over every class in submax, and over a class of your own just the same:
 
->>> from submax.policies.thompson import Thompson
->>> check_policy(Thompson(1.0, 4.0))
+>>> from submax.policies.epsilon_greedy import EpsilonGreedy
+>>> check_policy(EpsilonGreedy(0.3))
 """
 
 from submax.testing.check_delay import check_delay

@@ -35,4 +35,4 @@ def _check_problem(estimator: Estimator[Any], problem: Problem, replicas: int, s
     for params in (fresh, taught):
         check_belief(estimator, problem, replicas, params, seed)
         check_draws(estimator, problem, replicas, params, seed)
-    check_fit(estimator, problem, fresh, feedback, seed)
+    check_fit(estimator, problem, replicas, seed)

@@ -9,15 +9,23 @@ from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.testing.estimator_belief import listed_probabilities
-from submax.testing.examples import first_replica_changed, padded, rows_of, some_contexts
+from submax.testing.examples import (
+    first_replica_changed,
+    padded,
+    rows_of,
+    some_contexts,
+    some_feedback,
+)
 from submax.testing.leaves import copied, unchanged
 from submax.testing.require import require
 
+TAUGHT = 30
 
-def check_fit(
-    estimator: Estimator[Any], problem: Problem, fresh: Any, feedback: Feedback, seed: int
-) -> None:
+
+def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:
     """Check what feedback does to the belief and, above all, what it does not."""
+    fresh = estimator.init(problem, replicas, np.random.default_rng(seed))
+    feedback = some_feedback(problem, replicas, TAUGHT, seed + 1)
     before, given = copied(fresh), copied(feedback)
     fitted = estimator.fit(fresh, feedback, np.random.default_rng(seed))
     require(unchanged(before, fresh), estimator, "fit must not change the parameters it was given")
@@ -63,11 +71,12 @@ def _check_replicas(
     fitted: Any,
     seed: int,
 ) -> None:
-    changed = first_replica_changed(problem, feedback)
-    other = estimator.fit(fresh, changed, np.random.default_rng(seed))
-    one, two = (_everything(estimator, problem, params, seed)[1:] for params in (fitted, other))
-    rule = "the feedback of one replica must not reach another"
-    require(np.allclose(one, two, rtol=1e-12, atol=1e-12), estimator, rule)
+    others = _everything(estimator, problem, fitted, seed)[1:]
+    for changed in first_replica_changed(problem, feedback):
+        params = estimator.fit(fresh, changed, np.random.default_rng(seed))
+        found = _everything(estimator, problem, params, seed)[1:]
+        same = np.allclose(found, others, rtol=1e-12, atol=1e-12)
+        require(same, estimator, "the feedback of one replica must not reach another")
 
 
 def _check_prior(

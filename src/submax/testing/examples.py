@@ -1,5 +1,6 @@
 """Problems, contexts and feedback that the suites run on."""
 
+from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -99,11 +100,13 @@ def repeated(feedback: Feedback, replicas: int) -> Feedback:
     )
 
 
-def first_replica_changed(problem: Problem, feedback: Feedback) -> Feedback:
-    """Turn the rewards of replica 0 around and leave the others alone."""
-    reward = feedback.reward.copy()
-    reward[0] = problem.levels[0] + problem.levels[-1] - reward[0]
-    return feedback._replace(reward=reward)
+def first_replica_changed(problem: Problem, feedback: Feedback) -> Iterator[Feedback]:
+    """Let replica 0 alone find nothing good, then each of the first actions in turn."""
+    index = problem.space.index(feedback.action[0])
+    for favourite in range(-1, min(problem.space.size, 3)):
+        reward = feedback.reward.copy()
+        reward[0] = np.where(index == favourite, problem.levels[-1], problem.levels[0])
+        yield feedback._replace(reward=reward)
 
 
 def _interleaved(values: NDArray[Number], filler: float) -> NDArray[Number]:

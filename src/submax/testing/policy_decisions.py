@@ -18,7 +18,7 @@ from submax.testing.require import require
 TAUGHT = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
 ROWS = (0, 1, 5, 70)
-DECISIONS = 1000
+REPLICAS, REPEATS = 250, 6
 
 
 def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
@@ -44,14 +44,14 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
 
     Rows of one call may depend on each other, so that only the last of them is counted.
     """
-    feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), DECISIONS)
-    for state in _states(policy, problem, DECISIONS, feedback, seed):
+    feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), REPLICAS)
+    for state in _states(policy, problem, REPLICAS, feedback, seed):
         for rows in (1, ROWS[-1]):
-            context = some_contexts(problem, 1, rows, seed).repeat(DECISIONS, axis=0)
-            action = policy.act(state, context, np.random.default_rng(seed)).action
-            chosen = problem.space.index(action[:, -1])
+            context = some_contexts(problem, 1, rows, seed).repeat(REPLICAS, axis=0)
+            rng = np.random.default_rng(seed)
+            chosen = [policy.act(state, context, rng).action[:, -1] for _ in range(REPEATS)]
             listed = np.exp(all_log_probs(policy, state, context)[:, :, -1])
-            p_value = goodness_of_fit(chosen, listed.mean(axis=1))
+            p_value = goodness_of_fit(problem.space.index(np.stack(chosen)), listed.mean(axis=1))
             rule = f"choices must agree with log_prob, and their p-value is {p_value:.1e}"
             require(p_value > SMALLEST_P_VALUE, policy, rule)
 

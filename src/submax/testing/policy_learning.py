@@ -68,15 +68,13 @@ def _check_empty_feedback(
 def _check_replicas(
     policy: Policy[Any], state: Any, feedback: Feedback, context: Floats, seed: int
 ) -> None:
-    changed = first_replica_changed(state.problem, feedback)
-    after, other = (
-        all_log_probs(policy, policy.update(state, given, np.random.default_rng(seed)), context)[
-            :, 1:
-        ]
-        for given in (feedback, changed)
-    )
-    same = np.allclose(np.exp(after), np.exp(other), rtol=1e-12, atol=1e-12)
-    require(same, policy, "the feedback of one replica must not reach another")
+    expected = policy.update(state, feedback, np.random.default_rng(seed))
+    others = np.exp(all_log_probs(policy, expected, context)[:, 1:])
+    for changed in first_replica_changed(state.problem, feedback):
+        after = policy.update(state, changed, np.random.default_rng(seed))
+        found = np.exp(all_log_probs(policy, after, context)[:, 1:])
+        same = np.allclose(found, others, rtol=1e-12, atol=1e-12)
+        require(same, policy, "the feedback of one replica must not reach another")
 
 
 def _check_clear_feedback(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:

@@ -1,0 +1,247 @@
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from submax.core.arms import Arms
+from submax.core.decision import Decision
+from submax.core.environment import Environment
+from submax.core.errors import InvalidValue
+from submax.core.policy import Policy
+from submax.core.problem import Problem
+from submax.environments.bernoulli import Bernoulli
+from submax.policies import make_policy
+from submax.policies.random import Random
+from submax.policies.thompson import Thompson
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.lag import Lag
+from submax.simulation.simulate import simulate
+
+DELAYS = [BatchFlush(1), BatchFlush(7), BatchFlush(100), Lag(0), Lag(5), Lag(100)]
+
+
+@dataclass(frozen=True)
+class Watched(Environment):
+    """Bernoulli arms that remember every world they drew."""
+
+    inner: Bernoulli
+    worlds: list = field(default_factory=list)
+
+    @property
+    def problem(self):
+        return self.inner.problem
+
+    def reset(self, replicas, rng):
+        self.worlds.append(self.inner.reset(replicas, rng))
+        return self.worlds[-1]
+
+    def contexts(self, world, count, rng):
+        return self.inner.contexts(world, count, rng)
+
+    def mean_reward(self, world, context, action):
+        return self.inner.mean_reward(world, context, action)
+
+    def reward(self, world, context, action, rng):
+        return self.inner.reward(world, context, action, rng)
+
+    def best_reward(self, world, context):
+        return self.inner.best_reward(world, context)
+
+    @classmethod
+    def examples(cls):
+        yield cls(Bernoulli(2))
+
+
+@dataclass(frozen=True)
+class Numbered(Environment):
+    """Contexts that number the decisions, and rewards that tell the number."""
+
+    @property
+    def problem(self):
+        return Problem(Arms(3), context_width=1)
+
+    def reset(self, replicas, rng):
+        return {"replicas": replicas, "taken": 0}
+
+    def contexts(self, world, count, rng):
+        number = np.arange(world["taken"], world["taken"] + count, dtype=np.float64)
+        world["taken"] += count
+        return np.tile(number[:, None], (world["replicas"], 1, 1))
+
+    def mean_reward(self, world, context, action):
+        return context[..., 0]
+
+    def reward(self, world, context, action, rng):
+        return context[..., 0]
+
+    def best_reward(self, world, context):
+        return context[..., 0] + 1
+
+    @classmethod
+    def examples(cls):
+        yield cls()
+
+
+class SpyState(NamedTuple):
+    problem: Problem
+    received: int
+
+
+@dataclass(frozen=True)
+class Spy(Policy):
+    """Takes arm = number mod 3, and writes down what it receives and what it knew when deciding."""
+
+    received: list = field(default_factory=list)
+    known: list = field(default_factory=list)
+    recorded: list = field(default_factory=list)
+
+    def init(self, problem, replicas, rng):
+        return SpyState(problem, 0)
+
+    def act(self, state, context, rng):
+        self.known.extend([state.received] * context.shape[1])
+        return Decision((context % 3).astype(np.int64), -context[..., 0])
+
+    def log_prob(self, state, context, action):
+        return -context[..., 0]
+
+    def record(self, state, action):
+        self.recorded.extend(action[0, :, 0].tolist())
+        return state
+
+    def update(self, state, feedback, rng):
+        self.received.append(feedback)
+        return state._replace(received=state.received + feedback.reward.shape[1])
+
+    @classmethod
+    def examples(cls):
+        yield cls()
+
+
+@pytest.mark.parametrize("delay", DELAYS, ids=repr)
+@pytest.mark.parametrize("name", ["random", "rcp-submax", "thompson-1-1", "ucb1-pending"])
+def test_reward_and_regret_are_those_of_the_actions(name, delay, seed):
+    environment = Watched(Bernoulli(4))
+    trace = simulate(
+        environment,
+        make_policy(name),
+        observations=60,
+        replicas=3,
+        delay=delay,
+        seed=seed,
+        points=None,
+    )
+    assert trace.steps.tolist() == list(range(1, 61))
+    (world,) = environment.worlds
+    for replica in range(3):
+        reward, regret = 0.0, 0.0
+        for decision in range(60):
+            arm = trace.actions[replica, decision, 0]
+            reward += trace.rewards[replica, decision]
+            regret += world[replica].max() - world[replica, arm]
+            assert trace.accumulated_reward[replica, decision] == reward
+            assert np.isclose(trace.accumulated_regret[replica, decision], regret)
+
+
+@pytest.mark.parametrize("delay", DELAYS, ids=repr)
+def test_rewards_come_back_first_in_first_out_with_all_that_belongs_to_them(delay):
+    spy = Spy()
+    simulate(Numbered(), spy, observations=60, replicas=2, delay=delay)
+    numbers = np.concatenate(
+        [feedback.reward for feedback in spy.received] or [np.empty((2, 0))], 1
+    )
+    assert np.array_equal(numbers, np.tile(np.arange(numbers.shape[1]), (2, 1)))
+    for feedback in spy.received:
+        feedback.check(Numbered().problem)
+        assert np.array_equal(feedback.context[..., 0], feedback.reward)
+        assert np.array_equal(feedback.action[..., 0], feedback.reward % 3)
+        assert np.array_equal(feedback.log_prob, -feedback.reward)
+        assert np.all(feedback.weight == 1)
+    assert spy.recorded == [number % 3 for number in range(60)]
+
+
+def test_under_a_batch_a_decision_knows_the_full_batches_before_it():
+    spy = Spy()
+    simulate(Numbered(), spy, observations=25, replicas=1, delay=BatchFlush(10))
+    assert spy.known == [0] * 10 + [10] * 10 + [20] * 5
+    assert [feedback.reward.shape[1] for feedback in spy.received] == [10, 10]
+
+
+def test_under_a_lag_a_decision_knows_all_but_the_latest():
+    spy = Spy()
+    simulate(Numbered(), spy, observations=9, replicas=1, delay=Lag(3))
+    assert spy.known == [0, 0, 0, 0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("points", [1, 7, 59, 60, 500])
+def test_thinning_keeps_the_exact_values(points, seed):
+    full, thin = (
+        simulate(
+            Bernoulli(5),
+            Thompson(),
+            observations=60,
+            replicas=4,
+            delay=BatchFlush(8),
+            seed=seed,
+            points=kept,
+        )
+        for kept in (None, points)
+    )
+    kept = thin.steps - 1
+    assert len(kept) == min(points, 60)
+    assert np.array_equal(thin.actions, full.actions[:, kept])
+    assert np.array_equal(thin.rewards, full.rewards[:, kept])
+    assert np.array_equal(thin.accumulated_reward, full.accumulated_reward[:, kept])
+    assert np.allclose(thin.accumulated_regret, full.accumulated_regret[:, kept], rtol=1e-12)
+    assert np.array_equal(thin.final_reward, full.final_reward)
+    assert np.allclose(thin.final_regret, full.final_regret, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["random", "rcp-submax", "thompson-1-9", "gradient"])
+def test_the_same_seed_gives_the_same_trace_and_another_seed_another(name, seed):
+    one, same, other = (
+        simulate(Bernoulli(5), make_policy(name), observations=50, replicas=3, seed=chosen)
+        for chosen in ((seed, 1), (seed, 1), (seed, 2))
+    )
+    for before, after in zip(one, same, strict=True):
+        assert np.array_equal(before, after)
+    assert not np.array_equal(one.actions, other.actions)
+
+
+def test_two_policies_with_one_seed_meet_the_same_worlds(seed):
+    environment = Watched(Bernoulli(5))
+    for policy in (Random(), Thompson(), make_policy("rcp-optimized")):
+        simulate(environment, policy, observations=30, replicas=3, seed=seed)
+    first, *others = environment.worlds
+    assert len(np.unique(first)) == first.size
+    for world in others:
+        assert np.array_equal(world, first)
+
+
+def test_one_world_keeps_its_replicas_when_observations_are_added(seed):
+    environment = Watched(Bernoulli(5))
+    short, long = (
+        simulate(environment, Random(), observations=count, replicas=3, seed=seed, points=None)
+        for count in (20, 40)
+    )
+    assert np.array_equal(short.actions, long.actions[:, :20])
+    assert np.array_equal(short.rewards, long.rewards[:, :20])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("observations", 0),
+        ("observations", 10.0),
+        ("observations", True),
+        ("replicas", 0),
+        ("replicas", "2"),
+        ("points", 0),
+        ("points", 2.5),
+        ("points", False),
+    ],
+)
+def test_bad_numbers_are_refused(name, value):
+    with pytest.raises(InvalidValue, match=f"{name} must be a whole number, at least 1, not"):
+        simulate(Bernoulli(2), Random(), **{"observations": 10, "replicas": 2, name: value})

@@ -1,0 +1,78 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.delay import Step
+from submax.testing import check_delay
+
+UNSEEDED = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class DropsTheRest(BatchFlush):
+    def schedule(self, observations):
+        yield Step(1, 0)
+        for _ in range((observations - 1) // 2):
+            yield Step(2, 2)
+
+
+@dataclass(frozen=True)
+class TooEarly(BatchFlush):
+    def schedule(self, observations):
+        yield Step(1, observations)
+        if observations > 1:
+            yield Step(observations - 1, 0)
+
+
+@dataclass(frozen=True)
+class TooMany(BatchFlush):
+    def schedule(self, observations):
+        for _ in range(observations):
+            yield Step(1, 2)
+
+
+@dataclass(frozen=True)
+class DecidesNothing(BatchFlush):
+    def schedule(self, observations):
+        yield Step(observations, 0)
+        yield Step(0, observations)
+
+
+@dataclass(frozen=True)
+class TakesBack(BatchFlush):
+    def schedule(self, observations):
+        yield Step(observations, -1)
+
+
+@dataclass(frozen=True)
+class AtRandom(BatchFlush):
+    def schedule(self, observations):
+        for _ in range(observations):
+            yield Step(1, int(UNSEEDED.integers(2)))
+
+
+@dataclass(frozen=True)
+class NegativeLength(BatchFlush):
+    @property
+    def length(self):
+        return -1
+
+
+@pytest.mark.parametrize(
+    ("delay", "rule"),
+    [
+        (DropsTheRest(3), "the decisions must add up to the observations"),
+        (TooEarly(3), "no reward may come back before its decision is taken"),
+        (TooMany(3), "no reward may come back before its decision is taken"),
+        (DecidesNothing(3), "every step must take at least one decision"),
+        (TakesBack(3), "give back no fewer than 0 rewards"),
+        (AtRandom(30), "the schedule must be the same twice"),
+        (NegativeLength(3), "length must be 0 or more"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_broken_delay_is_found_out(delay, rule):
+    with pytest.raises(AssertionError, match=rule):
+        check_delay(delay)

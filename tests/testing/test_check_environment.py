@@ -1,0 +1,90 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from submax.environments.bernoulli import Bernoulli
+from submax.testing import check_environment
+
+UNSEEDED = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class PaysTheNextArm(Bernoulli):
+    def reward(self, world, context, action, rng):
+        return Bernoulli.reward(self, world, context, (action + 1) % self.arms, rng)
+
+
+@dataclass(frozen=True)
+class PaysTenPercentMore(Bernoulli):
+    def reward(self, world, context, action, rng):
+        return Bernoulli.reward(self, world + 0.1, context, action, rng)
+
+
+@dataclass(frozen=True)
+class PaysTwo(Bernoulli):
+    def reward(self, world, context, action, rng):
+        return 2 * Bernoulli.reward(self, world, context, action, rng)
+
+
+@dataclass(frozen=True)
+class BestIsAverage(Bernoulli):
+    def best_reward(self, world, context):
+        return np.broadcast_to(world.mean(axis=-1)[:, None], context.shape[:2])
+
+
+@dataclass(frozen=True)
+class BestIsOne(Bernoulli):
+    def best_reward(self, world, context):
+        return np.ones(context.shape[:2])
+
+
+@dataclass(frozen=True)
+class OneWorldForAll(Bernoulli):
+    def reset(self, replicas, rng):
+        return np.repeat(Bernoulli.reset(self, 1, rng), replicas, axis=0)
+
+
+@dataclass(frozen=True)
+class WithoutSeed(Bernoulli):
+    def reset(self, replicas, rng):
+        return Bernoulli.reset(self, replicas, UNSEEDED)
+
+
+@dataclass(frozen=True)
+class WideContexts(Bernoulli):
+    def contexts(self, world, count, rng):
+        return np.zeros((len(world), count, 2))
+
+
+@dataclass(frozen=True)
+class WholeRewards(Bernoulli):
+    def reward(self, world, context, action, rng):
+        return Bernoulli.reward(self, world, context, action, rng).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class OneColumnOfBest(Bernoulli):
+    def best_reward(self, world, context):
+        return world.max(axis=-1)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("environment", "rule"),
+    [
+        (PaysTheNextArm(3), "the average of many rewards must be near mean_reward"),
+        (PaysTenPercentMore(3), "the average of many rewards must be near mean_reward"),
+        (PaysTwo(3), "rewards must be levels"),
+        (BestIsAverage(3), "no action may be better than best_reward"),
+        (BestIsOne(3), "some action must earn best_reward"),
+        (OneWorldForAll(3), "the worlds of different replicas must differ"),
+        (WithoutSeed(3), "the same seed must give the same world"),
+        (WideContexts(3), "contexts must have shape"),
+        (WholeRewards(3), "reward must be of type float64"),
+        (OneColumnOfBest(3), r"best_reward must be \[R, n\]"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_broken_environment_is_found_out(environment, rule, seed):
+    with pytest.raises(AssertionError, match=rule):
+        check_environment(environment, seed)

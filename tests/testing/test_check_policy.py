@@ -1,0 +1,213 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from submax.core.decision import Decision
+from submax.policies.epsilon_greedy import EpsilonGreedy
+from submax.policies.gradient import Gradient
+from submax.policies.random import Random
+from submax.policies.ucb1 import UCB1
+from submax.testing import check_policy
+
+UNSEEDED = np.random.default_rng(0)
+
+
+@dataclass(frozen=True)
+class Unnormalized(EpsilonGreedy):
+    def log_prob(self, state, context, action):
+        return EpsilonGreedy.log_prob(self, state, context, action) - 0.1
+
+    def act(self, state, context, rng):
+        return EpsilonGreedy.act(self, state, context, rng)._replace(log_prob=None)
+
+
+@dataclass(frozen=True)
+class Uniform(EpsilonGreedy):
+    def act(self, state, context, rng):
+        index = rng.integers(state.problem.space.size, size=context.shape[:2])
+        return Decision(state.problem.space.action(index), None)
+
+
+@dataclass(frozen=True)
+class UniformInLargeBatches(EpsilonGreedy):
+    def act(self, state, context, rng):
+        kind = Uniform if context.shape[1] > 50 else EpsilonGreedy
+        return kind.act(self, state, context, rng)
+
+
+@dataclass(frozen=True)
+class LiesAboutItsDecision(EpsilonGreedy):
+    def act(self, state, context, rng):
+        decision = EpsilonGreedy.act(self, state, context, rng)
+        return decision._replace(log_prob=np.zeros(context.shape[:2]))
+
+
+@dataclass(frozen=True)
+class ChoosesTheImpossible(EpsilonGreedy):
+    epsilon: float = 0.0
+
+    def act(self, state, context, rng):
+        return Uniform.act(self, state, context, rng)
+
+
+@dataclass(frozen=True)
+class WithoutSeed(EpsilonGreedy):
+    def act(self, state, context, rng):
+        return EpsilonGreedy.act(self, state, context, UNSEEDED)
+
+
+@dataclass(frozen=True)
+class WithoutSlots(EpsilonGreedy):
+    def act(self, state, context, rng):
+        decision = EpsilonGreedy.act(self, state, context, rng)
+        return decision._replace(action=decision.action[..., 0])
+
+
+@dataclass(frozen=True)
+class SmallIntegers(EpsilonGreedy):
+    def act(self, state, context, rng):
+        decision = EpsilonGreedy.act(self, state, context, rng)
+        return decision._replace(action=decision.action.astype(np.int32))
+
+
+@dataclass(frozen=True)
+class Outside(EpsilonGreedy):
+    def act(self, state, context, rng):
+        decision = EpsilonGreedy.act(self, state, context, rng)
+        return decision._replace(action=decision.action + 1)
+
+
+@dataclass(frozen=True)
+class RefusesNoRows(EpsilonGreedy):
+    def act(self, state, context, rng):
+        assert context.shape[1] > 0, "no rows"
+        return EpsilonGreedy.act(self, state, context, rng)
+
+
+@dataclass(frozen=True)
+class CountsDecisionsInPlace(EpsilonGreedy):
+    def act(self, state, context, rng):
+        decision = EpsilonGreedy.act(self, state, context, rng)
+        state.pulls[:] += 1
+        return decision
+
+
+@dataclass(frozen=True)
+class UpdatesInPlace(EpsilonGreedy):
+    def update(self, state, feedback, rng):
+        after = state.add(feedback)
+        state.pulls[:], state.rewards[:] = after.pulls, after.rewards
+        return state
+
+
+@dataclass(frozen=True)
+class RecordsInPlace(UCB1):
+    pending: bool = True
+
+    def record(self, state, action):
+        state.pending[:] += 1
+        return state
+
+
+@dataclass(frozen=True)
+class ChangesFeedback(EpsilonGreedy):
+    def update(self, state, feedback, rng):
+        feedback.reward[:] *= 0.5
+        return state.add(feedback)
+
+
+@dataclass(frozen=True)
+class UpdatesAtRandom(EpsilonGreedy):
+    def update(self, state, feedback, rng):
+        after = state.add(feedback)
+        return after._replace(rewards=after.rewards + UNSEEDED.random(after.rewards.shape))
+
+
+@dataclass(frozen=True)
+class ReadsAbsentRows(Gradient):
+    def update(self, state, feedback, rng):
+        reward = np.nan_to_num(feedback.reward, nan=1.0)
+        action = np.maximum(feedback.action, 0)
+        there = feedback._replace(reward=reward, action=action, weight=np.ones(reward.shape))
+        return Gradient.update(self, state, there, rng)
+
+
+@dataclass(frozen=True)
+class ForgetsOnEmptyFeedback(Gradient):
+    def update(self, state, feedback, rng):
+        if feedback.reward.shape[1] == 0:
+            return self.init(state.problem, len(state.preferences), rng)
+        return Gradient.update(self, state, feedback, rng)
+
+
+@dataclass(frozen=True)
+class MixesReplicas(Gradient):
+    def update(self, state, feedback, rng):
+        after = Gradient.update(self, state, feedback, rng)
+        mean = after.preferences.mean(axis=0)
+        return after._replace(preferences=np.tile(mean, (len(after.preferences), 1)))
+
+
+@dataclass(frozen=True)
+class DividesByZero(EpsilonGreedy):
+    def update(self, state, feedback, rng):
+        after = state.add(feedback)
+        with np.errstate(invalid="ignore"):
+            bonus = 0 / np.sum(after.rewards, axis=-1, keepdims=True)
+        return after._replace(rewards=after.rewards + bonus)
+
+
+@dataclass
+class NotFrozen:
+    def __init__(self):
+        self.inner = Random()
+
+
+@dataclass(frozen=True, eq=False)
+class NotEqual(Random):
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
+class NoDataclass:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("policy", "rule"),
+    [
+        (Unnormalized(), "the probabilities of all joint actions must sum to one in every row"),
+        (Uniform(), "choices must agree with log_prob"),
+        (UniformInLargeBatches(), "choices must agree with log_prob"),
+        (LiesAboutItsDecision(), "the log_prob of a decision must equal that of the policy"),
+        (ChoosesTheImpossible(), "what was chosen must have a probability"),
+        (WithoutSeed(), "the same seed must give the same decisions"),
+        (WithoutSlots(), "actions must have shape"),
+        (SmallIntegers(), "actions must be of type int64"),
+        (Outside(), "actions must belong to the space"),
+        (RefusesNoRows(), "no rows"),
+        (CountsDecisionsInPlace(), "act and log_prob must not change the state"),
+        (UpdatesInPlace(), "update must not change the state it was given"),
+        (RecordsInPlace(), "record must not change the state it was given"),
+        (ChangesFeedback(), "update must not change the feedback"),
+        (UpdatesAtRandom(), "the same seed must give the same state"),
+        (ReadsAbsentRows(), "rows of weight 0 must change nothing"),
+        (ForgetsOnEmptyFeedback(), "feedback without rows must change nothing"),
+        (MixesReplicas(), "the feedback of one replica must not reach another"),
+        (DividesByZero(), "clear feedback must not lead to NaN|no log_prob may be NaN"),
+        (NotFrozen(), "its dataclass must be frozen"),
+        (NotEqual(), "it must be equal to its pickled copy"),
+        (NoDataclass(), "it must be a dataclass"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_broken_policy_is_found_out(policy, rule, seed):
+    with pytest.raises(AssertionError, match=rule):
+        check_policy(policy, seed)
+
+
+def test_the_message_names_the_class_and_the_instance():
+    with pytest.raises(AssertionError, match=r"^Outside breaks a rule: .*Outside\(epsilon=0.1\)"):
+        check_policy(Outside())

@@ -1,0 +1,102 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from submax.strategies.clipped import Clipped
+from submax.strategies.submax import SubMax
+from submax.testing import check_strategy
+
+
+@dataclass(frozen=True)
+class Unnormalized(SubMax):
+    def probabilities(self, table):
+        return np.maximum(table.probabilities[..., 1, :] - table.probabilities[..., 0, :], 0)
+
+
+@dataclass(frozen=True)
+class Negative(Clipped):
+    def probabilities(self, table):
+        return np.einsum("...l,...lm->...m", self.weights(table), table.probabilities)
+
+
+@dataclass(frozen=True)
+class Unfinished(SubMax):
+    def probabilities(self, table):
+        mass = Unnormalized.probabilities(self, table)
+        with np.errstate(invalid="ignore"):
+            return mass / mass.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class WritesIntoTheTable(SubMax):
+    def probabilities(self, table):
+        found = SubMax.probabilities(self, table)
+        table.probabilities[..., 0, :] = table.probabilities[..., 1, :]
+        return found
+
+
+@dataclass(frozen=True)
+class Random(SubMax):
+    def probabilities(self, table):
+        size = table.probabilities.shape[-1]
+        return RNG.dirichlet(np.ones(size), size=table.prior.shape[:-1])
+
+
+@dataclass(frozen=True)
+class LikesTheFirst(SubMax):
+    def probabilities(self, table):
+        found = SubMax.probabilities(self, table) / 2
+        found[..., 0] += 0.5
+        return found
+
+
+@dataclass(frozen=True)
+class MixesLeadingAxes(SubMax):
+    def probabilities(self, table):
+        found = SubMax.probabilities(self, table)
+        leading = tuple(range(found.ndim - 1))
+        return np.broadcast_to(found.mean(axis=leading), found.shape)
+
+
+@dataclass(frozen=True)
+class TrustsSmoothing(SubMax):
+    def probabilities(self, table):
+        return SubMax.probabilities(self, table._replace(prior=np.full_like(table.prior, 0.5)))
+
+
+@dataclass(frozen=True)
+class DropsAnAxis(SubMax):
+    def probabilities(self, table):
+        return SubMax.probabilities(self, table)[..., :1]
+
+
+@dataclass(frozen=True, eq=False)
+class NotEqual(SubMax):
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "rule"),
+    [
+        (Unnormalized(), "they must sum to one"),
+        (Negative(), "no probability may be negative"),
+        (Unfinished(), "probabilities must be finite"),
+        (WritesIntoTheTable(), "the table must not be changed"),
+        (Random(), "the same table must give the same policy"),
+        (LikesTheFirst(), "a permutation of the actions must permute the policy"),
+        (MixesLeadingAxes(), "the entries of the leading axes must be independent"),
+        (TrustsSmoothing(), "uniform where a level that carries weight was never observed"),
+        (DropsAnAxis(), "probabilities must have shape"),
+        (NotEqual(), "it must be equal to its pickled copy"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_broken_strategy_is_found_out(strategy, rule, seed):
+    with pytest.raises(AssertionError, match=rule):
+        check_strategy(strategy, seed)
