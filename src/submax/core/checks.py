@@ -4,6 +4,7 @@ import difflib
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import TypeGuard
 
 from submax.core.errors import InvalidValue
 
@@ -16,19 +17,25 @@ def whole_number(name: str, value: object, *, at_least: int) -> None:
 
 def positive(name: str, value: object) -> None:
     """Refuse anything but a finite number above zero."""
-    if not (_finite(value) and value > 0):  # type: ignore[operator]  # _finite has seen a number
+    if not (_finite(value) and value > 0):
         raise InvalidValue(f"{name} must be a finite number above 0, not {value!r}")
 
 
 def non_negative(name: str, value: object) -> None:
     """Refuse anything but a finite number that is zero or more."""
-    if not (_finite(value) and value >= 0):  # type: ignore[operator]  # _finite has seen a number
+    if not (_finite(value) and value >= 0):
         raise InvalidValue(f"{name} must be a finite number, 0 or more, not {value!r}")
+
+
+def at_least(name: str, value: object, limit: float) -> None:
+    """Refuse anything but a finite number that is not below the limit."""
+    if not (_finite(value) and value >= limit):
+        raise InvalidValue(f"{name} must be a finite number, at least {limit}, not {value!r}")
 
 
 def probability(name: str, value: object) -> None:
     """Refuse anything but a number between zero and one."""
-    if not (_finite(value) and 0 <= value <= 1):  # type: ignore[operator]  # _finite has seen one
+    if not (_finite(value) and 0 <= value <= 1):
         raise InvalidValue(f"{name} must be a number between 0 and 1, not {value!r}")
 
 
@@ -42,5 +49,5 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
     raise InvalidValue(f"unknown {name} {value!r}: {hint}allowed: {', '.join(words) or 'none'}")
 
 
-def _finite(value: object) -> bool:
+def _finite(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

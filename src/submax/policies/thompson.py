@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.categorical import draw, log_prob_of
-from submax.core.checks import positive
+from submax.core.checks import at_least
 from submax.core.decision import Decision
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
@@ -36,8 +36,9 @@ class Thompson(Policy[ArmStatistics]):
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        positive("alpha", self.alpha)
-        positive("beta", self.beta)
+        # Draws from sharper priors are 0 or 1 to the last digit, and tie.
+        at_least("alpha", self.alpha, 0.05)
+        at_least("beta", self.beta, 0.05)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         """Nothing pulled: the prior."""
