@@ -28,15 +28,16 @@ docs: $(VENV)/.installed
 clean:
 	rm -rf $(VENV) .venv-bench
 
-$(BIN)/python:
+$(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "submax needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
+	touch $@
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/.installed-all: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-all: pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --editable ".[all]"
 	touch $@ $(VENV)/.installed

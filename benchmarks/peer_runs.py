@@ -16,7 +16,7 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parent / ".venv-bench"
 BESIDE = {
-    # Of scipy 1.14 and later it cannot be imported: it needs scipy.special.btdtri.
+    # It imports scipy.special.btdtri, which later versions no longer have.
     "SMPyBandits": ("scipy<1.14",),
 }
 """What a peer needs beside its own requirement."""

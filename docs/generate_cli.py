@@ -11,17 +11,27 @@ PAGE = Path(__file__).with_name("cli.md")
 
 def reference() -> str:
     """The help of every command, as Markdown."""
-    context = click.Context(main, info_name="submax", terminal_width=90, max_content_width=90)
+    context = _context(main, "submax", None)
     parts = ["# Command line", "This page is generated from the commands by `make docs`."]
     parts.append(_block(main, context))
     for name in main.list_commands(context):
         command = main.get_command(context, name)
         if command is not None:
-            inner = click.Context(
-                command, parent=context, info_name=name, terminal_width=90, max_content_width=90
-            )
+            inner = _context(command, name, context)
             parts += [f"## submax {name}", _block(command, inner)]
     return "\n\n".join(parts) + "\n"
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
+    names = main.context_settings["help_option_names"]
+    return click.Context(
+        command,
+        parent=parent,
+        info_name=name,
+        terminal_width=90,
+        max_content_width=90,
+        help_option_names=names,
+    )
 
 
 def _block(command: click.Command, context: click.Context) -> str:

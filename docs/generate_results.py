@@ -84,7 +84,7 @@ def _statements(rows: Rows) -> str:
     body = []
     for text, group in by_text.items():
         held = sum(row["holds"] == "True" for row in group)
-        closest = max(group, key=lambda row: float(row["left_mean"]) / float(row["right_mean"]))
+        closest = next(row for row in group if row["closest"] == "True")
         left, right = float(closest["left_mean"]), float(closest["right_mean"])
         numbers = f"{closest['left']} {left:.4g}, {closest['right']} {right:.4g}"
         body.append((text, f"{held} of {len(group)}", f"{numbers} ({closest['where']})"))

@@ -8,6 +8,7 @@ import click
 
 from submax._version import __version__
 from submax.cli.errors import Commands
+from submax.core.checks import one_of
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,7 +58,10 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     from submax.cli.run import Options, run_experiments
     from submax.experiments.specification import load_paper, paper_experiments
 
-    wanted = paper_experiments() if "all" in names else list(dict.fromkeys(names))
+    known = paper_experiments()
+    for name in names:
+        one_of("experiment", name, [*known, "all"])
+    wanted = known if "all" in names else list(dict.fromkeys(names))
     run_experiments([load_paper(name) for name in wanted], Options(**options))
 
 

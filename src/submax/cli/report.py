@@ -1,16 +1,16 @@
 """Tables for the terminal."""
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from submax.experiments.comparison import Comparison, Regrets
-from submax.experiments.directory import write_csv
-from submax.experiments.results import Finished
+from submax.experiments.comparison import Regrets
 from submax.experiments.specification import Specification
 from submax.experiments.statements import Statement, bernoulli_statements
 from submax.policies import presets
@@ -39,24 +39,18 @@ def print_illustration(directory: Path, console: Console) -> None:
     table.add_column("standard error", justify="right")
     for row in rows:
         mean, error = float(row["expected_reward"]), float(row["standard_error"])
-        table.add_row(row["policy"], f"{mean:.4f}", f"{error:.4f}")
+        table.add_row(escape(row["policy"]), f"{mean:.4f}", f"{error:.4f}")
     _wide(console).print(table)
 
 
-def print_sweep(
-    specification: Specification, finished: Sequence[Finished], directory: Path, console: Console
-) -> None:
-    """Final regret of every policy in every configuration; the paper's statements if it is so."""
+def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
+    """Final regret of every policy in every configuration, and the statements if there are any."""
     wide = _wide(console)
-    regrets = Regrets(finished)
+    regrets = Regrets.read(directory)
     for title, group in _groups(regrets.configurations()).items():
-        wide.print(_final_table(title, group, finished, regrets))
-    if specification.name == "bernoulli":
-        statements = bernoulli_statements(regrets)
-        wide.print(_statement_table(statements))
-        rows = [_row(statement, one) for statement in statements for one in statement.comparisons]
-        if rows:
-            write_csv(directory / "statements.csv", rows)
+        wide.print(_final_table(title, group, regrets))
+    if specification.statements:
+        wide.print(_statement_table(bernoulli_statements(regrets)))
 
 
 def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -68,12 +62,7 @@ def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, An
     return groups
 
 
-def _final_table(
-    title: str,
-    group: list[dict[str, Any]],
-    finished: Sequence[Finished],
-    regrets: Regrets,
-) -> Table:
+def _final_table(title: str, group: list[dict[str, Any]], regrets: Regrets) -> Table:
     varying = [
         key
         for position, key in enumerate(group[0])
@@ -84,13 +73,12 @@ def _final_table(
     for labels in group:
         shown = [f"{key}={labels[key]}" for key in varying]
         table.add_column("\n".join(shown) or "regret", justify="right", no_wrap=True)
-    names = list(dict.fromkeys(one.cell.policy_name for one in finished))
     means = {
         name: [
             None if (side := regrets.final(name, **labels)) is None else float(side.values.mean())
             for labels in group
         ]
-        for name in names
+        for name in regrets.policies()
     }
     best = [
         min((value for value in column if value is not None), default=None)
@@ -98,7 +86,7 @@ def _final_table(
     ]
     for name, values in means.items():
         cells = [_number(value, value == low) for value, low in zip(values, best, strict=True)]
-        table.add_row(name, *cells)
+        table.add_row(escape(name), *cells)
     return table
 
 
@@ -116,21 +104,9 @@ def _statement_table(statements: Sequence[Statement]) -> Table:
         verdict = f"{word}, {count} of {total}"
         one = statement.closest
         numbers = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
-        table.add_row(statement.text, verdict, f"{numbers} (± {one.error:.2g}; {one.where})")
+        error = "" if math.isnan(one.error) else f"± {one.error:.2g}; "
+        table.add_row(statement.text, verdict, f"{numbers} ({error}{one.where})")
     return table
-
-
-def _row(statement: Statement, one: Comparison) -> dict[str, Any]:
-    return {
-        "statement": statement.text,
-        "where": one.where,
-        "left": one.left,
-        "left_mean": one.left_mean,
-        "right": one.right,
-        "right_mean": one.right_mean,
-        "standard_error_of_difference": one.error,
-        "holds": one.holds,
-    }
 
 
 def _number(value: float | None, best: bool) -> str:

@@ -15,9 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from submax.cli.report import print_illustration, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
-from submax.experiments.cells import Cell, cells
+from submax.experiments.cells import Cell, cells, rehearse
 from submax.experiments.directory import check_directory, read_specification
-from submax.experiments.run import run_illustration, run_sweep, stored, unfinished
+from submax.experiments.run import run_illustration, run_sweep, unfinished
 from submax.experiments.selection import select
 from submax.experiments.specification import Specification
 from submax.plots import draw_illustration, draw_sweep_figure, sweep_figures
@@ -40,7 +40,7 @@ class Options:
         """Processes of this machine; none starts before it has something to do."""
         return local_executor(available_cores() if self.jobs is None else self.jobs)
 
-    def cells(self, local: Executor) -> AbstractContextManager[Executor]:
+    def workers(self, local: Executor) -> AbstractContextManager[Executor]:
         """Where the cells run: on the cluster, if there is one."""
         return nullcontext(local) if self.scheduler is None else dask_executor(self.scheduler)
 
@@ -60,9 +60,9 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
         whole_number("--jobs", options.jobs, at_least=1)
     if options.scheduler is not None and options.jobs is not None:
         raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
-    plans = [_plan(specification, options) for specification in specifications]
     console = Console()
-    with _stop_on_terminate(), options.processes() as local, options.cells(local) as executor:
+    plans = _plans(specifications, options, console)
+    with _stop_on_terminate(), options.processes() as local, options.workers(local) as executor:
         for plan in plans:
             _run(plan, executor, console)
         for plan in plans:
@@ -76,15 +76,28 @@ def redraw(directory: Path) -> None:
         _finish(directory, read_specification(directory), executor, console)
 
 
-def _plan(specification: Specification, options: Options) -> Plan:
-    changed = specification.changed(replicas=options.replicas, seed=options.seed)
-    chosen = select(cells(changed), options.only)
-    if changed.experiment == "illustration":
-        names = {cell.policy_name for cell in chosen}
-        changed = changed.with_policies(names)
-    directory = options.out / changed.name
-    check_directory(directory, changed)
-    return Plan(changed, chosen, directory)
+def _plans(
+    specifications: Sequence[Specification], options: Options, console: Console
+) -> list[Plan]:
+    """The experiments that ``--only`` leaves something of; an error if that is none."""
+    plans, refusals = [], []
+    for specification in specifications:
+        changed = specification.changed(replicas=options.replicas, seed=options.seed)
+        every = cells(changed)
+        try:
+            chosen = select(every, options.only)
+        except InvalidValue as error:
+            refusals.append((changed.name, error))
+            continue
+        rehearse(chosen)
+        directory = options.out / changed.name
+        check_directory(directory, changed)
+        plans.append(Plan(changed, chosen, directory))
+    if not plans:
+        raise refusals[0][1]
+    for name, reason in refusals:
+        console.print(f"{name} is left out: {reason}", soft_wrap=True, markup=False)
+    return plans
 
 
 def _run(plan: Plan, executor: Executor, console: Console) -> None:
@@ -109,8 +122,12 @@ def _finish(
     else:
         draw = partial(draw_sweep_figure, directory)
         list(executor.map(draw, reversed(sweep_figures(directory))))
-        print_sweep(specification, stored(specification, directory), directory, console)
-    console.print(f"Results are in {directory}, figures in {directory / 'figures'}")
+        print_sweep(specification, directory, console)
+    console.print(
+        f"Results are in {directory}, figures in {directory / 'figures'}",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 @contextmanager

@@ -56,7 +56,7 @@ class Estimator(ABC, Generic[Params]):
         """Importance-sampled reward of each conditioned policy, ``[R, L]``.
 
         V_l = (1/N) Σ_i r_i π(a_i | c_i, l) / q_i over the N observations so far, with q_i the
-        logged probability. NaN where some q_i was not logged.
+        logged probability. NaN where it was not logged for some reward other than 0.
         """
 
     @classmethod

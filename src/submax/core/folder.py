@@ -32,7 +32,7 @@ class Folder(Generic[Kind]):
 
     def names(self) -> list[str]:
         """The names of all classes in the folder."""
-        return [name for name, _ in self._modules()]
+        return [name for name in self._files() if self._class_in(name) is not None]
 
     def classes(self) -> Iterator[type[Kind]]:
         """All classes in the folder."""
@@ -40,17 +40,20 @@ class Folder(Generic[Kind]):
             yield self.find(name)
 
     def find(self, name: str) -> type[Kind]:
-        """The class with this name."""
+        """The class with this name; no other file is imported."""
         if ":" in name:
             return self._from_file(name)
-        modules = dict(self._modules())
-        one_of(self.word, name, modules)
-        return modules[name]
+        found = self._class_in(name) if name in self._files() else None
+        if found is None:
+            one_of(self.word, name, self.names())
+            raise AssertionError(f"{self.package} changed while it was read")
+        return found
 
     def build(self, table: Mapping[str, Any], nested: Mapping[str, "Folder[Any]"]) -> Kind:
         """Make an instance from a table with ``kind`` and the fields of the class.
 
-        A field that is itself a table is built by the folder of its name in ``nested``.
+        A field that is itself a table, or the kind alone, is built by the folder of its name in
+        ``nested``.
         """
         if not isinstance(table.get("kind"), str):
             raise InvalidValue(f"a {self.word} needs a 'kind', one of: {', '.join(self.names())}")
@@ -69,19 +72,23 @@ class Folder(Generic[Kind]):
                 raise InvalidValue(f"{self.word} {table['kind']!r} needs a value for {name!r}")
         types_of = typing.get_type_hints(found)
         made = {
-            key: nested[key].build(value, nested)
-            if isinstance(value, Mapping) and key in nested
+            key: nested[key].build({"kind": value} if isinstance(value, str) else value, nested)
+            if isinstance(value, (str, Mapping)) and key in nested
             else _converted(f"{key} of {self.word} {table['kind']!r}", value, types_of[key])
             for key, value in values.items()
         }
         return found(**made)
 
-    def _modules(self) -> Iterator[tuple[str, type[Kind]]]:
+    def _files(self) -> list[str]:
         package = importlib.import_module(self.package)
-        for info in pkgutil.iter_modules(package.__path__):
-            module = importlib.import_module(f"{self.package}.{info.name}")
-            for found in self._classes_of(module):
-                yield info.name.replace("_", "-"), found
+        return [info.name.replace("_", "-") for info in pkgutil.iter_modules(package.__path__)]
+
+    def _class_in(self, name: str) -> type[Kind] | None:
+        module = importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
+        found = list(self._classes_of(module))
+        if len(found) > 1:
+            raise InvalidValue(f"{module.__name__} must hold one {self.word}, not {found}")
+        return found[0] if found else None
 
     def _classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
         for _, value in inspect.getmembers(module, inspect.isclass):
@@ -90,7 +97,7 @@ class Folder(Generic[Kind]):
                 yield value
 
     def _from_file(self, name: str) -> type[Kind]:
-        path_text, _, class_name = name.partition(":")
+        path_text, _, class_name = name.rpartition(":")
         path = Path(path_text)
         if not path.is_file():
             raise InvalidValue(f"{self.word} {name!r}: there is no file {path_text!r}")
@@ -127,12 +134,28 @@ def _required(field: "dataclasses.Field[Any]") -> bool:
 
 def _converted(where: str, value: Any, wanted: Any) -> Any:
     """Whole numbers pass as floats and lists as tuples; everything else must be what is said."""
+    origin, options = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin in (typing.Union, types.UnionType):
+        return _first_that_fits(where, value, options)
+    if wanted is Any or (origin is typing.Literal and value in options):
+        return value
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
-    if typing.get_origin(wanted) is tuple and isinstance(value, list):
-        inner = typing.get_args(wanted)[0]
-        return tuple(_converted(where, item, inner) for item in value)
-    plain = typing.get_origin(wanted) or wanted
-    if not isinstance(value, plain) or (isinstance(value, bool) and plain is not bool):
-        raise InvalidValue(f"{where} must be of type {plain.__name__}, not {value!r}")
+    if origin is tuple and isinstance(value, list):
+        return tuple(_converted(where, item, options[0]) for item in value)
+    plain = origin or wanted
+    is_type = isinstance(plain, type) and isinstance(value, plain)
+    if not is_type or (isinstance(value, bool) and plain is not bool):
+        name = getattr(plain, "__name__", str(wanted))
+        raise InvalidValue(f"{where} must be of type {name}, not {value!r}")
     return value
+
+
+def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:
+    for option in options:
+        try:
+            return _converted(where, value, option)
+        except InvalidValue:
+            continue
+    names = " or ".join(getattr(option, "__name__", str(option)) for option in options)
+    raise InvalidValue(f"{where} must be of type {names}, not {value!r}")

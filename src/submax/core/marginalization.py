@@ -24,6 +24,14 @@ def mixture(table: Table, weights: Floats) -> Floats:
     return normalized(clipped, forget=unseen(table, weights))
 
 
+def ends(table: Table, lowest: float | Floats, highest: float | Floats) -> Floats:
+    """Weights ``[..., L]`` on the lowest and the highest level alone."""
+    weights = np.zeros_like(table.prior)
+    weights[..., 0] = lowest
+    weights[..., -1] = highest
+    return weights
+
+
 def unseen(table: Table, weights: Floats) -> Booleans:
     """Where a level that carries weight was never observed: ``[..., L] -> [...]``."""
     missing: Booleans = np.any((weights != 0) & (table.prior == 0), axis=-1)

@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from submax.core.arrays import Integers
 from submax.core.errors import InvalidValue
 
@@ -37,6 +39,10 @@ class Space(ABC):
     @abstractmethod
     def contains(self, action: Integers) -> bool:
         """Whether every action of the array belongs to the space."""
+
+    def listing(self) -> Integers:
+        """All joint actions in the order of their numbers, ``[size, S]``."""
+        return self.action(np.arange(self.size, dtype=np.int64))
 
     def check_listable(self, who: str) -> None:
         """Refuse a space with more joint actions than can be written out."""

@@ -120,7 +120,7 @@ class Counting(Estimator[CountingParams]):
 def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
     """Sum of w r / q by arm, ``[R, size]``; most rewards are 0 and need no q."""
     replicas, rows = arm.shape
-    earned = np.where(feedback.weight > 0, feedback.weight * feedback.reward, 0.0).ravel()
+    earned = (feedback.weight * np.where(feedback.weight > 0, feedback.reward, 0.0)).ravel()
     paid = np.flatnonzero(earned != 0)
     if feedback.log_prob is None:
         ratio = np.full(len(paid), np.nan)

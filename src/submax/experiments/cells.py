@@ -5,17 +5,18 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from submax._version import __version__
 from submax.core.checks import one_of
 from submax.core.environment import Environment
 from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
 from submax.environments import ENVIRONMENTS
-from submax.experiments.specification import Specification, policy_name
+from submax.experiments.specification import Specification, own_file, policy_name
 from submax.policies import make_policy
 from submax.simulation import DELAYS
 from submax.simulation.cell_result import CellResult
@@ -37,11 +38,13 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int
     seed: int
     points: int
+    own_code: str = ""
+    version: str = __version__
 
     @property
     def key(self) -> str:
-        """The same for the same work, in every process and on every machine."""
-        return f"{self.policy_name}-{_digest(msgspec.to_builtins(self))[:16]}"
+        """The same for the same work by the same code, in every process and on every machine."""
+        return _digest(msgspec.to_builtins(self))[:24]
 
     @property
     def decisions(self) -> int:
@@ -67,11 +70,25 @@ def cells(specification: Specification) -> list[Cell]:
                     replicas=specification.replicas,
                     seed=specification.seed,
                     points=specification.points,
+                    own_code=_own_code([environment, delay, policy]),
                 )
             )
     for key in specification.reference:
         one_of("key of reference:", key, found[0].labels)
+    if len({cell.key for cell in found}) < len(found):
+        raise InvalidValue("a list in environment or delay names the same value twice")
     return found
+
+
+def rehearse(cells: Iterable[Cell]) -> None:
+    """Let every policy take one decision in every environment, so that misfits show at once."""
+    done = set()
+    for cell in cells:
+        pair = _digest([cell.environment, cell.policy])
+        if pair not in done:
+            done.add(pair)
+            environment, policy = make_environment(cell.environment), policy_of(cell.policy)
+            simulate(environment, policy, observations=2, replicas=1)
 
 
 def run_cell(cell: Cell) -> CellResult:
@@ -143,11 +160,24 @@ def _labels(environment: Environment[Any], delay: Delay) -> Labels:
     if not dataclasses.is_dataclass(environment):
         raise InvalidValue(f"an environment must be a dataclass, and {environment} is not")
     fields = dataclasses.asdict(environment)
+    for name in ("delay", "policy"):
+        if name in fields:
+            raise InvalidValue(f"an environment's field cannot be called {name!r}: results use it")
     return {**{key: _plain(value) for key, value in fields.items()}, "delay": delay.length}
 
 
 def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _own_code(value: Any) -> str:
+    """A digest of the user's own files named in a specification; the same text, the same cells."""
+    if isinstance(value, Mapping):
+        return _own_code([one for key, one in value.items() if key != "name"])
+    if isinstance(value, list):
+        return "".join(_own_code(one) for one in value)
+    path = own_file(value)
+    return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _digest(value: Any) -> str:

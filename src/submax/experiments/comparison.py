@@ -1,12 +1,21 @@
 """Two policies compared on the same worlds."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from submax.core.arrays import Floats
-from submax.experiments.results import Finished
+from submax.core.standard_error import standard_error
+from submax.experiments.results import FINALS, RESULTS
+
+LATE = 0.9
+"""Where the last tenth of a run begins."""
+
+Place: TypeAlias = tuple[tuple[tuple[str, Any], ...], str]
 
 
 class Side(NamedTuple):
@@ -33,11 +42,8 @@ class Comparison(NamedTuple):
 
     @classmethod
     def of(cls, where: str, left: Side, right: Side) -> "Comparison":
-        """Paired where the replicas share their worlds, else of two independent means."""
-        if len(left.values) == len(right.values):
-            error = _standard_error(left.values - right.values)
-        else:
-            error = float(np.hypot(_standard_error(left.values), _standard_error(right.values)))
+        """Compared replica by replica, so that what their worlds share drops out."""
+        error = standard_error(left.values - right.values)
         return cls(
             where,
             left.name,
@@ -49,29 +55,46 @@ class Comparison(NamedTuple):
 
 
 class Regrets:
-    """Final regrets of a sweep, found by configuration and policy."""
+    """Regrets of a sweep, read from its result files and found by configuration and policy."""
 
-    def __init__(self, finished: Sequence[Finished]) -> None:
-        self._finished = {(_key(one.cell.labels), one.cell.policy_name): one for one in finished}
+    def __init__(self, finals: dict[Place, Floats], slopes: dict[Place, float]) -> None:
+        self._finals, self._slopes = finals, slopes
+
+    @classmethod
+    def read(cls, directory: Path) -> "Regrets":
+        """From the files that ``write_results`` wrote."""
+        finals: dict[Place, list[float]] = {}
+        for row in pq.read_table(directory / FINALS).to_pylist():
+            finals.setdefault(_place(row), []).append(row["regret"])
+        curves: dict[Place, list[tuple[int, float]]] = {}
+        columns = pq.read_table(directory / RESULTS)
+        last = pc.max(columns["step"]).as_py()
+        late = columns.filter(pc.greater_equal(columns["step"], LATE * last))
+        for row in late.to_pylist():
+            point = (row["step"], row["regret_mean"])
+            curves.setdefault(_place(row), []).append(point)
+        return cls(
+            {place: np.array(values) for place, values in finals.items()},
+            {place: _slope(points) for place, points in curves.items()},
+        )
 
     def configurations(self) -> list[dict[str, Any]]:
         """All configurations with at least one finished cell, in order."""
-        return [dict(key) for key in dict.fromkeys(key for key, _ in self._finished)]
+        return [dict(labels) for labels in dict.fromkeys(labels for labels, _ in self._finals)]
+
+    def policies(self) -> list[str]:
+        """The names of all policies, in order."""
+        return list(dict.fromkeys(name for _, name in self._finals))
 
     def final(self, policy: str, **labels: Any) -> Side | None:
         """The final regret, or None where the cell was not run."""
-        found = self._find(policy, labels)
-        return Side(policy, found.result.final_regret) if found else None
+        place = self._find(policy, labels)
+        return None if place is None else Side(policy, self._finals[place])
 
     def late(self, policy: str, **labels: Any) -> Side | None:
-        """The regret added for each decision in the last tenth of the run."""
-        found = self._find(policy, labels)
-        if found is None:
-            return None
-        steps, mean = found.result.steps, found.result.regret.mean
-        begin = int(np.searchsorted(steps, 0.9 * steps[-1]))
-        slope = (mean[-1] - mean[begin]) / max(int(steps[-1] - steps[begin]), 1)
-        return Side(policy, np.array([slope]))
+        """The regret added by each decision in the last tenth of the run."""
+        place = self._find(policy, labels)
+        return None if place is None else Side(policy, np.array([self._slopes[place]]))
 
     def best(self, policies: Iterable[str], **labels: Any) -> Side | None:
         """The policy with the lowest mean final regret; None unless all of them were run."""
@@ -81,18 +104,20 @@ class Regrets:
             return None
         return min(found, key=lambda side: float(side.values.mean()))
 
-    def _find(self, policy: str, labels: dict[str, Any]) -> Finished | None:
-        for (key, name), finished in self._finished.items():
-            if name == policy and labels.items() <= dict(key).items():
-                return finished
+    def _find(self, policy: str, labels: dict[str, Any]) -> Place | None:
+        for place in self._finals:
+            if place[1] == policy and labels.items() <= dict(place[0]).items():
+                return place
         return None
 
 
-def _key(labels: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(labels.items())
+def _place(row: dict[str, Any]) -> Place:
+    """The labels, which stand before the policy, and the policy itself."""
+    names = list(row)
+    labels = names[: names.index("policy")]
+    return tuple((name, row[name]) for name in labels), row["policy"]
 
 
-def _standard_error(values: Floats) -> float:
-    if len(values) < 2:
-        return float("nan")
-    return float(values.std(ddof=1) / np.sqrt(len(values)))
+def _slope(points: list[tuple[int, float]]) -> float:
+    (first, low), (last, high) = points[0], points[-1]
+    return (high - low) / max(last - first, 1)

@@ -17,6 +17,7 @@ import msgspec
 
 from submax._version import __version__
 from submax.core.errors import InvalidValue
+from submax.core.whole_file import PARTIAL, whole_file
 from submax.experiments.specification import Specification
 
 MANIFEST = "manifest.json"
@@ -26,18 +27,19 @@ LIBRARIES = ("numpy", "scipy", "pyarrow", "matplotlib")
 def check_directory(directory: Path, specification: Specification) -> None:
     """Refuse a place that cannot be written or holds something else; nothing is written."""
     _check_writable(directory)
-    if not directory.exists() or not any(directory.iterdir()):
+    if not directory.exists() or all(path.suffix == PARTIAL for path in directory.iterdir()):
         return
     if not (directory / MANIFEST).is_file():
         raise InvalidValue(
             f"{directory} holds files that are not results of submax; choose another --out"
         )
+    held = read_manifest(directory)["specification"]
     for key, value in _plain(specification).items():
-        held = read_manifest(directory)["specification"].get(key)
-        if held != value:
+        if held.get(key) != value:
             raise InvalidValue(
-                f"{directory} holds results of another experiment, with {key} = {_short(held)} "
-                f"instead of {_short(value)}; choose another --out or remove it"
+                f"{directory} holds results of another experiment, with {key} = "
+                f"{_short(held.get(key))} instead of {_short(value)}; choose another --out or "
+                "remove it"
             )
 
 
@@ -62,21 +64,21 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InvalidValue(f"cannot read {path}, so {directory} is no result: {error}") from error
-    if not isinstance(manifest, dict) or "specification" not in manifest:
+    specification = manifest.get("specification") if isinstance(manifest, dict) else None
+    if not isinstance(specification, dict):
         raise InvalidValue(f"{path} was not written by submax; choose another directory")
-    return manifest
+    return dict(manifest)
 
 
 def read_specification(directory: Path) -> Specification:
-    """The experiment whose results a directory holds."""
-    return msgspec.convert(read_manifest(directory)["specification"], Specification)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    """The experiment whose results a directory holds, all of them written."""
+    manifest = read_manifest(directory)
+    if not manifest.get("finished"):
+        raise InvalidValue(f"the run in {directory} is not finished; give its command again")
+    try:
+        return msgspec.convert(manifest["specification"], Specification)
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"{directory / MANIFEST} was changed: {error}") from error
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -85,7 +87,8 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(path, text.getvalue())
+    with whole_file(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _check_writable(directory: Path) -> None:
@@ -113,7 +116,8 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
         },
         "commit": _commit(),
     }
-    write_text(directory / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+    with whole_file(directory / MANIFEST) as file:
+        file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _plain(specification: Specification) -> dict[str, Any]:
@@ -131,8 +135,11 @@ def _now() -> str:
 
 
 def _commit() -> str | None:
-    """The commit of the sources, where they lie in a repository."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    """The commit of the sources, where submax runs from its own repository."""
+    root = Path(__file__).parents[3]
+    if not (root / "src" / "submax").is_dir():
+        return None
+    command = ["git", "-C", str(root), "rev-parse", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from submax.core.arrays import Floats
 from submax.core.environment import Environment
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
+from submax.core.standard_error import standard_error
 from submax.experiments.cells import configurations, make_environment, named_policies, policy_of
 from submax.experiments.directory import write_csv
+from submax.experiments.results import RESULTS, SUMMARY, write_parquet
 from submax.experiments.specification import Specification
 from submax.policies.random import Random
 
@@ -42,16 +43,13 @@ def illustrate(specification: Specification, directory: Path) -> None:
         {
             "policy": name,
             "expected_reward": float(panel.expected_reward.mean()),
-            "standard_error": _standard_error(panel.expected_reward),
+            "standard_error": standard_error(panel.expected_reward),
             "environments": len(panel.expected_reward),
         }
         for name, panel in panels.items()
     ]
-    pq.write_table(
-        pa.concat_tables(_first(name, panel) for name, panel in panels.items()),
-        directory / "results.parquet",
-    )
-    write_csv(directory / "summary.csv", rows)
+    write_parquet(directory / RESULTS, [_first(name, panel) for name, panel in panels.items()])
+    write_csv(directory / SUMMARY, rows)
 
 
 def compute(specification: Specification) -> dict[str, Panel]:
@@ -110,9 +108,7 @@ def _panel(
 ) -> Panel:
     space, replicas = environment.problem.space, len(feedback.reward)
     state = policy.update(policy.init(environment.problem, replicas, rng), feedback, rng)
-    listing = np.broadcast_to(
-        space.action(np.arange(space.size, dtype=np.int64)), (replicas, space.size, space.slots)
-    )
+    listing = np.broadcast_to(space.listing(), (replicas, space.size, space.slots))
     context = np.zeros((replicas, space.size, environment.problem.context_width))
     return Panel(
         np.exp(policy.log_prob(state, context, listing)),
@@ -130,7 +126,3 @@ def _first(name: str, panel: Panel) -> pa.Table:
             "value": panel.values[0],
         }
     )
-
-
-def _standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")

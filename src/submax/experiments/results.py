@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from submax.core.standard_error import standard_error
+from submax.core.whole_file import whole_file
 from submax.experiments.cells import Cell, Labels
 from submax.experiments.directory import write_csv
-from submax.simulation.cell_result import CellResult
+from submax.simulation.cell_result import QUANTILES, CellResult
 
 RESULTS = "results.parquet"
 FINALS = "finals.parquet"
@@ -26,9 +28,16 @@ class Finished(NamedTuple):
 
 def write_results(directory: Path, finished: Sequence[Finished]) -> None:
     """Write the curves, every replica's last value, and one summary row for each cell."""
-    _write_parquet(directory / RESULTS, [_curves(*one) for one in finished])
-    _write_parquet(directory / FINALS, [_finals(*one) for one in finished])
+    write_parquet(directory / RESULTS, [_curves(*one) for one in finished])
+    write_parquet(directory / FINALS, [_finals(*one) for one in finished])
     write_csv(directory / SUMMARY, [_summary(*one) for one in finished])
+
+
+def write_parquet(path: Path, tables: Sequence[pa.Table]) -> None:
+    """Write tables with the same columns as one."""
+    with whole_file(path) as file:
+        joined = pa.concat_tables(tables, promote_options="permissive")
+        pq.write_table(joined, file, compression="zstd")
 
 
 def _curves(cell: Cell, result: CellResult) -> pa.Table:
@@ -48,16 +57,14 @@ def _finals(cell: Cell, result: CellResult) -> pa.Table:
 
 def _summary(cell: Cell, result: CellResult) -> Labels:
     final = result.final_regret
-    replicas = len(final)
-    error = final.std(ddof=1) / np.sqrt(replicas) if replicas > 1 else float("nan")
-    low, high = np.quantile(final, [0.025, 0.975])
+    low, high = np.quantile(final, QUANTILES)
     return {
         **cell.labels,
         "policy": cell.policy_name,
-        "replicas": replicas,
+        "replicas": len(final),
         "observations": cell.observations,
         "final_mean": float(final.mean()),
-        "final_standard_error": float(error),
+        "final_standard_error": standard_error(final),
         "final_q025": float(low),
         "final_q975": float(high),
         "seconds": round(result.seconds, 4),
@@ -70,10 +77,3 @@ def _labelled(cell: Cell, columns: dict[str, Any]) -> pa.Table:
     labels = {**cell.labels, "policy": cell.policy_name}
     repeated = {key: pa.repeat(value, size) for key, value in labels.items()}
     return pa.table({**repeated, **columns})
-
-
-def _write_parquet(path: Path, tables: Sequence[pa.Table]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    joined = pa.concat_tables(tables, promote_options="permissive")
-    pq.write_table(joined, partial, compression="zstd")
-    partial.replace(path)

@@ -6,10 +6,12 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from submax.experiments.cells import Cell, cells, run_cell
+from submax.experiments.comparison import Regrets
 from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.illustration import illustrate
 from submax.experiments.results import Finished, write_results
 from submax.experiments.specification import Specification
+from submax.experiments.statements import bernoulli_statements, write_statements
 from submax.simulation.cell_result import CellResult
 from submax.simulation.cell_store import CellStore
 from submax.simulation.sweep import sweep
@@ -35,7 +37,9 @@ def run_sweep(
     claim_directory(directory, specification)
     store = CellStore(directory / CELLS)
     sweep({cell.key: cell for cell in chosen}, run_cell, store, executor, finished)
-    write_results(directory, stored(specification, directory))
+    write_results(directory, _stored(specification, store))
+    if specification.statements:
+        write_statements(directory, bernoulli_statements(Regrets.read(directory)))
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 
@@ -47,9 +51,8 @@ def run_illustration(specification: Specification, directory: Path) -> None:
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 
-def stored(specification: Specification, directory: Path) -> list[Finished]:
+def _stored(specification: Specification, store: CellStore) -> list[Finished]:
     """All finished cells of the experiment, in its order."""
-    store = CellStore(directory / CELLS)
     return [
         Finished(cell, store.read(cell.key))
         for cell in cells(specification)

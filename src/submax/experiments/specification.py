@@ -1,7 +1,6 @@
 """What a TOML file says about an experiment."""
 
 import tomllib
-from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +18,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
 
     In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
     of a preset, or a table with ``kind``, its parameters and, if wanted, a ``name`` of its own.
-    ``reference`` is the configuration around which the figures vary one value at a time.
+    ``reference`` is the configuration around which the figures vary one value at a time;
+    ``statements`` names the part of the paper whose sentences the results are put to.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     measure: Literal["regret", "reward"] = "regret"
     reference: dict[str, Any] = {}
+    statements: Literal["", "section 4.1"] = ""
     observations: int
     replicas: int = 100
     seed: int = 0
@@ -49,11 +50,6 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         """The same with other values; None leaves one as it is."""
         given = {key: value for key, value in values.items() if value is not None}
         return msgspec.structs.replace(self, **given)
-
-    def with_policies(self, names: Iterable[str]) -> "Specification":
-        """The same with only the policies of these names."""
-        wanted = set(names)
-        return self.changed(policies=[one for one in self.policies if policy_name(one) in wanted])
 
 
 def policy_name(policy: str | dict[str, Any]) -> str:
@@ -80,7 +76,12 @@ def load_file(path: Path) -> Specification:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidValue(f"cannot read the experiment file {str(path)!r}: {error}") from error
-    return _own_classes(parse(text, path.stem), path.parent)
+    specification = parse(text, path.stem)
+    return specification.changed(
+        environment=_own_classes(specification.environment, path.parent),
+        delay=_own_classes(specification.delay, path.parent),
+        policies=_own_classes(specification.policies, path.parent),
+    )
 
 
 def parse(text: str, name: str) -> Specification:
@@ -98,18 +99,20 @@ def parse(text: str, name: str) -> Specification:
         raise InvalidValue(f"{name}.toml: {error}") from error
 
 
-def _own_classes(specification: Specification, folder: Path) -> Specification:
-    """Classes of the user's own, ``my_policy.py:MyPolicy``, lie beside the experiment's file."""
+def own_file(kind: object) -> Path | None:
+    """The file of a class of the user's own, ``my_policy.py:MyPolicy``; None for other kinds."""
+    if not isinstance(kind, str):
+        return None
+    path, sign, _ = kind.rpartition(":")
+    return Path(path) if sign and Path(path).is_file() else None
 
-    def beside(table: str | dict[str, Any]) -> str | dict[str, Any]:
-        if isinstance(table, str):
-            return table
-        kind = table.get("kind")
-        if isinstance(kind, str) and ":" in kind:
-            return {**table, "kind": str(folder / kind)}
-        return table
 
-    return specification.changed(
-        environment=beside(specification.environment),
-        policies=[beside(policy) for policy in specification.policies],
-    )
+def _own_classes(value: Any, folder: Path) -> Any:
+    """Files of the user's own lie beside the experiment's; their whole path is kept."""
+    if isinstance(value, dict):
+        return {key: _own_classes(one, folder) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_own_classes(one, folder) for one in value]
+    if isinstance(value, str) and ".py:" in value:
+        return str((folder / value).resolve())
+    return value

@@ -1,11 +1,13 @@
 """What section 4.1 of the paper says, put to the test on the results of a sweep."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from submax.experiments.comparison import Comparison, Regrets, Side
+from submax.experiments.directory import write_csv
 
 EPSILON_GREEDY = [f"epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)]
 THOMPSON = [f"thompson-1-{beta}" for beta in (1, 9, 99)]
@@ -30,7 +32,11 @@ class Statement(NamedTuple):
     @property
     def closest(self) -> Comparison:
         """The comparison that speaks least for the sentence."""
-        return max(self.comparisons, key=lambda one: one.left_mean / one.right_mean)
+        tiny = 1e-300
+        return max(
+            self.comparisons,
+            key=lambda one: (one.left_mean - one.right_mean) / max(abs(one.right_mean), tiny),
+        )
 
 
 def bernoulli_statements(regrets: Regrets) -> list[Statement]:
@@ -38,7 +44,10 @@ def bernoulli_statements(regrets: Regrets) -> list[Statement]:
     return [
         Statement(text, list(comparisons(regrets)))
         for text, comparisons in (
-            ("Classic methods lose when K grows from 10 to 500 (Beta(1,9), N_b=100)", _degrade),
+            (
+                "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)",
+                _degrade,
+            ),
             ("... except Thompson sampling with the true prior", _true_prior_does_not_degrade),
             ("SubMax is best for every K (Beta(1,9), N_b=100)", _best_for_every_k),
             ("SubMax is best for every delay but the longest (K=100, Beta(1,9))", _short_delay),
@@ -46,6 +55,8 @@ def bernoulli_statements(regrets: Regrets) -> list[Statement]:
             ("... and SubMax then gains on it: less regret a decision at the end", _slope),
             ("Thompson with the true prior is the best classic method (K=100, N_b=100)", _prior),
             ("ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)", _sparse),
+            ("Thompson with the true prior is ahead of SubMax at Beta(1,1)", _ahead(beta=1)),
+            ("Thompson with the true prior is ahead of SubMax at N_b=1000", _ahead(delay=1000)),
             ("SubMax has less regret than optimized", _everywhere("rcp-submax", "rcp-optimized")),
             (
                 "Optimized has less regret than optimistic",
@@ -57,17 +68,46 @@ def bernoulli_statements(regrets: Regrets) -> list[Statement]:
     ]
 
 
+def write_statements(directory: Path, statements: Sequence[Statement]) -> None:
+    """Write every comparison with both its numbers."""
+    rows = [
+        {
+            "statement": statement.text,
+            "where": one.where,
+            "left": one.left,
+            "left_mean": one.left_mean,
+            "right": one.right,
+            "right_mean": one.right_mean,
+            "standard_error_of_difference": one.error,
+            "holds": one.holds,
+            "closest": one == statement.closest,
+        }
+        for statement in statements
+        for one in statement.comparisons
+    ]
+    if rows:
+        write_csv(directory / "statements.csv", rows)
+
+
 def _degrade(regrets: Regrets) -> Iterator[Comparison]:
     for policy in [name for name in CLASSIC if name != "thompson-1-9"]:
-        few = regrets.final(policy, arms=10, beta=9, delay=100)
-        many = regrets.final(policy, arms=500, beta=9, delay=100)
-        yield from _compared(policy, _named(few, "K=10"), _named(many, "K=500"))
+        yield from _compared(
+            policy, _relative(regrets, policy, 10), _relative(regrets, policy, 500)
+        )
 
 
 def _true_prior_does_not_degrade(regrets: Regrets) -> Iterator[Comparison]:
-    few = regrets.final("thompson-1-9", arms=10, beta=9, delay=100)
-    many = regrets.final("thompson-1-9", arms=500, beta=9, delay=100)
-    yield from _compared("thompson-1-9", _named(many, "K=500"), _named(few, "K=10"))
+    policy = "thompson-1-9"
+    yield from _compared(policy, _relative(regrets, policy, 500), _relative(regrets, policy, 10))
+
+
+def _relative(regrets: Regrets, policy: str, arms: int) -> Side | None:
+    """Regret relative to that of random choice, which grows with K as well."""
+    found = regrets.final(policy, arms=arms, beta=9, delay=100)
+    random = regrets.final("random", arms=arms, beta=9, delay=100)
+    if found is None or random is None:
+        return None
+    return Side(f"K={arms}", found.values / random.values.mean())
 
 
 def _best_for_every_k(regrets: Regrets) -> Iterator[Comparison]:
@@ -103,6 +143,16 @@ def _prior(regrets: Regrets) -> Iterator[Comparison]:
         yield from _against_best(regrets, true, rivals, arms=100, beta=beta, delay=100)
 
 
+def _ahead(**fixed: int) -> Callable[[Regrets], Iterator[Comparison]]:
+    def comparisons(regrets: Regrets) -> Iterator[Comparison]:
+        for labels in regrets.configurations():
+            if fixed.items() <= labels.items():
+                true = regrets.final(f"thompson-1-{labels['beta']}", **labels)
+                yield from _compared(_words(labels), true, regrets.final("rcp-submax", **labels))
+
+    return comparisons
+
+
 def _sparse(regrets: Regrets) -> Iterator[Comparison]:
     labels = {"arms": 100, "beta": 99, "delay": 100}
     yield from _compared(
@@ -126,7 +176,7 @@ def _most_competitive(regrets: Regrets) -> Iterator[Comparison]:
     ratios: dict[str, list[float]] = {}
     for labels in regrets.configurations():
         best = regrets.best([*OTHERS, "rcp-submax"], **labels)
-        if best is None:
+        if best is None or best.values.mean() <= 0:
             return
         for policy in [*OTHERS, "rcp-submax"]:
             side = regrets.final(policy, **labels)
@@ -149,10 +199,6 @@ def _against_best(
 def _compared(where: str, left: Side | None, right: Side | None) -> Iterator[Comparison]:
     if left is not None and right is not None:
         yield Comparison.of(where, left, right)
-
-
-def _named(side: Side | None, name: str) -> Side | None:
-    return None if side is None else Side(name, side.values)
 
 
 def _words(labels: dict[str, Any]) -> str:

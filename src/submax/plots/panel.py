@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from submax.core.arrays import Floats, Integers
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
 from submax.plots.style import figure_style, look_of
 from submax.simulation.cell_result import Curve
 from submax.simulation.trace import Trace
@@ -29,6 +31,9 @@ def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = ""
 
     ``measure`` is "regret" or "reward".
     """
+    one_of("measure", measure, ["regret", "reward"])
+    if not traces:
+        raise InvalidValue("curves needs at least one trace, by the name of its policy, not {}")
     lines = [
         PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
         for name, trace in traces.items()
@@ -71,9 +76,15 @@ def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int 
         )
     axes.set_title(title)
     axes.set_xlim(0, max(line.steps[-1] for line in lines))
-    highest = max(float(line.mean.max()) for line in lines)
-    axes.set_ylim(0, 1.15 * highest if highest > 0 else 1.0)
+    axes.set_ylim(0, _top(lines))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
+
+
+def _top(lines: Sequence[PanelCurve]) -> float:
+    """Room for the ribbons, but no more than half above the highest mean."""
+    ribbon = max(float(line.q975.max()) for line in lines)
+    mean = max(float(line.mean.max()) for line in lines)
+    return 1.03 * min(max(ribbon, mean), 1.5 * mean) or 1.0
 
 
 def _thousands(value: float) -> str:

@@ -85,8 +85,12 @@ def _grid(
             axes.set_ylabel(f"accumulated {measure}")
         for axes in grid[-1]:
             axes.set_xlabel("observations")
-        handles, labels = grid.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="lower center", ncols=min(5, len(labels)))
+        shown = {
+            label: handle
+            for axes in grid.flat
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=min(5, len(shown)))
     return figure
 
 

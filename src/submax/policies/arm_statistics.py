@@ -28,7 +28,7 @@ class ArmStatistics(NamedTuple):
         """Count what came back."""
         index = self.problem.space.index(feedback.action)
         size = self.pulls.shape[-1]
-        earned = np.where(feedback.weight > 0, feedback.weight * feedback.reward, 0.0)
+        earned = feedback.weight * np.where(feedback.weight > 0, feedback.reward, 0.0)
         return self._replace(
             pulls=self.pulls + tally(index, feedback.weight, size),
             rewards=self.rewards + tally(index, earned, size),

@@ -57,8 +57,7 @@ class RewardConditioned(ListingPolicy[RewardConditionedState]):
 
     def table(self, state: RewardConditionedState, context: Floats) -> Table:
         """The conditioned probabilities of every joint action, ``[R, n, L, M]``."""
-        space = state.problem.space
-        listing = space.action(np.arange(space.size, dtype=np.int64))[None, None]
+        listing = state.problem.space.listing()[None, None]
         prior = self.estimator.level_prior(state.params, context)
         values = np.full(prior.shape, np.nan)
         if self.strategy.needs_values:

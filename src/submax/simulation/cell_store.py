@@ -1,11 +1,11 @@
 """Finished cells of a sweep, on disk."""
 
-import os
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from submax.core.whole_file import whole_file
 from submax.simulation.cell_result import CellResult, Curve
 
 
@@ -23,8 +23,7 @@ class CellStore:
     def write(self, key: str, result: CellResult) -> None:
         """Store a finished cell; a crash leaves the old file or the new one, never half of it."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        partial = self._path(key).with_suffix(".partial")
-        with partial.open("wb") as file:
+        with whole_file(self._path(key)) as file:
             np.savez(
                 file,
                 steps=result.steps,
@@ -34,9 +33,6 @@ class CellStore:
                 final_reward=result.final_reward,
                 seconds=np.array(result.seconds),
             )
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self._path(key))
 
     def read(self, key: str) -> CellResult:
         """A finished cell."""

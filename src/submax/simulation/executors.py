@@ -31,6 +31,7 @@ def local_executor(jobs: int) -> Iterator[Executor]:
     os.environ.update(SINGLE_THREAD)
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
     context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
     try:
         yield executor
@@ -38,7 +39,8 @@ def local_executor(jobs: int) -> Iterator[Executor]:
     except BaseException:
         executor.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
-            child.terminate()
+            if child not in others:
+                child.terminate()
         raise
     finally:
         for name, value in before.items():

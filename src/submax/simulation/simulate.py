@@ -24,7 +24,7 @@ def simulate(
     *,
     observations: int,
     replicas: int = 100,
-    delay: Delay = BatchFlush(1),  # noqa: B008 - a frozen dataclass
+    delay: Delay = BatchFlush(1),
     seed: int | Sequence[int] = 0,
     points: int | None = 500,
 ) -> Trace:
@@ -47,7 +47,7 @@ def simulate(
     whole_number("replicas", replicas, at_least=1)
     if points is not None:
         whole_number("points", points, at_least=1)
-    for number in [seed] if isinstance(seed, int) else seed:
+    for number in seed if isinstance(seed, Sequence) else [seed]:
         whole_number("seed", number, at_least=0)
     world_rng, context_rng, reward_rng, policy_rng = (
         np.random.Generator(np.random.SFC64(stream))
@@ -55,11 +55,12 @@ def simulate(
     )
     world = environment.reset(replicas, world_rng)
     state = policy.init(environment.problem, replicas, policy_rng)
-    recorder, pending = Recorder(observations, points), Pending()
+    slots = environment.problem.space.slots
+    recorder, pending = Recorder(observations, points, replicas, slots), Pending()
     for step in delay.schedule(observations):
         context = environment.contexts(world, step.decide, context_rng)
         action, log_prob = policy.act(state, context, policy_rng)
-        _check(action, step.decide, environment.problem, policy)
+        _check(action, (replicas, step.decide, slots), environment.problem, policy)
         state = policy.record(state, action)
         reward = environment.reward(world, context, action, reward_rng)
         lost = environment.best_reward(world, context) - environment.mean_reward(
@@ -75,12 +76,14 @@ def simulate(
     return trace
 
 
-def _check(action: Integers, count: int, problem: Problem, policy: Policy[Any]) -> None:
+def _check(
+    action: Integers, shape: tuple[int, int, int], problem: Problem, policy: Policy[Any]
+) -> None:
     """Name the policy that chose what does not exist, before it indexes another replica's arm."""
-    right_shape = action.ndim == 3 and action.shape[1:] == (count, problem.space.slots)
-    if not (right_shape and action.dtype.kind == "i" and problem.space.contains(action)):
+    fits = action.shape == shape and action.dtype.kind == "i"
+    if not (fits and problem.space.contains(action)):
         raise InvalidValue(
-            f"{policy} must choose whole numbers [replicas, {count}, {problem.space.slots}] within "
-            f"{problem.space}, and gave shape {action.shape} of type {action.dtype} from "
-            f"{action.min(initial=0)} to {action.max(initial=0)}"
+            f"{policy} must choose whole numbers of shape {shape} within {problem.space}, and gave "
+            f"shape {action.shape} of type {action.dtype} from {action.min(initial=0)} to "
+            f"{action.max(initial=0)}"
         )

@@ -33,37 +33,45 @@ class Trace(NamedTuple):
 
 
 class Recorder:
-    """Fills a trace block by block, keeping only the decisions that were asked for."""
+    """Fills a trace block by block; its size is that of the trace, however long the run."""
 
-    def __init__(self, observations: int, points: int | None) -> None:
-        self._steps = kept_steps(observations, points)
+    def __init__(self, observations: int, points: int | None, replicas: int, slots: int) -> None:
+        steps = kept_steps(observations, points)
+        shape = (replicas, len(steps))
+        self._trace = Trace(
+            steps,
+            np.empty((*shape, slots), dtype=np.int64),
+            np.empty(shape),
+            np.empty(shape),
+            np.empty(shape),
+        )
         self._done = 0
-        self._blocks: list[tuple[Integers, Floats, Floats, Floats]] = []
-        self._reward: Floats | float = 0.0
-        self._regret: Floats | float = 0.0
+        self._reward: Floats = np.zeros((replicas, 1))
+        self._regret: Floats = np.zeros((replicas, 1))
 
     def add(self, actions: Integers, rewards: Floats, regret: Floats) -> None:
         """Record one block of decisions, each array ``[R, n, ...]``."""
+        steps, all_actions, all_rewards, reward_so_far, regret_so_far = self._trace
         count = rewards.shape[1]
-        begin, end = np.searchsorted(self._steps, [self._done + 1, self._done + count + 1])
-        kept = self._steps[begin:end] - self._done - 1
-        reward_so_far, self._reward = _accumulated(self._reward, rewards, kept)
-        regret_so_far, self._regret = _accumulated(self._regret, regret, kept)
-        self._blocks.append((actions[:, kept], rewards[:, kept], reward_so_far, regret_so_far))
+        begin, end = np.searchsorted(steps, [self._done + 1, self._done + count + 1])
+        kept = steps[begin:end] - self._done - 1
+        all_actions[:, begin:end] = actions[:, kept]
+        all_rewards[:, begin:end] = rewards[:, kept]
+        reward_so_far[:, begin:end], self._reward = _accumulated(self._reward, rewards, kept)
+        regret_so_far[:, begin:end], self._regret = _accumulated(self._regret, regret, kept)
         self._done += count
 
     def trace(self) -> Trace:
         """Everything recorded."""
-        columns = (np.concatenate(blocks, axis=1) for blocks in zip(*self._blocks, strict=True))
-        return Trace(self._steps, *columns)
+        return self._trace
 
 
-def _accumulated(before: Floats | float, values: Floats, kept: Integers) -> tuple[Floats, Floats]:
+def _accumulated(before: Floats, values: Floats, kept: Integers) -> tuple[Floats, Floats]:
     """The running sum at the kept columns, and at the end of the block."""
     pieces = np.unique(np.concatenate(([0], kept + 1)))
     pieces = pieces[pieces < values.shape[1]]
     sums = before + np.cumsum(np.add.reduceat(values, pieces, axis=1), axis=1)
-    return sums[:, : len(kept)], sums[:, -1:]
+    return sums[:, : len(kept)], sums[:, -1:].copy()
 
 
 def kept_steps(observations: int, points: int | None) -> Integers:

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative
+from submax.core.marginalization import ends
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 
@@ -27,10 +26,7 @@ class Clipped(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """1 − λ on the first level, λ on the last."""
-        weights = np.zeros_like(table.prior)
-        weights[..., 0] = 1.0 - self.weight
-        weights[..., -1] = self.weight
-        return weights
+        return ends(table, 1.0 - self.weight, self.weight)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

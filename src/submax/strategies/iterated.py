@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import whole_number
-from submax.core.marginalization import ROUNDING, normalized, unseen
+from submax.core.marginalization import ROUNDING, ends, normalized, unseen
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 
@@ -19,7 +19,8 @@ class Iterated(Strategy):
 
     π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0) for ``depth`` steps, from the marginal
     π_0(a) = Σ_l prior_l π(a | l), with the value v(a) = Σ_l level_l prior_l π(a | l) / π_0(a).
-    Depth 1 is SubMax. A step that would leave no action keeps the policy it has.
+    With two levels depth 1 is SubMax, wherever some action is better than the average. A step that
+    would leave no action keeps the policy it has.
 
     It is meant for long delays, where one step for each refit is too little; at a depth of 3 and
     more it can settle on a poor arm.
@@ -32,10 +33,7 @@ class Iterated(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """The weights of the first step, those of SubMax."""
-        weights = np.zeros_like(table.prior)
-        weights[..., 0] = -1.0
-        weights[..., -1] = 1.0
-        return weights
+        return ends(table, -1.0, 1.0)
 
     def probabilities(self, table: Table) -> Floats:
         """Improve the marginal ``depth`` times."""

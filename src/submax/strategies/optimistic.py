@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from submax.core.arrays import Floats
+from submax.core.marginalization import ends
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 
@@ -20,9 +19,7 @@ class Optimistic(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """All weight on the last level."""
-        weights = np.zeros_like(table.prior)
-        weights[..., -1] = 1.0
-        return weights
+        return ends(table, 0.0, 1.0)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

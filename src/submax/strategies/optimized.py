@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.errors import InvalidValue
-from submax.core.marginalization import ROUNDING
+from submax.core.marginalization import ROUNDING, ends
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 
@@ -45,10 +45,7 @@ class Optimized(Strategy):
         low, high = table.probabilities[..., 0, :], table.probabilities[..., -1, :]
         lowest, highest = bounds(low, high)
         chosen = np.where(table.values[..., -1] >= table.values[..., 0], highest, lowest)
-        weights = np.zeros_like(table.prior)
-        weights[..., 0] = 1.0 - chosen
-        weights[..., -1] = chosen
-        return weights
+        return ends(table, 1.0 - chosen, chosen)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -68,8 +65,11 @@ def bounds(low: Floats, high: Floats) -> Bounds:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = high / low
-        # 0 / 0 is NaN: an action that neither level takes bounds nothing.
-        lowest = -1 / (np.fmax.reduce(ratio, axis=-1) - 1)
-        highest = 1 / (1 - np.fmin.reduce(ratio, axis=-1))
-    same = highest > 1 / ROUNDING
-    return Bounds(np.where(same, 1.0, lowest), np.where(same, 1.0, highest))
+    # 0 / 0 is NaN: an action that neither level takes bounds nothing.
+    above = np.fmax.reduce(ratio, axis=-1) - 1
+    below = 1 - np.fmin.reduce(ratio, axis=-1)
+    same = (above < ROUNDING) | (below < ROUNDING)
+    return Bounds(
+        np.where(same, 1.0, -1 / np.where(same, 1.0, above)),
+        np.where(same, 1.0, 1 / np.where(same, 1.0, below)),
+    )

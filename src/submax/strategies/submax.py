@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
 from submax.core.arrays import Floats
+from submax.core.marginalization import ends
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 
@@ -33,10 +32,7 @@ class SubMax(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """−1 on the first level, 1 on the last."""
-        weights = np.zeros_like(table.prior)
-        weights[..., 0] = -1.0
-        weights[..., -1] = 1.0
-        return weights
+        return ends(table, -1.0, 1.0)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
