@@ -7,6 +7,7 @@ from submax._version import __version__
 
 if TYPE_CHECKING:
     from submax import plots as plots
+    from submax import testing as testing
     from submax.core.arms import Arms as Arms
     from submax.core.errors import InvalidValue as InvalidValue
     from submax.core.errors import MissingExtra as MissingExtra
@@ -32,12 +33,14 @@ _HOME = {
 }
 """Where each public name lives; it is imported when it is first used, so that starting is fast."""
 
-__all__ = [*_HOME, "__version__", "plots"]
+_PARTS = ("plots", "testing")
+
+__all__ = [*_HOME, *_PARTS, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plots":
-        return importlib.import_module("submax.plots")
+    if name in _PARTS:
+        return importlib.import_module(f"submax.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'submax' has no attribute {name!r}")

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from submax.core.checks import non_negative, one_of, positive, probability, whole_number
+from submax.core.checks import at_least, non_negative, one_of, positive, probability, whole_number
 from submax.core.errors import InvalidValue
 
 NOT_NUMBERS = [True, False, None, "1", [1], 1j]
@@ -35,6 +35,16 @@ def test_ranges(check, good, bad):
     for value in [*bad, *NOT_NUMBERS, *NOT_FINITE]:
         with pytest.raises(InvalidValue, match=r"size must be .*, not "):
             check("size", value)
+
+
+def test_a_number_is_not_below_its_limit():
+    for value in (0.05, 1, np.float64(3.5)):
+        at_least("alpha", value, 0.05)
+    for value in [0.049, 0, -1, *NOT_NUMBERS, *NOT_FINITE]:
+        with pytest.raises(
+            InvalidValue, match=r"alpha must be a finite number, at least 0.05, not"
+        ):
+            at_least("alpha", value, 0.05)
 
 
 def test_an_unknown_word_gets_the_nearest_suggested():

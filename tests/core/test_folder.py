@@ -17,7 +17,7 @@ from submax.testing import check_policy
 MY_POLICY = """
     from collections.abc import Iterator
     from dataclasses import dataclass
-    from typing import Self
+    from typing import Literal, Self
 
     import numpy as np
 
@@ -31,6 +31,8 @@ MY_POLICY = """
         arm: int = 0
         boldness: float = 0.5
         history: tuple[float, ...] = ()
+        limit: float | None = None
+        mood: Literal["calm", "wild"] = "calm"
 
         def init(self, problem, replicas, rng):
             return RandomState(problem)
@@ -86,6 +88,12 @@ def test_a_class_of_the_users_own_file_is_built_and_keeps_the_contract(my_file, 
     check_policy(policy, seed)
 
 
+def test_optional_and_literal_values_are_taken(my_file):
+    made = make_policy({"kind": f"{my_file}:MyPolicy", "limit": 2, "mood": "wild"})
+    assert (made.limit, made.mood) == (2.0, "wild")
+    assert make_policy({"kind": f"{my_file}:MyPolicy", "limit": None}).limit is None
+
+
 def test_the_users_file_gives_the_same_class_each_time(my_file):
     one, two = (make_policy({"kind": f"{my_file}:MyPolicy", "arm": 2}) for _ in range(2))
     assert one == two == pickle.loads(pickle.dumps(one))
@@ -99,6 +107,9 @@ def test_the_users_file_gives_the_same_class_each_time(my_file):
         ({"boldness": "much"}, "boldness of policy .* must be of type float, not 'much'"),
         ({"history": 3}, "history of policy .* must be of type tuple, not 3"),
         ({"history": [1.0, "x"]}, "history of policy .* must be of type float, not 'x'"),
+        ({"limit": "none"}, "limit of policy .* must be of type float or NoneType, not 'none'"),
+        ({"limit": True}, "limit of policy .* must be of type float or NoneType, not True"),
+        ({"mood": "mild"}, "mood of policy .* must be of type Literal.*, not 'mild'"),
         ({"boldnes": 1.0}, "unknown key .*: 'boldnes': did you mean 'boldness'"),
     ],
 )

@@ -7,7 +7,7 @@ from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.estimators.counting import Counting
-from submax.testing.examples import listing, rows_of, some_feedback
+from submax.testing.examples import rows_of, some_feedback
 
 PROBLEMS = (Problem(Arms(4)), Problem(Slots((2, 3))), Problem(Arms(3), levels=(-1.0, 0.0, 2.0)))
 
@@ -45,7 +45,7 @@ def test_it_counts_as_a_slow_loop_does(problem, smoothing, seed):
     estimator = Counting(smoothing)
     params = estimator.fit(estimator.init(problem, 3, rng), feedback, rng)
     context = np.zeros((3, 2, 0))
-    found = estimator.prob(params, context, listing(problem.space)[None, None])
+    found = estimator.prob(params, context, problem.space.listing()[None, None])
     for replica in range(3):
         conditioned, prior, values = slow(problem, feedback, smoothing, replica)
         assert np.allclose(found[replica], conditioned)
@@ -62,7 +62,7 @@ def test_add_one_by_hand(seed):
     )
     estimator, rng = Counting(1.0), np.random.default_rng(seed)
     params = estimator.fit(estimator.init(problem, 1, rng), feedback, rng)
-    found = estimator.prob(params, np.zeros((1, 1, 0)), listing(problem.space)[None, None])[0, 0]
+    found = estimator.prob(params, np.zeros((1, 1, 0)), problem.space.listing()[None, None])[0, 0]
     assert np.allclose(found, [[2 / 6, 2 / 6, 2 / 6], [2 / 6, 1 / 6, 3 / 6]])
     assert np.allclose(estimator.level_prior(params, np.zeros((1, 1, 0))), [0.5, 0.5])
     # One reward of arm 0 and two of arm 2, each worth 4 / 6.
@@ -86,7 +86,7 @@ def test_before_any_data_everything_is_uniform(seed):
         params = estimator.init(problem, 2, np.random.default_rng(seed))
         context = np.zeros((2, 1, 0))
         assert np.allclose(
-            estimator.prob(params, context, listing(problem.space)[None, None]), 0.25
+            estimator.prob(params, context, problem.space.listing()[None, None]), 0.25
         )
         assert np.allclose(estimator.level_prior(params, context), 0.5)
         assert np.array_equal(estimator.values(params), np.zeros((2, 2)))

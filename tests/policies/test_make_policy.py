@@ -33,6 +33,8 @@ def test_tables_are_built_with_their_parts():
         {"kind": "reward-conditioned", "strategy": {"kind": "target", "distribution": [0, 1.0]}}
     )
     assert listed == RewardConditioned(Counting(), Target((0.0, 1.0)))
+    short = make_policy({"kind": "reward-conditioned", "strategy": "iterated"})
+    assert short == RewardConditioned(Counting(), Iterated())
 
 
 @pytest.mark.parametrize(
@@ -49,8 +51,11 @@ def test_tables_are_built_with_their_parts():
         ({"kind": "thompson", "alfa": 1}, r"'alfa': did you mean 'alpha'\?"),
         ({"kind": "thompson", "alpha": "1"}, "alpha of policy 'thompson' must be of type float"),
         ({"kind": "thompson", "alpha": True}, "alpha of policy 'thompson' must be of type float"),
-        ({"kind": "thompson", "alpha": 0}, "alpha must be a finite number above 0, not 0.0"),
-        ({"kind": "thompson", "alpha": float("nan")}, "alpha must be a finite number above 0"),
+        ({"kind": "thompson", "alpha": 0}, "alpha must be a finite number, at least 0.05, not 0.0"),
+        (
+            {"kind": "thompson", "alpha": float("nan")},
+            "alpha must be a finite number, at least 0.05",
+        ),
         ({"kind": "ucb1", "pending": 1}, "pending of policy 'ucb1' must be of type bool, not 1"),
         ({"kind": "epsilon-greedy", "epsilon": 2}, "epsilon must be a number between 0 and 1"),
         ({"kind": "random", "seed": 3}, "unknown key of policy 'random': 'seed': allowed: none"),
@@ -63,8 +68,12 @@ def test_tables_are_built_with_their_parts():
             "a strategy needs a 'kind', one of: clipped",
         ),
         (
-            {"kind": "reward-conditioned", "strategy": "submax"},
-            "strategy of policy 'reward-conditioned' must be of type Strategy, not 'submax'",
+            {"kind": "reward-conditioned", "strategy": "submx"},
+            r"unknown strategy 'submx': did you mean 'submax'\?",
+        ),
+        (
+            {"kind": "reward-conditioned", "strategy": 3},
+            "strategy of policy 'reward-conditioned' must be of type Strategy, not 3",
         ),
         (
             {"kind": "reward-conditioned", "estimator": {"kind": "counting", "smoothing": -1}},

@@ -84,7 +84,7 @@ def test_many_decisions_carry_their_probability_and_few_do_not(seed):
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta"])
-@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, "1", None])
+@pytest.mark.parametrize("value", [0, 0.04, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_a_bad_prior_is_refused(name, value):
-    with pytest.raises(InvalidValue, match=f"{name} must be a finite number above 0, not"):
+    with pytest.raises(InvalidValue, match=f"{name} must be a finite number, at least 0.05, not"):
         Thompson(**{name: value})

@@ -229,6 +229,37 @@ def test_one_world_keeps_its_replicas_when_observations_are_added(seed):
     assert np.array_equal(short.rewards, long.rewards[:, :20])
 
 
+@dataclass(frozen=True)
+class Outside(Random):
+    action: tuple
+
+    def act(self, state, context, rng):
+        return Decision(np.tile(np.array(self.action), (*context.shape[:2], 1)), None)
+
+
+@pytest.mark.parametrize("action", [(2,), (-1,), (0.0,), (0, 0)])
+def test_a_policy_that_chooses_what_does_not_exist_is_named(action):
+    with pytest.raises(InvalidValue, match=r"Outside\(.* must choose whole numbers of shape"):
+        simulate(Bernoulli(2), Outside(action), observations=4, replicas=2)
+
+
+@dataclass(frozen=True)
+class PaysNothingKnown(Bernoulli):
+    def reward(self, world, context, action, rng):
+        return np.full(action.shape[:2], np.nan)
+
+
+def test_an_environment_that_pays_nan_is_named():
+    with pytest.raises(InvalidValue, match=r"PaysNothingKnown\(.* gave a reward that is not a fin"):
+        simulate(PaysNothingKnown(2), Random(), observations=4, replicas=2)
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5, True, "7", (1, -2), (1, None)])
+def test_a_bad_seed_is_refused(seed):
+    with pytest.raises(InvalidValue, match="seed must be a whole number, at least 0, not"):
+        simulate(Bernoulli(2), Random(), observations=4, replicas=2, seed=seed)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -15,7 +15,7 @@ def test_blocks_of_any_size_give_the_plain_running_sums(sizes, points, seed):
     observations = sum(sizes)
     actions = rng.integers(5, size=(3, observations, 2))
     rewards, regret = rng.random((2, 3, observations))
-    recorder, begin = Recorder(observations, points), 0
+    recorder, begin = Recorder(observations, points, 3, 2), 0
     for size in sizes:
         block = slice(begin, begin + size)
         recorder.add(actions[:, block], rewards[:, block], regret[:, block])

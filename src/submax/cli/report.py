@@ -68,7 +68,7 @@ def _final_table(title: str, group: list[dict[str, Any]], regrets: Regrets) -> T
         for position, key in enumerate(group[0])
         if position > 0 and len({labels[key] for labels in group}) > 1
     ]
-    table = Table(title=f"Final regret, {title} (best in bold)")
+    table = Table(title=f"Final regret, {title} (best in bold, marked *)")
     table.add_column("policy", no_wrap=True)
     for labels in group:
         shown = [f"{key}={labels[key]}" for key in varying]
@@ -113,7 +113,7 @@ def _number(value: float | None, best: bool) -> str:
     if value is None:
         return "-"
     text = f"{value:.1f}" if value < 100 else f"{value:.0f}"
-    return f"[bold]{text}[/bold]" if best else text
+    return f"[bold]*{text}[/bold]" if best else text
 
 
 def _first_line(policy: object) -> str:

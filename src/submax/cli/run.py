@@ -1,6 +1,8 @@
 """Run experiments with a progress bar, then draw and report."""
 
+import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -12,6 +14,7 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from submax.cli.errors import INTERRUPTED
 from submax.cli.report import print_illustration, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
@@ -62,7 +65,7 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
         raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
     console = Console()
     plans = _plans(specifications, options, console)
-    with _stop_on_terminate(), options.processes() as local, options.workers(local) as executor:
+    with _interruptible(), options.processes() as local, options.workers(local) as executor:
         for plan in plans:
             _run(plan, executor, console)
         for plan in plans:
@@ -108,7 +111,8 @@ def _run(plan: Plan, executor: Executor, console: Console) -> None:
     if len(todo) < len(plan.chosen):
         kept = len(plan.chosen) - len(todo)
         console.print(f"{plan.specification.name}: {kept} of {len(plan.chosen)} cells are done.")
-    console.print(f"{plan.specification.name}: {len(todo)} cells to run.")
+    if todo:
+        console.print(f"{plan.specification.name}: {len(todo)} cells to run.")
     with _progress(plan.specification.name, todo, console) as finished:
         run_sweep(plan.specification, plan.chosen, plan.directory, executor, finished)
 
@@ -120,8 +124,9 @@ def _finish(
         draw_illustration(directory)
         print_illustration(directory, console)
     else:
-        draw = partial(draw_sweep_figure, directory)
-        list(executor.map(draw, reversed(sweep_figures(directory))))
+        figures = sweep_figures(directory)
+        console.print(f"{specification.name}: drawing {len(figures)} figures.")
+        list(executor.map(partial(draw_sweep_figure, directory), reversed(figures)))
         print_sweep(specification, directory, console)
     console.print(
         f"Results are in {directory}, figures in {directory / 'figures'}",
@@ -144,6 +149,7 @@ def _progress(
         TextColumn("left"),
         TimeRemainingColumn(),
         console=console,
+        disable=not todo,
     )
     decisions = {cell.key: cell.decisions for cell in todo}
     total = sum(decisions.values())
@@ -163,14 +169,23 @@ def _progress(
 
 
 @contextmanager
-def _stop_on_terminate() -> Iterator[None]:
-    """Let SIGTERM stop a run as cleanly as Ctrl-C does."""
+def _interruptible() -> Iterator[None]:
+    """Let SIGTERM stop a run as Ctrl-C does: after the cells under way, the second time at once."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
+    def at_once(number: int, frame: FrameType | None) -> None:
+        os._exit(INTERRUPTED)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, at_once)
+        print("Stopping after the cells under way; Ctrl-C again stops at once.", file=sys.stderr)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    for number in before:
+        signal.signal(number, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

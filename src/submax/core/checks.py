@@ -9,10 +9,12 @@ from typing import TypeGuard
 from submax.core.errors import InvalidValue
 
 
-def whole_number(name: str, value: object, *, at_least: int) -> None:
-    """Refuse anything but a whole number that is not below the limit."""
+def whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> None:
+    """Refuse anything but a whole number within the limits."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise InvalidValue(f"{name} must be a whole number, at least {at_least}, not {value!r}")
+    if at_most is not None and int(value) > at_most:
+        raise InvalidValue(f"{name} must be at most {at_most}, not {value!r}")
 
 
 def positive(name: str, value: object) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InvalidValue, told
 
 Kind = TypeVar("Kind")
 
@@ -105,8 +105,19 @@ class Folder(Generic[Kind]):
         if module is None:
             raise InvalidValue(f"{self.word} {name!r}: {path_text!r} is not a Python file")
         found = {value.__name__: value for value in self._classes_of(module)}
+        self._explain(module, class_name)
         one_of(f"{self.word} in {path_text}:", class_name, found)
         return found[class_name]
+
+    def _explain(self, module: types.ModuleType, name: str) -> None:
+        """Say what keeps a class that is there from being one of this folder."""
+        value = getattr(module, name, None)
+        if not inspect.isclass(value):
+            return
+        if not issubclass(value, self.contract):
+            raise InvalidValue(f"{name} must be a subclass of {self.contract.__name__}")
+        if missing := sorted(getattr(value, "__abstractmethods__", ())):
+            raise InvalidValue(f"{name} needs the methods {', '.join(missing)}")
 
 
 def _loaded(path: Path) -> types.ModuleType | None:
@@ -122,9 +133,9 @@ def _loaded(path: Path) -> types.ModuleType | None:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise
+        raise InvalidValue(f"{path} cannot be imported: {told(error)}") from error
     return module
 
 

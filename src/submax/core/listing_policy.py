@@ -7,7 +7,10 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.categorical import draw, log_prob_of
 from submax.core.decision import Decision
+from submax.core.errors import InvalidValue
 from submax.core.policy import Policy, State
+
+TOLERANCE = 1e-6
 
 
 class ListingPolicy(Policy[State]):
@@ -20,6 +23,7 @@ class ListingPolicy(Policy[State]):
     def act(self, state: State, context: Floats, rng: np.random.Generator) -> Decision:
         """Draw independently for every row, and say with which probability."""
         probabilities = self.probabilities(state, context)
+        _check(self, probabilities, context, state.problem.space.size)
         index = draw(probabilities, context.shape[1], rng)
         return Decision(state.problem.space.action(index), log_prob_of(probabilities, index))
 
@@ -27,3 +31,19 @@ class ListingPolicy(Policy[State]):
         """Look the actions up in the table."""
         probabilities = self.probabilities(state, context)
         return log_prob_of(probabilities, state.problem.space.index(action))
+
+
+def _check(policy: object, probabilities: Floats, context: Floats, size: int) -> None:
+    """Name the policy whose table is no table of probabilities."""
+    replicas, rows = context.shape[:2]
+    if probabilities.shape not in ((replicas, rows, size), (replicas, 1, size)):
+        raise InvalidValue(
+            f"the probabilities of {policy} must have shape {(replicas, 1, size)} or "
+            f"{(replicas, rows, size)}, not {probabilities.shape}"
+        )
+    total = probabilities.sum(axis=-1)
+    if not (np.abs(total - 1) < TOLERANCE).all() or probabilities.min(initial=0) < 0:
+        raise InvalidValue(
+            f"the probabilities of {policy} must be 0 or more and sum to 1; they sum to "
+            f"{total.min():.6g} up to {total.max():.6g}, the smallest is {probabilities.min():.6g}"
+        )

@@ -13,12 +13,13 @@ import msgspec
 from submax._version import __version__
 from submax.core.checks import one_of
 from submax.core.environment import Environment
-from submax.core.errors import InvalidValue
+from submax.core.errors import InvalidValue, told
 from submax.core.policy import Policy
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification, own_file, policy_name
 from submax.policies import make_policy
 from submax.simulation import DELAYS
+from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.cell_result import CellResult
 from submax.simulation.delay import Delay
 from submax.simulation.simulate import simulate
@@ -88,7 +89,14 @@ def rehearse(cells: Iterable[Cell]) -> None:
         if pair not in done:
             done.add(pair)
             environment, policy = make_environment(cell.environment), policy_of(cell.policy)
-            simulate(environment, policy, observations=2, replicas=1)
+            try:
+                simulate(environment, policy, observations=4, replicas=2, delay=BatchFlush(2))
+            except InvalidValue:
+                raise
+            except Exception as error:
+                raise InvalidValue(
+                    f"policy {cell.policy_name!r} fails in {environment}: {told(error)}"
+                ) from error
 
 
 def run_cell(cell: Cell) -> CellResult:
@@ -114,6 +122,8 @@ def named_policies(
     for policy in specification.policies:
         policy_of(policy)
         name = policy_name(policy)
+        if not isinstance(name, str) or not name.strip() or len(name) > 100:
+            raise InvalidValue(f"a policy's name must be a text of 1 to 100 letters, not {name!r}")
         if name in seen:
             raise InvalidValue(f"two policies are called {name!r}; give one a 'name' of its own")
         seen.add(name)

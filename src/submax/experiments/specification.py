@@ -1,5 +1,6 @@
 """What a TOML file says about an experiment."""
 
+import re
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -39,8 +40,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     policies: list[str | dict[str, Any]]
 
     def __post_init__(self) -> None:
-        whole_number("observations", self.observations, at_least=1)
-        whole_number("replicas", self.replicas, at_least=1)
+        whole_number("observations", self.observations, at_least=1, at_most=10**9)
+        whole_number("replicas", self.replicas, at_least=1, at_most=10**6)
         whole_number("seed", self.seed, at_least=0)
         whole_number("points", self.points, at_least=1)
         if not self.policies:
@@ -52,9 +53,9 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, **given)
 
 
-def policy_name(policy: str | dict[str, Any]) -> str:
+def policy_name(policy: str | dict[str, Any]) -> Any:
     """The name a policy has in results: its own, that of the preset, or its kind."""
-    return policy if isinstance(policy, str) else str(policy.get("name", policy.get("kind")))
+    return policy if isinstance(policy, str) else policy.get("name", policy.get("kind"))
 
 
 def paper_experiments() -> list[str]:
@@ -96,7 +97,15 @@ def parse(text: str, name: str) -> Specification:
     try:
         return msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
-        raise InvalidValue(f"{name}.toml: {error}") from error
+        raise InvalidValue(f"{name}.toml: {_with_value(str(error), table)}") from error
+
+
+def _with_value(message: str, table: dict[str, Any]) -> str:
+    """A message about ``$.key`` with the value that is there."""
+    found = re.search(r"`\$\.(\w+)", message)
+    if found is None or found[1] not in table:
+        return message
+    return f"{found[1]} = {table[found[1]]!r} is wrong: {message}"
 
 
 def own_file(kind: object) -> Path | None:

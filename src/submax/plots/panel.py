@@ -46,9 +46,9 @@ def panel_figure(lines: Sequence[PanelCurve], measure: str, title: str) -> Figur
     with figure_style():
         # Fixed margins: a layout that measures every text costs as much as the drawing.
         figure = Figure(figsize=(6.6, 3.6))
-        axes = figure.add_axes((0.1, 0.13, 0.62, 0.78))
+        axes = figure.add_axes((0.13, 0.13, 0.59, 0.78))
         draw_panel(axes, lines, title)
-        axes.set_ylabel(f"accumulated {measure}")
+        axes.set_ylabel(f"accumulated {measure}\n(mean, 95 % of replicas)")
         axes.set_xlabel("observations")
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure

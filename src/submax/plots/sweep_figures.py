@@ -46,9 +46,11 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
 
 def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
     """Draw one figure as PNG and PDF beside the results."""
-    measure = _specification(directory).get("measure", "regret")
+    specification = _specification(directory)
+    measure = specification.get("measure", "regret")
     lines = [_curves(directory, panel, measure) for panel in wanted.panels]
-    titles = [_title(panel) for panel in wanted.panels]
+    batches = specification.get("delay", {}).get("kind") == "batch-flush"
+    titles = [_title(panel, "N_b" if batches else "lag") for panel in wanted.panels]
     if len(lines) == 1:
         figure = panel_figure(lines[0], measure, titles[0])
     else:
@@ -70,7 +72,7 @@ def _grid(
         figure = Figure(figsize=(width, height))
         grid = figure.subplots(rows, columns, squeeze=False)
         figure.subplots_adjust(
-            left=0.65 / width,
+            left=0.75 / width,
             right=1 - 0.15 / width,
             top=1 - 0.3 / height,
             bottom=(LEGEND + 0.45) / height,
@@ -82,7 +84,7 @@ def _grid(
         for axes in list(grid.flat)[len(lines) :]:
             axes.set_axis_off()
         for axes in grid[:, 0]:
-            axes.set_ylabel(f"accumulated {measure}")
+            axes.set_ylabel(f"accumulated {measure}\n(mean, 95 % of replicas)")
         for axes in grid[-1]:
             axes.set_xlabel("observations")
         shown = {
@@ -130,10 +132,10 @@ def _curves(directory: Path, panel: Labels, measure: str) -> list[PanelCurve]:
     return lines
 
 
-def _title(panel: Labels) -> str:
+def _title(panel: Labels, delay: str) -> str:
     if {"arms", "alpha", "beta", "delay"} == panel.keys():
         prior = f"Beta({panel['alpha']}, {panel['beta']})"
-        return f"$K={panel['arms']}$, {prior}, $N_b={panel['delay']}$"
+        return f"$K={panel['arms']}$, {prior}, ${delay}={panel['delay']}$"
     return ", ".join(f"{key} = {value}" for key, value in panel.items())
 
 

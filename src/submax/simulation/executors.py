@@ -25,22 +25,22 @@ def available_cores() -> int:
 
 @contextmanager
 def local_executor(jobs: int) -> Iterator[Executor]:
-    """``jobs`` processes with one thread each, ended at once when the caller is interrupted."""
+    """``jobs`` processes with one thread each, which end with this one, however it ends.
+
+    On an error or an interruption nothing more is begun and what is under way is waited for.
+    """
     whole_number("jobs", jobs, at_least=1)
     before = {name: os.environ.get(name) for name in SINGLE_THREAD}
     os.environ.update(SINGLE_THREAD)
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
     context = multiprocessing.get_context("spawn")
-    others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
     try:
         yield executor
         executor.shutdown()
     except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
-            if child not in others:
-                child.terminate()
+        # Killing a worker that is sending its result would leave the pool waiting for the rest.
+        executor.shutdown(cancel_futures=True)
         raise
     finally:
         for name, value in before.items():
@@ -66,13 +66,18 @@ def dask_executor(address: str) -> Iterator[Executor]:
             f"no Dask scheduler answers at {address!r}; start one with 'dask scheduler' and give "
             "its address, such as tcp://127.0.0.1:8786"
         ) from error
-    with client, client.get_executor() as executor:
-        yield executor
+    with client:
+        executor = client.get_executor()
+        try:
+            yield executor
+        finally:
+            executor.shutdown(wait=False)
 
 
 def _follow_parent() -> None:
-    """End quietly on Ctrl-C, and when the parent is killed and cannot say so."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Leave signals to the parent, and end when the parent does, even if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

@@ -20,6 +20,7 @@ class SubMax(Strategy):
     q (v − v̄) / (v̄ (1 − v̄)): one step of policy improvement by positive advantage. Uniform where
     no action is better conditioned on high reward than on low, and before the first reward.
 
+    >>> import numpy as np
     >>> table = Table(
     ...     probabilities=np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]),
     ...     levels=np.array([0.0, 1.0]), prior=np.array([0.9, 0.1]), values=np.array([0.1, 0.2]),

@@ -8,7 +8,6 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.environment import Environment
 from submax.core.space import Space
-from submax.testing.examples import listing
 from submax.testing.require import require
 
 REPLICAS = 4
@@ -130,7 +129,7 @@ def _listed_means(environment: Environment[Any], world: Any, context: Floats) ->
 
 def _first_actions(space: Space) -> Integers:
     if space.size <= ACTIONS_LISTED:
-        return listing(space)
+        return space.listing()
     return space.action(np.arange(ACTIONS_LISTED, dtype=np.int64))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.estimator import Estimator
 from submax.core.problem import Problem
-from submax.testing.examples import listing, some_contexts
+from submax.testing.examples import some_contexts
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.leaves import copied, unchanged
 from submax.testing.require import require
@@ -62,14 +62,14 @@ def listed_probabilities(
     estimator: Estimator[Any], problem: Problem, params: Any, context: Floats
 ) -> Floats:
     """Probability of every joint action at every level: ``[R, n, L, M]``."""
-    return np.exp(estimator.log_prob(params, context, listing(problem.space)[None, None]))
+    return np.exp(estimator.log_prob(params, context, problem.space.listing()[None, None]))
 
 
 def _check_forms(
     estimator: Estimator[Any], problem: Problem, params: Any, context: Floats, listed: Floats
 ) -> None:
     """Compare actions that are shared with actions of their own, and log_prob with prob."""
-    actions = listing(problem.space)[None, None]
+    actions = problem.space.listing()[None, None]
     own = np.tile(actions, (*context.shape[:2], 1, 1))
     same = np.allclose(estimator.prob(params, context, actions), listed, rtol=1e-9, atol=1e-12)
     require(same, estimator, "prob must be the exponential of log_prob")

@@ -11,7 +11,6 @@ from submax.core.arrays import Floats, Integers
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.slots import Slots
-from submax.core.space import Space
 
 PROBLEMS = (
     Problem(Arms(1)),
@@ -22,11 +21,6 @@ PROBLEMS = (
 REPLICAS = (1, 4)
 
 Number = TypeVar("Number", bound=np.generic)
-
-
-def listing(space: Space) -> Integers:
-    """Write out every joint action: ``[M, S]``."""
-    return space.action(np.arange(space.size, dtype=np.int64))
 
 
 def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floats:

@@ -10,7 +10,7 @@ from submax.core.decision import Decision
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
 from submax.core.problem import Problem
-from submax.testing.examples import listing, repeated, some_contexts, some_feedback
+from submax.testing.examples import repeated, some_contexts, some_feedback
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.leaves import copied, unchanged
 from submax.testing.require import require
@@ -18,7 +18,7 @@ from submax.testing.require import require
 TAUGHT = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
 ROWS = (0, 1, 5, 70)
-REPLICAS, REPEATS = 250, 6
+REPLICAS, REPEATS = 50, 30
 
 
 def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
@@ -61,7 +61,7 @@ def all_log_probs(policy: Policy[Any], state: Any, context: Floats) -> Floats:
     shape = context.shape[:2]
     rows = [
         policy.log_prob(state, context, np.tile(action, (*shape, 1)))
-        for action in listing(state.problem.space)
+        for action in state.problem.space.listing()
     ]
     return np.stack(rows)
 
