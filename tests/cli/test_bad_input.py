@@ -42,6 +42,7 @@ def refused(result: Result, *words: str) -> None:
         (["bernoulli", "--replicas", "many"], ["'many'"]),
         (["bernoulli", "--seed", "-1"], ["seed", "at least 0", "-1"]),
         (["bernoulli", "--jobs", "0"], ["jobs", "at least 1"]),
+        (["all", "bernuli"], ["'bernuli'"]),
         (["bernoulli", "--jobs", "1", "--scheduler", "tcp://127.0.0.1:1"], ["not both"]),
         ([], ["NAME"]),
     ],
@@ -81,12 +82,55 @@ def test_wrong_options_are_refused_and_nothing_is_written(arguments, words, tmp_
         (("[environment]", '[delay]\nkind = "lag"\nsteps = -1\n[environment]'), ["steps", "-1"]),
         (("[environment]", '[delay]\nkind = "batch-flush"\nsize = 0\n[environment]'), ["size"]),
         (("[environment]", "reference = { arm = 3 }\n[environment]"), ["'arm'", "reference"]),
+        (("arms = 3", "arms = [3, 3]"), ["same value twice"]),
+        (
+            (
+                '["random"]\n[environment]\nkind = "bernoulli"\narms = 3',
+                '["ucb1"]\n[environment]\nkind = "bernoulli"\narms = 2000000',
+            ),
+            ["2000000", "1048576"],
+        ),
+        (("observations = 20", "observations = 2.5"), ["observations = 2.5"]),
+        (("observations = 20", "observations = 20\nreplicas = 1000000000"), ["at most 1000000"]),
+        (('["random"]', '[{ kind = "random", name = "" }]'), ["name", "''"]),
+        (
+            (
+                '["random"]',
+                '[{ kind = "reward-conditioned", strategy = { kind = "target", '
+                "distribution = [0.5, 0.25, 0.25] } }]",
+            ),
+            ["distribution", "3 probabilities", "2 reward levels"],
+        ),
         (("arms = 3", "arms = "), ["not valid TOML"]),
     ],
 )
 def test_wrong_files_are_refused_and_nothing_is_written(change, words, tmp_path):
     file, out = tmp_path / "own.toml", tmp_path / "out"
     file.write_text(OWN.replace(*change))
+    refused(invoke("simulate", file, "--out", out), *words)
+    assert not out.exists()
+
+
+FAULTS = {
+    "syntax": ("def init(self", "def init(self,,", ["SyntaxError", "line"]),
+    "exit": ("import numpy as np", "raise SystemExit(0)", ["SystemExit"]),
+    "missing": ("def update", "def upgrade", ["needs the methods update"]),
+    "raises": ("return table", "return 1 / 0", ["ZeroDivisionError", "line"]),
+    "nan": ("= 1.0", "= np.nan", ["sum to 1", "nan"]),
+    "half": ("= 1.0", "= 0.5", ["sum to 1", "0.5"]),
+    "shape": ("np.zeros((len(state.pulls), 1,", "np.zeros((1, 1,", ["must have shape"]),
+}
+
+
+@pytest.mark.parametrize("fault", list(FAULTS))
+def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (code,) = [block for block in readme.split("```") if block.startswith("python\n# first_arm.py")]
+    old, new, words = FAULTS[fault]
+    assert old in code
+    (tmp_path / "first_arm.py").write_text(code.removeprefix("python\n").replace(old, new, 1))
+    file, out = tmp_path / "own.toml", tmp_path / "out"
+    file.write_text(OWN.replace('["random"]', '[{ kind = "first_arm.py:FirstArm" }]'))
     refused(invoke("simulate", file, "--out", out), *words)
     assert not out.exists()
 

@@ -112,7 +112,7 @@ def test_killed_run_goes_on_without_repeating_or_losing_a_cell(
     assert 5 <= len(kept) < 135
     again = run("reproduce", "bernoulli", *SMALL, "--out", killed)
     assert again.returncode == 0
-    assert f"{len(kept)} of 135 cells are done" in again.stdout
+    assert f"{len(kept)} of 135 cells are done" in " ".join(again.stdout.split())
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert summary(killed / "bernoulli") == summary(whole / "bernoulli")
 
@@ -149,6 +149,45 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_changed_code_of_the_users_own_is_run_again(run, summary, tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (code,) = [block for block in readme.split("```") if block.startswith("python\n# first_arm.py")]
+    (tmp_path / "own.toml").write_text(
+        'observations = 50\npolicies = [{ kind = "first_arm.py:FirstArm", name = "../own" }]\n'
+        '[environment]\nkind = "bernoulli"\narms = 3\n'
+    )
+    results = []
+    for version in (code, code.replace("table[..., 0]", "table[..., 1]")):
+        (tmp_path / "first_arm.py").write_text(version.removeprefix("python\n"))
+        done = run("simulate", tmp_path / "own.toml", "--replicas", 5, "--out", tmp_path / "out")
+        assert done.returncode == 0, done.stderr
+        results.append(summary(tmp_path / "out" / "own"))
+    assert results[0] != results[1]
+    assert {path.name for path in tmp_path.iterdir()} == {"own.toml", "first_arm.py", "out"}
+    (tmp_path / "first_arm.py").unlink()
+    assert run("plot", tmp_path / "out" / "own").returncode == 0
+
+
+def test_only_leaves_out_experiments_without_a_match(run, tmp_path):
+    done = run(
+        "reproduce", "all", "--only", "arms=100", "--only", "beta=9", "--only", "delay=1000",
+        "--only", "policy=rcp-submax", "--replicas", 1, "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "illustration is left out" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"bernoulli"}
+
+
+def test_plot_of_a_run_that_is_not_finished(run, start, wait_for_cells, tmp_path):
+    process = start("reproduce", "bernoulli", *SMALL, "--out", tmp_path)
+    wait_for_cells(tmp_path / "bernoulli", 1)
+    process.kill()
+    process.communicate(timeout=60)
+    done = run("plot", tmp_path / "bernoulli")
+    assert done.returncode == 2
+    assert "is not finished" in done.stderr
 
 
 def test_figures_are_redrawn_without_running(run, tmp_path):

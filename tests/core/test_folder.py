@@ -138,7 +138,7 @@ def test_a_file_that_is_not_python_is_refused(tmp_path):
 def test_an_error_in_the_users_file_is_not_hidden_and_can_be_mended(tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("1 / 0")
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(InvalidValue, match=r"broken.py cannot be imported: ZeroDivisionError"):
         POLICIES.find(f"{path}:MyPolicy")
     path.write_text(textwrap.dedent(MY_POLICY) + "\n# mended\n")
     assert POLICIES.find(f"{path}:MyPolicy").__name__ == "MyPolicy"

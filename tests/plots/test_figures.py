@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
+from submax.core.errors import InvalidValue
 from submax.plots.style import LOOKS, look_of
 from submax.policies import presets
 
@@ -34,7 +35,14 @@ def test_curves_show_mean_and_range(traces):
 def test_reward_can_be_drawn_instead(traces):
     (axes,) = plots.curves(traces, measure="reward").axes
     assert axes.lines[0].get_ydata()[-1] == pytest.approx(traces["random"].final_reward.mean())
-    assert axes.get_ylabel() == "accumulated reward"
+    assert axes.get_ylabel().startswith("accumulated reward")
+
+
+def test_what_cannot_be_drawn_says_why(traces):
+    with pytest.raises(InvalidValue, match="unknown measure 'regrets'"):
+        plots.curves(traces, measure="regrets")
+    with pytest.raises(InvalidValue, match="at least one trace"):
+        plots.curves({})
 
 
 def test_every_preset_can_be_told_apart_in_black_and_white():

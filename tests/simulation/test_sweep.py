@@ -1,4 +1,5 @@
 import threading
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -72,6 +73,7 @@ def test_error_in_one_task_keeps_the_others_and_cancels_the_rest(tmp_path):
         ran.append(task)
         if task == 2:
             raise RuntimeError("broken cell")
+        time.sleep(0.02)
         return result(task)
 
     tasks = {str(number): number for number in range(50)}

@@ -105,7 +105,7 @@ def _relative(regrets: Regrets, policy: str, arms: int) -> Side | None:
     """Regret relative to that of random choice, which grows with K as well."""
     found = regrets.final(policy, arms=arms, beta=9, delay=100)
     random = regrets.final("random", arms=arms, beta=9, delay=100)
-    if found is None or random is None:
+    if found is None or random is None or random.values.mean() <= 0:
         return None
     return Side(f"K={arms}", found.values / random.values.mean())
 

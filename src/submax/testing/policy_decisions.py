@@ -18,7 +18,7 @@ from submax.testing.require import require
 TAUGHT = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
 ROWS = (0, 1, 5, 70)
-REPLICAS, REPEATS = 50, 30
+REPLICAS, REPEATS = 100, 12
 
 
 def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
