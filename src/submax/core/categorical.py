@@ -3,6 +3,9 @@
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.errors import InvalidValue
+
+TOLERANCE = 1e-6
 
 
 def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
@@ -13,18 +16,19 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     by halving, all draws at once.
     """
     replicas, rows, size = probabilities.shape
-    width = 1 << (size - 1).bit_length()
-    table = np.ones((replicas, rows, width))
+    halvings = (size - 1).bit_length()
+    table = np.full((replicas, rows, 1 << halvings), np.inf)
     cumulated = np.cumsum(probabilities, axis=-1, out=table[..., :size])
-    cumulated /= cumulated[..., -1:]
-    first = np.arange(0, table.size, width, dtype=np.int64).reshape(replicas, rows)
-    entries = table.ravel()
+    _check_sums(cumulated[..., -1])
     uniform = rng.random((replicas, count))
-    place = np.broadcast_to(first, uniform.shape).copy()
-    step = width
-    while step := step >> 1:
-        passed = entries.take(place + (step - 1)) <= uniform
-        place += passed.astype(np.int64) * step
+    # The sum need not be one to the last bit; a uniform number times the sum is always below it.
+    uniform *= cumulated[..., -1]
+    first = np.arange(0, table.size, 1 << halvings, dtype=np.int64).reshape(replicas, rows)
+    place = first + np.zeros(uniform.shape, dtype=np.int64)
+    entries = table.ravel()
+    for bit in reversed(range(halvings)):
+        passed = entries[(1 << bit) - 1 :].take(place) <= uniform
+        place += passed.astype(np.int64) << bit
     return place - first
 
 
@@ -35,3 +39,11 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
     with np.errstate(divide="ignore"):
         found: Floats = np.log(probabilities.ravel().take(row * size + index))
     return found
+
+
+def _check_sums(total: Floats) -> None:
+    if not (np.abs(total - 1) < TOLERANCE).all():
+        raise InvalidValue(
+            "the probabilities of all actions must sum to 1, and here they sum to "
+            f"{total.min():.6g} up to {total.max():.6g}"
+        )

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
+from submax.core.space import Space
 
 Params = TypeVar("Params")
 
@@ -35,6 +36,13 @@ class Estimator(ABC, Generic[Params]):
     def prob(self, params: Params, context: Floats, action: Integers) -> Floats:
         """The same as probabilities; an estimator that need not take logarithms overrides this."""
         return np.exp(self.log_prob(params, context, action))
+
+    def prob_of_all(self, params: Params, context: Floats, space: Space) -> Floats:
+        """Probability of every joint action in the order of its index, ``[R, n, L, space.size]``.
+
+        An estimator that has them all at hand overrides this.
+        """
+        return self.prob(params, context, space.listing()[None, None])
 
     @abstractmethod
     def sample(

@@ -34,19 +34,27 @@ def ends(table: Table, lowest: float | Floats, highest: float | Floats) -> Float
 
 def unseen(table: Table, weights: Floats) -> Booleans:
     """Where a level that carries weight was never observed: ``[..., L] -> [...]``."""
-    missing: Booleans = np.any((weights != 0) & (table.prior == 0), axis=-1)
+    missing: Booleans = ((weights != 0) & (table.prior == 0)).any(axis=-1)
     return missing
 
 
-def normalized(mass: Floats, forget: Booleans | bool = False) -> Floats:
+def normalized(mass: Floats, forget: Booleans | None = None) -> Floats:
     """Divide by the sum over the last axis; uniform where it is zero or ``forget [...]`` is set.
 
     >>> normalized(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.5, 0.5]]
     """
-    total = mass.sum(axis=-1, keepdims=True)
-    empty = (total == 0) | np.asarray(forget)[..., None]
-    result: Floats = mass * (1 / np.where(empty, 1.0, total))
-    if empty.any():
-        result = np.where(empty, 1 / mass.shape[-1], result)
+    mass, total = with_total(mass, forget)
+    result: Floats = mass * (1 / total)
     return result
+
+
+def with_total(mass: Floats, forget: Booleans | None = None) -> tuple[Floats, Floats]:
+    """The mass and its sum over the last axis, ``[..., 1]``; all ones where the sum is zero."""
+    total = mass.sum(axis=-1, keepdims=True)
+    empty = total == 0
+    if forget is not None:
+        empty |= forget[..., None]
+    if np.count_nonzero(empty):
+        mass, total = np.where(empty, 1.0, mass), np.where(empty, mass.shape[-1], total)
+    return mass, total

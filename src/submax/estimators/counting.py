@@ -11,8 +11,9 @@ from submax.core.categorical import draw
 from submax.core.checks import non_negative
 from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
-from submax.core.marginalization import normalized
+from submax.core.marginalization import normalized, with_total
 from submax.core.problem import Problem
+from submax.core.space import Space
 from submax.core.tally import tally
 
 
@@ -81,6 +82,11 @@ class Counting(Estimator[CountingParams]):
         shape = (len(table), context.shape[1], table.shape[1], index.shape[-1])
         return np.broadcast_to(found.swapaxes(1, 2), shape)
 
+    def prob_of_all(self, params: CountingParams, context: Floats, space: Space) -> Floats:
+        """The smoothed counts as they are."""
+        table = self._table(params)
+        return np.broadcast_to(table[:, None], (len(table), context.shape[1], *table.shape[1:]))
+
     def sample(
         self,
         params: CountingParams,
@@ -103,7 +109,8 @@ class Counting(Estimator[CountingParams]):
     def values(self, params: CountingParams) -> Floats:
         """Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i: the sum over arms, not observations."""
         total = params.counts.sum(axis=(-1, -2))
-        earned = np.einsum("rla,ra->rl", self._table(params), params.importance)
+        mass, mass_total = with_total(params.counts + self.smoothing)
+        earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
         result: Floats = earned / np.where(total > 0, total, 1.0)[:, None]
         return result
 
@@ -120,12 +127,13 @@ class Counting(Estimator[CountingParams]):
 def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
     """Sum of w r / q by arm, ``[R, size]``; most rewards are 0 and need no q."""
     replicas, rows = arm.shape
-    earned = (feedback.weight * np.where(feedback.weight > 0, feedback.reward, 0.0)).ravel()
-    paid = np.flatnonzero(earned != 0)
+    weight, reward = feedback.weight.ravel(), feedback.reward.ravel()
+    paid = np.flatnonzero((weight > 0) & (reward != 0))
     if feedback.log_prob is None:
         ratio = np.full(len(paid), np.nan)
     else:
-        ratio = earned.take(paid) * np.exp(-feedback.log_prob.ravel().take(paid))
+        earned = weight.take(paid) * reward.take(paid)
+        ratio = earned * np.exp(-feedback.log_prob.ravel().take(paid))
     place = paid // rows * size + arm.ravel().take(paid)
     sums = np.bincount(place, ratio, minlength=replicas * size)
     return sums.astype(np.float64, copy=False).reshape(replicas, size)

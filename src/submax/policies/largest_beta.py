@@ -35,6 +35,7 @@ BLUNT = 0.3
 CHUNK = 2**13
 
 Possible: TypeAlias = Callable[[Floats], Booleans]
+LogMeans: TypeAlias = tuple[Floats, Floats]
 
 
 class Groups(NamedTuple):
@@ -66,11 +67,22 @@ class Groups(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Gauss-Legendre panels on [0, 1]; ``f @ tail`` integrates f from each node to 1."""
+    """Gauss-Legendre panels on [0, 1].
+
+    ``f @ to_end``, with f at the nodes of one panel, integrates from each to the panel's end.
+    """
 
     node: Floats
     weight: Floats
-    tail: Floats
+    to_end: Floats
+
+    def tail(self, values: Floats) -> Floats:
+        """The integral from each node to 1 of functions given at the nodes, ``[G, N]`` both."""
+        panels = values.reshape(len(values), -1, NODES)
+        tail: Floats = (panels.reshape(-1, NODES) @ self.to_end).reshape(panels.shape)
+        whole = panels @ self.weight[:NODES]
+        tail[:, :-1] += np.cumsum(whole[:, :0:-1], axis=1)[:, ::-1, None]
+        return tail.reshape(values.shape)
 
 
 def largest_beta(a: Floats, b: Floats) -> Floats:
@@ -148,13 +160,19 @@ def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
     return Groups(replica[begin], a[begin], b[begin], members, first), member
 
 
-def _exponent(groups: Groups, logit: Floats) -> Floats:
+def _exponent(groups: Groups, log_means: LogMeans, logit: Floats) -> Floats:
     """Chernoff's D of every group at one logit for each replica."""
     log_above, log_below = _log_parts(logit)
-    total = groups.a + groups.b
-    below = groups.a * (np.log(groups.a / total) - log_below[groups.replica])
-    above = groups.b * (np.log(groups.b / total) - log_above[groups.replica])
+    log_mean, log_rest = log_means
+    below = groups.a * (log_mean - log_below[groups.replica])
+    above = groups.b * (log_rest - log_above[groups.replica])
     return below + above
+
+
+def _log_means(groups: Groups) -> LogMeans:
+    """Logarithms of μ and 1 − μ, taken once: bisection asks for the same ones many times."""
+    total = groups.a + groups.b
+    return np.log(groups.a / total), np.log(groups.b / total)
 
 
 def _log_parts(logit: Floats) -> tuple[Floats, Floats]:
@@ -170,13 +188,15 @@ def _centre(groups: Groups) -> Floats:
 
 def _lower_end(groups: Groups) -> Floats:
     """A logit below which the largest falls with negligible probability."""
-    centre = _centre(groups)
+    centre, log_means = _centre(groups), _log_means(groups)
     best = np.maximum.reduceat(centre, groups.first)
     width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.a, groups.first))
 
     def possible(logit: Floats) -> Booleans:
         above = centre > logit[groups.replica]
-        bound = groups.over(np.where(above, groups.members * _exponent(groups, logit), 0.0))
+        bound = groups.over(
+            np.where(above, groups.members * _exponent(groups, log_means, logit), 0.0)
+        )
         still: Booleans = bound < -np.log(NEGLIGIBLE)
         return still
 
@@ -185,12 +205,14 @@ def _lower_end(groups: Groups) -> Floats:
 
 def _upper_end(groups: Groups) -> Floats:
     """A logit above which the largest falls with negligible probability."""
-    centre = _centre(groups)
+    centre, log_means = _centre(groups), _log_means(groups)
     best = np.maximum.reduceat(centre, groups.first)
     width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.b, groups.first))
 
     def possible(logit: Floats) -> Booleans:
-        bound = np.where(centre < logit[groups.replica], np.exp(-_exponent(groups, logit)), 1.0)
+        bound = np.where(
+            centre < logit[groups.replica], np.exp(-_exponent(groups, log_means, logit)), 1.0
+        )
         return groups.over(groups.members * bound) > NEGLIGIBLE
 
     return _bisected(best, best + width, possible)
@@ -209,7 +231,7 @@ def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
     """Whether a group reaches above the logit with a probability that matters."""
     limit = -np.log(NEGLIGIBLE / 10 / groups.over(groups.members))
     above = _centre(groups) > logit[groups.replica]
-    return above | (_exponent(groups, logit) < limit[groups.replica])
+    return above | (_exponent(groups, _log_means(groups), logit) < limit[groups.replica])
 
 
 def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats:
@@ -228,7 +250,7 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats
     density += log_speed[groups.replica]
     density -= special.betaln(groups.a, groups.b)[:, None]
     np.exp(density, out=density)
-    distribution = density @ rule.tail
+    distribution = rule.tail(density)
     np.subtract(1.0, distribution, out=distribution)
     np.maximum(distribution, 1e-200, out=distribution)
     density /= distribution
@@ -246,11 +268,9 @@ def _rule(panels: int) -> Rule:
     antiderivative = legendre.legint(coefficients)
     at_end = np.asarray(legendre.legval(1.0, antiderivative))
     to_panel_end = at_end[:, None] - legendre.legval(node, antiderivative)
-    tail = np.kron(np.eye(panels), to_panel_end)
-    later = np.kron(np.tri(panels, k=-1), np.outer(weight, np.ones(NODES)))
     starts = np.arange(panels)[:, None]
     return Rule(
         node=((starts + (node + 1) / 2) / panels).ravel(),
         weight=np.tile(weight, panels) / (2 * panels),
-        tail=(tail + later) / (2 * panels),
+        to_end=to_panel_end / (2 * panels),
     )

@@ -57,13 +57,12 @@ class RewardConditioned(ListingPolicy[RewardConditionedState]):
 
     def table(self, state: RewardConditionedState, context: Floats) -> Table:
         """The conditioned probabilities of every joint action, ``[R, n, L, M]``."""
-        listing = state.problem.space.listing()[None, None]
         prior = self.estimator.level_prior(state.params, context)
         values = np.full(prior.shape, np.nan)
         if self.strategy.needs_values:
             values[:] = self.estimator.values(state.params)[:, None, :]
         return Table(
-            probabilities=self.estimator.prob(state.params, context, listing),
+            probabilities=self.estimator.prob_of_all(state.params, context, state.problem.space),
             levels=np.array(state.problem.levels),
             prior=prior,
             values=values,

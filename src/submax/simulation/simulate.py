@@ -54,13 +54,14 @@ def simulate(
         for stream in np.random.SeedSequence(seed).spawn(4)
     )
     world = environment.reset(replicas, world_rng)
-    state = policy.init(environment.problem, replicas, policy_rng)
-    slots = environment.problem.space.slots
+    problem = environment.problem
+    state = policy.init(problem, replicas, policy_rng)
+    slots = problem.space.slots
     recorder, pending = Recorder(observations, points, replicas, slots), Pending()
     for step in delay.schedule(observations):
         context = environment.contexts(world, step.decide, context_rng)
         action, log_prob = policy.act(state, context, policy_rng)
-        _check(action, (replicas, step.decide, slots), environment.problem, policy)
+        _check(action, (replicas, step.decide, slots), problem, policy)
         state = policy.record(state, action)
         reward = environment.reward(world, context, action, reward_rng)
         lost = environment.best_reward(world, context) - environment.mean_reward(

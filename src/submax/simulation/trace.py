@@ -68,7 +68,7 @@ class Recorder:
 
 def _accumulated(before: Floats, values: Floats, kept: Integers) -> tuple[Floats, Floats]:
     """The running sum at the kept columns, and at the end of the block."""
-    pieces = np.unique(np.concatenate(([0], kept + 1)))
+    pieces = np.concatenate(([0], kept + 1))
     pieces = pieces[pieces < values.shape[1]]
     sums = before + np.cumsum(np.add.reduceat(values, pieces, axis=1), axis=1)
     return sums[:, : len(kept)], sums[:, -1:].copy()

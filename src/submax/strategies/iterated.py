@@ -37,16 +37,15 @@ class Iterated(Strategy):
 
     def probabilities(self, table: Table) -> Floats:
         """Improve the marginal ``depth`` times."""
-        joint = table.prior[..., :, None] * table.probabilities
-        marginal = joint.sum(axis=-2)
-        known = marginal > 0
+        marginal = np.einsum("...l,...lm->...m", table.prior, table.probabilities)
         # Counted from the lowest level: the advantage is the same, and nothing cancels.
-        earned = np.einsum("l,...lm->...m", table.levels - table.levels[0], joint)
-        value = np.where(known, earned / np.where(known, marginal, 1.0), 0.0)
-        policy = normalized(marginal)
+        paid = table.prior * (table.levels - table.levels[0])
+        earned = np.einsum("...l,...lm->...m", paid, table.probabilities)
+        value = earned / np.where(marginal > 0, marginal, 1.0)
+        mass = marginal
         for _ in range(self.depth):
-            policy = _improved(policy, value)
-        return normalized(policy, forget=unseen(table, self.weights(table)))
+            mass = _improved(normalized(mass), value)
+        return normalized(mass, forget=unseen(table, self.weights(table)))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -56,7 +55,9 @@ class Iterated(Strategy):
 
 
 def _improved(policy: Floats, value: Floats) -> Floats:
-    mean = np.sum(policy * value, axis=-1, keepdims=True)
-    advantage = np.where(value - mean > ROUNDING * np.abs(mean), value - mean, 0.0)
-    mass = policy * advantage
-    return np.where(mass.sum(axis=-1, keepdims=True) > 0, normalized(mass), policy)
+    """One step, not normalized."""
+    mean = np.einsum("...m,...m->...", policy, value)[..., None]
+    advantage = value - mean
+    mass = policy * np.where(advantage > ROUNDING * np.abs(mean), advantage, 0.0)
+    left = mass.any(axis=-1, keepdims=True)
+    return mass if left.all() else np.where(left, mass, policy)
