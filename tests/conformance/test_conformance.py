@@ -3,8 +3,7 @@ import pytest
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES, presets
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.lag import Lag
+from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 from submax.testing import (
     check_delay,
@@ -42,15 +41,15 @@ def test_environment_keeps_its_contract(environment, seed):
     check_environment(environment, seed)
 
 
-@pytest.mark.parametrize(
-    "delay", [BatchFlush(1), BatchFlush(3), BatchFlush(100), Lag(0), Lag(1), Lag(50)], ids=repr
-)
+@pytest.mark.parametrize("delay", examples(DELAYS), ids=repr)
 def test_delay_keeps_its_contract(delay):
     check_delay(delay)
 
 
 @pytest.mark.parametrize(
-    "folder", [POLICIES, STRATEGIES, ESTIMATORS, ENVIRONMENTS], ids=lambda folder: folder.word
+    "folder",
+    [POLICIES, STRATEGIES, ESTIMATORS, ENVIRONMENTS, DELAYS],
+    ids=lambda folder: folder.word,
 )
 def test_every_class_of_a_folder_gives_examples_of_itself(folder):
     kinds = list(folder.classes())
