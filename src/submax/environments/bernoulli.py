@@ -47,8 +47,7 @@ class Bernoulli(Environment[Floats]):
     def mean_reward(self, world: Floats, context: Floats, action: Integers) -> Floats:
         """The chance of the arm."""
         rows = np.arange(len(world), dtype=np.int64)[:, None] * self.arms
-        found: Floats = world.ravel()[rows + action[..., 0]]
-        return found
+        return world.ravel().take(rows + action[..., 0])
 
     def reward(
         self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator

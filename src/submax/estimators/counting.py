@@ -84,8 +84,7 @@ class Counting(Estimator[CountingParams]):
 
     def prob_of_all(self, params: CountingParams, context: Floats, space: Space) -> Floats:
         """The smoothed counts as they are."""
-        table = self._table(params)
-        return np.broadcast_to(table[:, None], (len(table), context.shape[1], *table.shape[1:]))
+        return _for_rows(self._table(params), context)
 
     def sample(
         self,
@@ -104,7 +103,7 @@ class Counting(Estimator[CountingParams]):
         """Share of the observations at each level; equal shares before the first."""
         observed = params.counts.sum(axis=-1)
         prior = normalized(observed)
-        return np.broadcast_to(prior[:, None, :], (*context.shape[:2], prior.shape[-1]))
+        return _for_rows(prior, context)
 
     def values(self, params: CountingParams) -> Floats:
         """Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i: the sum over arms, not observations."""
@@ -122,6 +121,14 @@ class Counting(Estimator[CountingParams]):
 
     def _table(self, params: CountingParams) -> Floats:
         return normalized(params.counts + self.smoothing)
+
+
+def _for_rows(values: Floats, context: Floats) -> Floats:
+    """The same values for every row of context: ``[R, ...] -> [R, n, ...]``."""
+    replicas, rows = context.shape[:2]
+    if rows == 1:
+        return values[:, None]
+    return np.broadcast_to(values[:, None], (replicas, rows, *values.shape[1:]))
 
 
 def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:

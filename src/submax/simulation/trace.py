@@ -57,21 +57,20 @@ class Recorder:
         kept = steps[begin:end] - self._done - 1
         all_actions[:, begin:end] = actions[:, kept]
         all_rewards[:, begin:end] = rewards[:, kept]
-        reward_so_far[:, begin:end], self._reward = _accumulated(self._reward, rewards, kept)
-        regret_so_far[:, begin:end], self._regret = _accumulated(self._regret, regret, kept)
+        pieces = np.concatenate(([0], kept + 1))
+        pieces = pieces[pieces < count]
+        for so_far, before, values in (
+            (reward_so_far, self._reward, rewards),
+            (regret_so_far, self._regret, regret),
+        ):
+            sums = before + np.add.reduceat(values, pieces, axis=1).cumsum(axis=1)
+            so_far[:, begin:end] = sums[:, : len(kept)]
+            before[:] = sums[:, -1:]
         self._done += count
 
     def trace(self) -> Trace:
         """Everything recorded."""
         return self._trace
-
-
-def _accumulated(before: Floats, values: Floats, kept: Integers) -> tuple[Floats, Floats]:
-    """The running sum at the kept columns, and at the end of the block."""
-    pieces = np.concatenate(([0], kept + 1))
-    pieces = pieces[pieces < values.shape[1]]
-    sums = before + np.cumsum(np.add.reduceat(values, pieces, axis=1), axis=1)
-    return sums[:, : len(kept)], sums[:, -1:].copy()
 
 
 def kept_steps(observations: int, points: int | None) -> Integers:

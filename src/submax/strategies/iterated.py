@@ -57,7 +57,7 @@ class Iterated(Strategy):
 def _improved(policy: Floats, value: Floats) -> Floats:
     """One step, not normalized."""
     mean = np.einsum("...m,...m->...", policy, value)[..., None]
-    advantage = value - mean
-    mass = policy * np.where(advantage > ROUNDING * np.abs(mean), advantage, 0.0)
+    # What is above the mean by rounding alone is not above it.
+    mass = policy * np.maximum(value - mean * (1 + ROUNDING), 0.0)
     left = mass.any(axis=-1, keepdims=True)
     return mass if left.all() else np.where(left, mass, policy)
