@@ -6,7 +6,7 @@ import pytest
 
 from submax.core.arms import Arms
 from submax.core.decision import Decision
-from submax.core.environment import Environment
+from submax.core.environment import Environment, Outcome
 from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
 from submax.core.problem import Problem
@@ -245,8 +245,8 @@ def test_a_policy_that_chooses_what_does_not_exist_is_named(action):
 
 @dataclass(frozen=True)
 class PaysNothingKnown(Bernoulli):
-    def reward(self, world, context, action, rng):
-        return np.full(action.shape[:2], np.nan)
+    def outcome(self, world, context, action, rng):
+        return Outcome(np.full(action.shape[:2], np.nan), np.zeros(action.shape[:2]))
 
 
 def test_an_environment_that_pays_nan_is_named():

@@ -3,6 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from submax.core.environment import Outcome
 from submax.environments.bernoulli import Bernoulli
 from submax.testing import check_environment
 
@@ -25,6 +26,13 @@ class PaysTenPercentMore(Bernoulli):
 class PaysTwo(Bernoulli):
     def reward(self, world, context, action, rng):
         return 2 * Bernoulli.reward(self, world, context, action, rng)
+
+
+@dataclass(frozen=True)
+class OtherMeanAtOnce(Bernoulli):
+    def outcome(self, world, context, action, rng):
+        reward, mean = Bernoulli.outcome(self, world, context, action, rng)
+        return Outcome(reward, mean / 2)
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,7 @@ class OneColumnOfBest(Bernoulli):
         (PaysTheNextArm(3), "the average of many rewards must be near mean_reward"),
         (PaysTenPercentMore(3), "the average of many rewards must be near mean_reward"),
         (PaysTwo(3), "rewards must be levels"),
+        (OtherMeanAtOnce(3), "outcome must be what reward and mean_reward give"),
         (BestIsAverage(3), "no action may be better than best_reward"),
         (BestIsOne(3), "some action must earn best_reward"),
         (OneWorldForAll(3), "the worlds of different replicas must differ"),

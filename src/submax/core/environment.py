@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -10,6 +10,13 @@ from submax.core.arrays import Floats, Integers
 from submax.core.problem import Problem
 
 World = TypeVar("World")
+
+
+class Outcome(NamedTuple):
+    """Rewards as they were drawn, and as they are expected, both ``[R, n]``."""
+
+    reward: Floats
+    mean: Floats
 
 
 class Environment(ABC, Generic[World]):
@@ -37,6 +44,13 @@ class Environment(ABC, Generic[World]):
         self, world: World, context: Floats, action: Integers, rng: np.random.Generator
     ) -> Floats:
         """Draw the reward of ``action [R, n, S]``: ``[R, n]``."""
+
+    def outcome(
+        self, world: World, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Outcome:
+        """The drawn reward and its expectation; where one costs the other, do both at once."""
+        reward = self.reward(world, context, action, rng)
+        return Outcome(reward, self.mean_reward(world, context, action))
 
     @abstractmethod
     def best_reward(self, world: World, context: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arms import Arms
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import positive, whole_number
-from submax.core.environment import Environment
+from submax.core.environment import Environment, Outcome
 from submax.core.problem import Problem
 
 
@@ -53,8 +53,14 @@ class Bernoulli(Environment[Floats]):
         self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator
     ) -> Floats:
         """Toss the arm's coin."""
+        return self.outcome(world, context, action, rng).reward
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Outcome:
+        """Look the chance up once for both."""
         chance = self.mean_reward(world, context, action)
-        return (rng.random(chance.shape) < chance).astype(np.float64)
+        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
 
     def best_reward(self, world: Floats, context: Floats) -> Floats:
         """The highest chance, the same in every row."""

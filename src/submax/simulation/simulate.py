@@ -63,10 +63,8 @@ def simulate(
         action, log_prob = policy.act(state, context, policy_rng)
         _check(action, (replicas, step.decide, slots), problem, policy)
         state = policy.record(state, action)
-        reward = environment.reward(world, context, action, reward_rng)
-        lost = environment.best_reward(world, context) - environment.mean_reward(
-            world, context, action
-        )
+        reward, mean = environment.outcome(world, context, action, reward_rng)
+        lost = environment.best_reward(world, context) - mean
         recorder.add(action, reward, lost)
         pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
         if step.receive:

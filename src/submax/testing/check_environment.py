@@ -24,6 +24,7 @@ def check_environment(environment: Environment[Any], seed: int = 0) -> None:
     _check_record(environment)
     _check_shapes(environment, seed)
     _check_means(environment, seed)
+    _check_outcome(environment, seed)
     _check_best(environment, seed)
     _check_worlds(environment, seed)
 
@@ -69,6 +70,20 @@ def _check_means(environment: Environment[Any], seed: int) -> None:
         allowed = _allowed(environment, mean, reward)
         rule = "the average of many rewards must be near mean_reward"
         require(np.all(surprise <= allowed), environment, rule)
+
+
+def _check_outcome(environment: Environment[Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    space = environment.problem.space
+    world = environment.reset(REPLICAS, rng)
+    context = environment.contexts(world, ROWS, rng)
+    action = space.action(rng.integers(space.size, size=(REPLICAS, ROWS)))
+    both = environment.outcome(world, context, action, np.random.default_rng(seed))
+    reward = environment.reward(world, context, action, np.random.default_rng(seed))
+    mean = environment.mean_reward(world, context, action)
+    rule = "outcome must be what reward and mean_reward give"
+    require(np.array_equal(both.reward, reward), environment, rule)
+    require(np.array_equal(both.mean, mean), environment, rule)
 
 
 def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Floats:
