@@ -5,6 +5,8 @@ import pytest
 
 from submax.core.environment import Outcome
 from submax.environments.bernoulli import Bernoulli
+from submax.environments.contextual import Contextual
+from submax.environments.truth_network import TruthNetwork
 from submax.testing import check_environment
 
 UNSEEDED = np.random.default_rng(0)
@@ -54,6 +56,20 @@ class OneWorldForAll(Bernoulli):
 
 
 @dataclass(frozen=True)
+class OneNetworkForAll(Contextual):
+    def reset(self, replicas, rng):
+        world = Contextual.reset(self, 1, rng)
+        return TruthNetwork(*(np.repeat(part, replicas, axis=0) for part in world))
+
+
+@dataclass(frozen=True)
+class OneNetworkAndContextForAll(OneNetworkForAll):
+    def contexts(self, world, count, rng):
+        context = Contextual.contexts(self, world, count, rng)
+        return np.repeat(context[:1], len(context), axis=0)
+
+
+@dataclass(frozen=True)
 class WithoutSeed(Bernoulli):
     def reset(self, replicas, rng):
         return Bernoulli.reset(self, replicas, UNSEEDED)
@@ -86,7 +102,8 @@ class OneColumnOfBest(Bernoulli):
         (OtherMeanAtOnce(3), "outcome must be what reward and mean_reward give"),
         (BestIsAverage(3), "no action may be better than best_reward"),
         (BestIsOne(3), "some action must earn best_reward"),
-        (OneWorldForAll(3), "the worlds of different replicas must differ"),
+        (OneWorldForAll(3), "different replicas must not all meet the same"),
+        (OneNetworkAndContextForAll(), "different replicas must not all meet the same"),
         (WithoutSeed(3), "the same seed must give the same world"),
         (WideContexts(3), "contexts must have shape"),
         (WholeRewards(3), "reward must be of type float64"),
@@ -97,3 +114,7 @@ class OneColumnOfBest(Bernoulli):
 def test_a_broken_environment_is_found_out(environment, rule, seed):
     with pytest.raises(AssertionError, match=rule):
         check_environment(environment, seed)
+
+
+def test_replicas_may_share_a_truth_when_their_contexts_differ(seed):
+    check_environment(OneNetworkForAll(), seed)

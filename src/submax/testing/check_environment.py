@@ -114,25 +114,27 @@ def _check_best(environment: Environment[Any], seed: int) -> None:
 
 
 def _check_worlds(environment: Environment[Any], seed: int) -> None:
-    rngs = [np.random.default_rng(seed) for _ in range(2)]
-    worlds = [environment.reset(REPLICAS, rng) for rng in rngs]
-    contexts = [
-        environment.contexts(world, 1, rng) for world, rng in zip(worlds, rngs, strict=True)
-    ]
-    means = [
-        _listed_means(environment, world, context)
-        for world, context in zip(worlds, contexts, strict=True)
-    ]
+    """Replicas may share a truth, as those of a data set do, but not all that they meet."""
+    (contexts, means), again = (_met(environment, seed) for _ in range(2))
     require(
-        np.array_equal(contexts[0], contexts[1]) and np.array_equal(means[0], means[1]),
+        np.array_equal(contexts, again[0]) and np.array_equal(means, again[1]),
         environment,
         "the same seed must give the same world and contexts",
     )
+    met = np.concatenate([contexts.reshape(REPLICAS, -1), means], axis=1)
     require(
-        len(np.unique(means[0], axis=0)) == REPLICAS,
+        np.any(met != met[0]),
         environment,
-        "the worlds of different replicas must differ",
+        "different replicas must not all meet the same contexts and mean rewards",
     )
+
+
+def _met(environment: Environment[Any], seed: int) -> tuple[Floats, Floats]:
+    """Contexts of every replica, and the mean of every action in the first of them."""
+    rng = np.random.default_rng(seed)
+    world = environment.reset(REPLICAS, rng)
+    contexts = environment.contexts(world, ROWS, rng)
+    return contexts, _listed_means(environment, world, contexts[:, :1])
 
 
 def _listed_means(environment: Environment[Any], world: Any, context: Floats) -> Floats:

@@ -1,0 +1,256 @@
+"""A table for classification as a contextual bandit."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from pyarrow import csv, parquet
+
+from submax.core.arms import Arms
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import one_of
+from submax.core.environment import Environment, Outcome
+from submax.core.errors import InvalidValue
+from submax.core.problem import Problem
+
+READERS = {".csv": csv.read_csv, ".parquet": parquet.read_table}
+
+
+class LabelledRows(NamedTuple):
+    """``features [N, D]``, the K ``classes`` in order, and how often each goes with which row.
+
+    ``key`` has the distinct rows as bytes, in order; ``share [len(key), K]`` belongs to it.
+    """
+
+    features: Floats
+    classes: NDArray[Any]
+    key: NDArray[np.bytes_]
+    share: Floats
+
+
+@dataclass(frozen=True)
+class Classification(Environment[int]):
+    """The context is a row of a table, the arms are its classes, the right one pays 1.
+
+    P(1 | a, c) is the share of label a among the rows with features c. ``file`` is a CSV or
+    Parquet file; ``label`` names the column of classes, every other column is a number. With
+    ``standardize`` features have mean 0 and variance 1, constant ones are 0. Contexts are rows
+    drawn uniformly, with replacement. The world is the same for all replicas; it is their number.
+
+    >>> environment = Classification.of([[0.0], [1.0], [1.0]], ["no", "yes", "no"])
+    >>> environment.classes.tolist()
+    ['no', 'yes']
+    """
+
+    file: str
+    label: str = "label"
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("file", "label"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidValue(f"{name} must be a text, not {getattr(self, name)!r}")
+        if not isinstance(self.standardize, bool):
+            raise InvalidValue(f"standardize must be true or false, not {self.standardize!r}")
+        if Path(self.file).suffix.lower() not in READERS:
+            raise InvalidValue(f"file must end in .csv or .parquet, not {self.file!r}")
+        if not Path(self.file).is_file():
+            raise InvalidValue(f"there is no file {self.file!r}")
+
+    @classmethod
+    def of(cls, features: ArrayLike, labels: ArrayLike, standardize: bool = True) -> Self:
+        """Use arrays, ``[N, D]`` and ``[N]``; a digest of them stands for the file's name."""
+        rows = _labelled_rows(_feature_array(features), np.asarray(labels), standardize)
+        digest = hashlib.sha256()
+        for part in (str(rows.features.shape).encode(), rows.features.tobytes()):
+            digest.update(part)
+        digest.update(repr(np.asarray(labels).tolist()).encode())
+        made = object.__new__(cls)
+        fields = {"file": f"arrays {digest.hexdigest()[:16]}", "standardize": standardize}
+        made.__dict__.update(fields, label="label", rows=rows)
+        return made
+
+    @cached_property
+    def rows(self) -> LabelledRows:
+        """The table, read when it is first needed."""
+        features, labels = _read(Path(self.file), self.label)
+        return _labelled_rows(features, labels, self.standardize)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The label that each arm stands for."""
+        return self.rows.classes
+
+    @property
+    def problem(self) -> Problem:
+        """An arm for each class, the features as context, rewards 0 and 1."""
+        return Problem(Arms(len(self.classes)), self.rows.features.shape[1])
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> int:
+        """Nothing is drawn: the table is the truth of all replicas."""
+        return replicas
+
+    def contexts(self, world: int, count: int, rng: np.random.Generator) -> Floats:
+        """Rows of the table."""
+        features = self.rows.features
+        return features.take(rng.integers(len(features), size=(world, count)), axis=0)
+
+    def mean_reward(self, world: int, context: Floats, action: Integers) -> Floats:
+        """How often this label goes with these features."""
+        row = _found(self.rows.key, context)
+        return self.rows.share[row, action[..., 0]]
+
+    def reward(
+        self, world: int, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Floats:
+        """Draw one of the rows with these features and compare its label."""
+        return self.outcome(world, context, action, rng).reward
+
+    def outcome(
+        self, world: int, context: Floats, action: Integers, rng: np.random.Generator
+    ) -> Outcome:
+        """Look the row up once for both."""
+        share = self.mean_reward(world, context, action)
+        return Outcome((rng.random(share.shape) < share).astype(np.float64), share)
+
+    def best_reward(self, world: int, context: Floats) -> Floats:
+        """The share of the most frequent label."""
+        highest: Floats = self.rows.share.max(axis=1)
+        return highest[_found(self.rows.key, context)]
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Rows that differ, rows that share their features, labels of text and of numbers."""
+        rng = np.random.default_rng(0)
+        yield cls.of(rng.standard_normal((100, 3)), rng.integers(4, size=100))
+        repeated = rng.integers(3, size=(200, 3)).astype(np.float64)
+        yield cls.of(repeated, rng.choice(["bad", "good"], size=200), standardize=False)
+
+
+def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
+    """Features and labels of a file."""
+    try:
+        table = READERS[file.suffix.lower()](str(file))
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidValue(f"cannot read {str(file)!r}: {error}") from error
+    names = table.column_names
+    one_of(f"column of {file.name}:", label, names)
+    if names.count(label) > 1:
+        raise InvalidValue(f"{file.name} has more than one column {label!r}")
+    numbers = [
+        _numbers(name, column)
+        for name, column in zip(names, table.columns, strict=True)
+        if name != label
+    ]
+    labels = table.column(label)
+    if labels.null_count:
+        raise InvalidValue(f"column {label!r} has no label in row {_first(labels.is_null())}")
+    features = np.stack(numbers, axis=1) if numbers else np.zeros((len(labels), 0))
+    return features, np.asarray(labels.to_numpy())
+
+
+def _numbers(name: str, column: Any) -> Floats:
+    """A column as finite numbers; rows are counted from 1, without the header."""
+    kind = column.type
+    if len(column) and not _is_numeric(kind):
+        row = next((i for i, one in enumerate(column.to_pylist(), 1) if not _is_number(one)), 1)
+        value = column[row - 1].as_py()
+        raise InvalidValue(f"column {name!r} must hold numbers, and row {row} holds {value!r}")
+    numbers = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        row = _first(~np.isfinite(numbers))
+        value = column[row - 1].as_py()
+        raise InvalidValue(f"column {name!r} must hold numbers, and row {row} holds {value!r}")
+    return numbers
+
+
+def _is_numeric(kind: Any) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))  # type: ignore[arg-type]  # that is the question
+    except (TypeError, ValueError):
+        return False
+
+
+def _first(wanted: Any) -> int:
+    """The first row that is wanted, counted from 1."""
+    return int(np.argmax(np.asarray(wanted))) + 1
+
+
+def _feature_array(features: ArrayLike) -> Floats:
+    try:
+        array = np.array(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidValue(f"features must be numbers: {error}") from error
+    if array.ndim != 2:
+        raise InvalidValue(f"features must have the shape [N, D], not {array.shape}")
+    for row, column in np.argwhere(~np.isfinite(array))[:1]:
+        value = array[row, column]
+        raise InvalidValue(
+            f"features must be finite, and column {column + 1}, row {row + 1} holds {value}"
+        )
+    return array
+
+
+def _labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> LabelledRows:
+    if labels.shape != (len(features),):
+        raise InvalidValue(
+            f"there must be one label for each of the {len(features)} rows of features, "
+            f"and the labels have shape {labels.shape}"
+        )
+    if features.size == 0:
+        raise InvalidValue(f"the table must have rows and features, not {features.shape}")
+    classes, label = _classes(labels)
+    features = _standardized(features) if standardize else features
+    # Adding zero makes −0 and 0, which are equal, the same bytes.
+    features = np.ascontiguousarray(features) + 0.0
+    key, row = np.unique(_key(features), return_inverse=True)
+    pairs = np.bincount(row * len(classes) + label, minlength=len(key) * len(classes))
+    count = pairs.reshape(len(key), len(classes))
+    return LabelledRows(features, classes, key, count / count.sum(axis=1, keepdims=True))
+
+
+def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
+    """The distinct labels in order, and each row's position among them."""
+    try:
+        classes, label = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise InvalidValue(f"labels must be of one type that can be sorted: {error}") from error
+    if np.any(classes != classes):
+        raise InvalidValue(f"there is no label in row {_first(labels != labels)}")
+    if len(classes) < 2:
+        raise InvalidValue(f"there must be at least 2 classes, not {len(classes)}")
+    return classes, label
+
+
+def _standardized(features: Floats) -> Floats:
+    constant = features.min(axis=0) == features.max(axis=0)
+    centred = np.where(constant, 0.0, features - features.mean(axis=0))
+    scaled: Floats = centred / np.where(constant, 1.0, features.std(axis=0))
+    return scaled
+
+
+def _key(features: Floats) -> NDArray[np.bytes_]:
+    """Each row as one string of bytes: ``[N, D] -> [N]``."""
+    kind: np.dtype[Any] = np.dtype(("S", features.itemsize * features.shape[1]))
+    key: NDArray[np.bytes_] = np.ascontiguousarray(features).view(kind)[:, 0]
+    return key
+
+
+def _found(key: NDArray[np.bytes_], context: Floats) -> Integers:
+    """The position of each context among the distinct rows: ``[R, n, D] -> [R, n]``."""
+    wanted = _key(context.reshape(-1, context.shape[-1]) + 0.0)
+    row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    if not np.array_equal(key[row], wanted):
+        raise InvalidValue("a context must be a row of the table, features as `rows` has them")
+    return row.reshape(context.shape[:2])
