@@ -26,6 +26,11 @@ class Arms(Space):
         return 1
 
     @property
+    def choices(self) -> tuple[int, ...]:
+        """The arms, in one slot."""
+        return (self.count,)
+
+    @property
     def size(self) -> int:
         """The number of arms."""
         return self.count

@@ -67,6 +67,11 @@ class Estimator(ABC, Generic[Params]):
         logged probability. NaN where it was not logged for some reward other than 0.
         """
 
+    @property
+    def trains_networks(self) -> bool:
+        """Whether ``fit`` trains by JAX, on a GPU where there is one."""
+        return False
+
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:

@@ -52,6 +52,11 @@ class Policy(ABC, Generic[State]):
         """
         return state
 
+    @property
+    def trains_networks(self) -> bool:
+        """Whether ``update`` trains by JAX, on a GPU where there is one."""
+        return False
+
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:

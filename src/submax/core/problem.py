@@ -30,6 +30,28 @@ class Problem:
         if np.any(np.diff(self.levels) <= 0):
             raise InvalidValue(f"levels must rise from lowest to highest, not {self.levels}")
 
+    def check_context(self, context: Floats) -> None:
+        """Refuse contexts ``[R, n, D]`` of another width, or with numbers that are not finite."""
+        if context.ndim != 3 or context.shape[-1] != self.context_width:
+            raise InvalidValue(
+                f"context must have shape [R, n, {self.context_width}], not {list(context.shape)}"
+            )
+        # The sum of finite numbers is finite unless it overflows, and then the slow look decides.
+        if not np.isfinite(context.sum()) and not np.isfinite(context).all():
+            replica, row, column = np.argwhere(~np.isfinite(context))[0]
+            raise InvalidValue(
+                f"context must be finite, and number {column} of row {row}, replica {replica} is "
+                f"{context[replica, row, column]}"
+            )
+
+    def check_action(self, action: Integers) -> None:
+        """Refuse actions that are not in the space."""
+        if not self.space.contains(action):
+            raise InvalidValue(
+                f"an action has {self.space.slots} choices, each from 0 to below "
+                f"{list(self.space.choices)}, and {_stranger(self.space, action)} is none"
+            )
+
     def level_index(self, reward: Floats) -> Integers:
         """The nearest reward level of each reward, as its position in ``levels``."""
         values = np.array(self.levels)
@@ -38,3 +60,10 @@ class Problem:
         for border in borders:
             index += reward > border
         return index
+
+
+def _stranger(space: Space, action: Integers) -> list[int]:
+    """The first action that is not in the space."""
+    rows = action.reshape(-1, action.shape[-1])
+    found: list[int] = next(row for row in rows if not space.contains(row)).tolist()
+    return found

@@ -36,6 +36,11 @@ class Slots(Space):
         return len(self.sizes)
 
     @property
+    def choices(self) -> tuple[int, ...]:
+        """The sizes."""
+        return self.sizes
+
+    @property
     def size(self) -> int:
         """The product of the sizes."""
         return math.prod(self.sizes)

@@ -25,6 +25,11 @@ class Space(ABC):
 
     @property
     @abstractmethod
+    def choices(self) -> tuple[int, ...]:
+        """The number of choices in each slot."""
+
+    @property
+    @abstractmethod
     def size(self) -> int:
         """The number of joint actions."""
 

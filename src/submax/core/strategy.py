@@ -15,6 +15,9 @@ class Strategy(ABC):
     needs_values: ClassVar[bool] = False
     """Whether it reads ``table.values``; others may be given NaN there."""
 
+    needs_table: ClassVar[bool] = False
+    """Whether it must see the probability of every action; others work on actions drawn."""
+
     @abstractmethod
     def weights(self, table: Table) -> Floats:
         """Weight of every reward level, ``[..., L]``; they may be negative."""

@@ -1,19 +1,28 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Floats, Integers
+from submax.core.categorical import draw, log_prob_of
+from submax.core.checks import whole_number
+from submax.core.decision import Decision
 from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
-from submax.core.listing_policy import ListingPolicy
+from submax.core.marginalization import unseen
+from submax.core.policy import Policy
 from submax.core.problem import Problem
+from submax.core.rejection import LIMIT, rejection
+from submax.core.space import LISTING_LIMIT
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 from submax.estimators.counting import Counting
+from submax.estimators.cvae import CVAE
+from submax.estimators.softmax import Softmax
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -21,73 +30,226 @@ from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.strategies.target import Target
 
+AT_ONCE = 2**21
+"""About so many probabilities are written out at a time."""
+NORMALIZING_DRAWS = 2000
+"""Proposals from which the normalizing constant is estimated where actions cannot be listed."""
+
+
+class Exhausted(UserWarning):
+    """Some decisions were uniform, since the mixture left too little to be found."""
+
 
 class RewardConditionedState(NamedTuple):
-    """The estimator's belief."""
+    """The estimator's belief, and the importance-sampled reward of each level, ``[R, L]``.
+
+    ``values`` is None where the strategy does not ask for it.
+    """
 
     problem: Problem
     params: Any
+    values: Floats | None
 
 
 @dataclass(frozen=True)
-class RewardConditioned(ListingPolicy[RewardConditionedState]):
+class RewardConditioned(Policy[RewardConditionedState]):
     """Learn π(a | c, r), then marginalize over r with weights that may be negative.
 
     π‡(a | c) = Σ_l w_l π(a | c, r_l): the ``estimator`` gives π, the ``strategy`` gives w. Before
-    the first data every strategy is uniform.
+    the first data every strategy is uniform. Up to ``listing_limit`` joint actions are written out
+    one by one; beyond it decisions are drawn by rejection, at a cost that does not depend on
+    their number. A strategy that must see every action always lists them.
 
     Reference: Xu et al. (2024), equation gm-inference.
     """
 
     estimator: Estimator[Any] = field(default_factory=Counting)
     strategy: Strategy = field(default_factory=SubMax)
+    listing_limit: int = 4096
+
+    def __post_init__(self) -> None:
+        whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
+
+    @property
+    def trains_networks(self) -> bool:
+        """Whether its estimator does."""
+        return self.estimator.trains_networks
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
     ) -> RewardConditionedState:
         """The estimator's belief before any data."""
-        problem.space.check_listable("the reward-conditioned policy")
-        return RewardConditionedState(problem, self.estimator.init(problem, replicas, rng))
+        if self.strategy.needs_table:
+            problem.space.check_listable(f"the {type(self.strategy).__name__} strategy")
+        params = self.estimator.init(problem, replicas, rng)
+        return RewardConditionedState(problem, params, self._values(params))
+
+    def act(
+        self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
+    ) -> Decision:
+        """Draw from the list of all actions, with its probability, or by rejection."""
+        state.problem.check_context(context)
+        space, rows = state.problem.space, context.shape[1]
+        if not self._lists(state.problem):
+            return Decision(self._rejected(state, context, rng), None)
+        if state.problem.context_width == 0:
+            return _drawn(space, self.probabilities(state, context[:, :1]), rows, rng)
+        parts = [
+            _drawn(space, self.probabilities(state, part), part.shape[1], rng)
+            for part in self._parts(state, context)
+        ]
+        return parts[0] if len(parts) == 1 else Decision(*map(_joined, zip(*parts, strict=True)))
+
+    def log_prob(
+        self, state: RewardConditionedState, context: Floats, action: Integers
+    ) -> Floats:
+        """Look the actions up in the list of all; beyond 2²⁰ of them, see ``_estimated``."""
+        state.problem.check_context(context)
+        state.problem.check_action(action)
+        if state.problem.space.size > LISTING_LIMIT:
+            return self._estimated(state, context, action)
+        index = state.problem.space.index(action)
+        if state.problem.context_width == 0:
+            return log_prob_of(self.probabilities(state, context[:, :1]), index)
+        parts = self._parts(state, context)
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+        found = [
+            log_prob_of(self.probabilities(state, part), indices)
+            for part, indices in zip(parts, np.split(index, ends, axis=1), strict=True)
+        ]
+        return _joined(found)
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Ask the estimator about every action, then the strategy; one row without context."""
-        if state.problem.context_width == 0:
-            context = context[:, :1]
-        return self.strategy.probabilities(self.table(state, context))
+        """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
+        listed = self.estimator.prob_of_all(state.params, context, state.problem.space)
+        return self.strategy.probabilities(self.table(state, context)._replace(probabilities=listed))
 
     def table(self, state: RewardConditionedState, context: Floats) -> Table:
-        """The conditioned probabilities of every joint action, ``[R, n, L, M]``."""
+        """What the strategy is told, but for the probabilities: those of no action."""
         prior = self.estimator.level_prior(state.params, context)
-        values = np.full(prior.shape, np.nan)
-        if self.strategy.needs_values:
-            values[:] = self.estimator.values(state.params)[:, None, :]
+        values = np.array(np.nan) if state.values is None else state.values[:, None]
         return Table(
-            probabilities=self.estimator.prob_of_all(state.params, context, state.problem.space),
+            probabilities=np.empty((*prior.shape, 0)),
             levels=np.array(state.problem.levels),
             prior=prior,
-            values=values,
+            values=np.broadcast_to(values, prior.shape),
         )
 
     def update(
         self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
     ) -> RewardConditionedState:
         """Fit the estimator to what came back."""
-        return state._replace(params=self.estimator.fit(state.params, feedback, rng))
+        params = self.estimator.fit(state.params, feedback, rng)
+        return RewardConditionedState(state.problem, params, self._values(params))
+
+    def _values(self, params: Any) -> Floats | None:
+        """Once for each refit, since they do not depend on the context."""
+        return self.estimator.values(params) if self.strategy.needs_values else None
+
+    def _lists(self, problem: Problem) -> bool:
+        return self.strategy.needs_table or problem.space.size <= self.listing_limit
+
+    def _parts(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
+        """The rows in parts whose probabilities can be written out at a time."""
+        size = len(context) * len(state.problem.levels) * state.problem.space.size
+        rows = max(1, AT_ONCE // size)
+        return [context[:, begin : begin + rows] for begin in range(0, max(context.shape[1], 1), rows)]
+
+    def _rejected(
+        self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
+    ) -> Integers:
+        """Draw from the mixture by rejection, and uniformly where nothing is known."""
+        table = self.table(state, context)
+        weights = self.strategy.weights(table)
+        forget = unseen(table, weights)
+        uniform = rng.integers(state.problem.space.choices, size=(*forget.shape, state.problem.space.slots))
+        if forget.all():
+            return uniform
+        estimator, params = self.estimator, state.params
+
+        def contexts(row: Integers) -> Floats:
+            return np.take_along_axis(context, row[..., None], axis=1)
+
+        action, exhausted = rejection(
+            weights,
+            lambda row, level, count, rng: estimator.sample(params, contexts(row), level, count, rng),
+            lambda row, proposal: estimator.prob(params, contexts(row), proposal),
+            rng,
+        )
+        exhausted &= ~forget
+        if exhausted.any():
+            warnings.warn(
+                f"{exhausted.sum()} of {exhausted.size} decisions accepted none of {LIMIT} proposals, "
+                "so that nothing tells the actions apart, and were uniform",
+                Exhausted,
+                stacklevel=3,
+            )
+        return np.where((forget | exhausted)[..., None], uniform, action)
+
+    def _estimated(
+        self, state: RewardConditionedState, context: Floats, action: Integers
+    ) -> Floats:
+        """The log-probability with the normalizing constant estimated from proposals.
+
+        Its standard error is about √((1 − s) / (s N)), with s the share of the positive part that
+        remains and N the number of proposals. The draws are always the same ones.
+        """
+        rng = np.random.default_rng(0)
+        table = self.table(state, context)
+        weights = self.strategy.weights(table)
+        positive = np.maximum(weights, 0.0)
+        mass = np.zeros(weights.shape[:2])
+        for level in np.flatnonzero(positive.any(axis=(0, 1))):
+            drawn = self.estimator.sample(
+                state.params, context, int(level), NORMALIZING_DRAWS, rng
+            )
+            found = self.estimator.prob(state.params, context, drawn)
+            ratio = _mixed(weights, found) / np.einsum("rnl,rnlm->rnm", positive, found)
+            mass += positive[..., level] * ratio.mean(axis=-1)
+        listed = self.estimator.prob(state.params, context, action[:, :, None])
+        with np.errstate(divide="ignore"):
+            known = np.log(_mixed(weights, listed)[..., 0]) - np.log(np.where(mass > 0, mass, 1.0))
+        nothing = unseen(table, weights)
+        return np.where(nothing, -np.log(float(state.problem.space.size)), known)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Every preset, and strategies that have none."""
-        yield from cls.presets().values()
+        """The strategies on counts; small networks, by listing and by rejection."""
+        yield from (policy for policy in cls.presets().values() if not policy.trains_networks)
         yield cls(Counting(0.1), Clipped(4.0))
         yield cls(Counting(1.0), Target((0.3, 0.7)))
+        yield cls(Counting(1.0), Clipped(4.0), listing_limit=1)
+        yield cls(Counting(1.0), Target((0.3, 0.7)), listing_limit=1)
+        for estimator in (*Softmax.examples(), *CVAE.examples()):
+            yield cls(estimator, Optimized())
+        yield cls(next(CVAE.examples()), Clipped(4.0), listing_limit=1)
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
-        """Add-one counting with the strategies of the paper, and two iterations of SubMax."""
-        strategies = {
-            "rcp-optimistic": Optimistic(),
-            "rcp-optimized": Optimized(),
-            "rcp-submax": SubMax(),
-            "rcp-iterated-2": Iterated(2),
+        """Counting and networks with the strategies of the paper, and two iterations of SubMax."""
+        strategies: dict[str, Strategy] = {
+            "optimistic": Optimistic(),
+            "optimized": Optimized(),
+            "submax": SubMax(),
         }
-        return {name: cls(Counting(1.0), strategy) for name, strategy in strategies.items()}
+        return {
+            **{f"rcp-{name}": cls(Counting(), strategy) for name, strategy in strategies.items()},
+            "rcp-iterated-2": cls(Counting(), Iterated(2)),
+            **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
+            "rcp-softmax-submax": cls(Softmax(), SubMax()),
+        }
+
+
+def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generator) -> Decision:
+    index = draw(probabilities, rows, rng)
+    return Decision(space.action(index), log_prob_of(probabilities, index))
+
+
+def _joined(parts: Any) -> Any:
+    return np.concatenate(list(parts), axis=1)
+
+
+def _mixed(weights: Floats, probabilities: Floats) -> Floats:
+    """max(Σ_l w_l π(a | l), 0): ``[R, n, L]`` and ``[R, n, L, M] -> [R, n, M]``."""
+    mixed: Floats = np.maximum(np.einsum("rnl,rnlm->rnm", weights, probabilities), 0.0)
+    return mixed

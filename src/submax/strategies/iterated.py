@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class Iterated(Strategy):
     It is meant for long delays, where one step for each refit is too little; at a depth of 3 and
     more it can settle on a poor arm.
     """
+
+    needs_table: ClassVar[bool] = True
 
     depth: int = 2
 

@@ -34,6 +34,7 @@ class Optimized(Strategy):
     """
 
     needs_values: ClassVar[bool] = True
+    needs_table: ClassVar[bool] = True
 
     def weights(self, table: Table) -> Floats:
         """1 − λ on the first level, λ on the last."""

@@ -1,0 +1,105 @@
+"""All feedback so far, kept for estimators that learn from it again and again."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats, Integers
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+
+
+class Minibatches(NamedTuple):
+    """Rows drawn for T steps of training, each array ``[T, R, B, ...]``; float32 and int32."""
+
+    context: NDArray[np.float32]
+    action: NDArray[np.int32]
+    level: NDArray[np.int32]
+    weight: NDArray[np.float32]
+
+
+class Buffer(NamedTuple):
+    """The rows that are there, first come first, ``count [R]`` of them in each replica.
+
+    Arrays are ``[R, capacity, ...]``; what lies beyond a replica's count is zero, weight included.
+    ``log_prob`` is NaN where the logging policy did not say.
+    """
+
+    context: NDArray[np.float32]
+    action: NDArray[np.int32]
+    reward: Floats
+    level: NDArray[np.int32]
+    log_prob: Floats
+    weight: Floats
+    count: Integers
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int) -> Self:
+        """No rows."""
+        shape = (replicas, 0)
+        return cls(
+            np.zeros((*shape, problem.context_width), dtype=np.float32),
+            np.zeros((*shape, problem.space.slots), dtype=np.int32),
+            np.zeros(shape),
+            np.zeros(shape, dtype=np.int32),
+            np.zeros(shape),
+            np.zeros(shape),
+            np.zeros(replicas, dtype=np.int64),
+        )
+
+    def add(self, feedback: Feedback, problem: Problem) -> Self:
+        """The same with the new rows behind the old; rows of weight 0 are left out."""
+        there = feedback.weight > 0
+        replica, row = np.nonzero(there)
+        place = self.count[replica] + (np.cumsum(there, axis=1) - 1)[replica, row]
+        count = self.count + there.sum(axis=1)
+        missing = np.full(feedback.reward.shape, np.nan)
+        log_prob = missing if feedback.log_prob is None else feedback.log_prob
+        reward = np.where(there, feedback.reward, 0.0)
+        level = problem.level_index(reward)
+        new = (feedback.context, feedback.action, reward, level, log_prob, feedback.weight)
+        capacity = int(count.max(initial=0))
+        joined = [
+            _joined(old, values[replica, row], (replica, place), capacity)
+            for old, values in zip(self[:-1], new, strict=True)
+        ]
+        return type(self)(*joined, count)
+
+    def level_share(self, levels: int) -> Floats:
+        """How often each level occurs, ``[R, levels]``; equal shares before the first row."""
+        mass = np.stack(
+            [(self.weight * (self.level == level)).sum(axis=1) for level in range(levels)], axis=1
+        )
+        total = mass.sum(axis=1, keepdims=True)
+        share: Floats = np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / levels)
+        return share
+
+    def minibatches(self, steps: int, batch: int, rng: np.random.Generator) -> Minibatches:
+        """Draw rows uniformly with replacement, for every replica on its own."""
+        replicas = len(self.count)
+        uniform = rng.random((steps, replicas, batch), dtype=np.float32)
+        row = (uniform * self.count[:, None]).astype(np.int64)
+        # A float32 below one, times the count, can round up to the count itself.
+        np.minimum(row, np.maximum(self.count - 1, 0)[:, None], out=row)
+        capacity = self.reward.shape[1]
+        row += (np.arange(replicas) * capacity)[:, None]
+        return Minibatches(
+            _rows(self.context, row),
+            _rows(self.action, row),
+            _rows(self.level, row),
+            _rows(self.weight, row).astype(np.float32),
+        )
+
+
+def _joined(old: NDArray, new: NDArray, place: tuple[Integers, Integers], capacity: int) -> NDArray:  # type: ignore[type-arg]  # any dtype, the same in and out
+    joined = np.zeros((old.shape[0], capacity, *old.shape[2:]), dtype=old.dtype)
+    joined[:, : old.shape[1]] = old
+    joined[place] = new
+    return joined
+
+
+def _rows(values: NDArray, row: Integers) -> NDArray:  # type: ignore[type-arg]  # any dtype, the same in and out
+    """Rows by their number in all replicas: ``[R, capacity, ...]`` and ``[...] -> [..., ...]``."""
+    replicas, capacity, *rest = values.shape
+    return values.reshape(replicas * capacity, *rest).take(row, axis=0)

@@ -1,0 +1,79 @@
+"""Conditioned probabilities by a conditional variational auto-encoder."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from submax.core.checks import non_negative, one_of, whole_number
+from submax.core.problem import Problem
+from submax.core.training import Training
+from submax.estimators.network_estimator import NetworkEstimator
+from submax.networks.slot_network import INJECTION_FORMS, SlotNetwork
+
+if TYPE_CHECKING:
+    from submax.nn.cvae_design import CVAEDesign
+
+
+@dataclass(frozen=True)
+class CVAE(NetworkEstimator):
+    """π(a | c, r) ≈ (1/N_z) Σ_i p(a | c, r, z_i) with p a product of softmaxes, one in each slot.
+
+    N_z is ``draws``, of a latent variable of width ``latent``, taken from N(0, 1) at every refit
+    and kept, so that decisions and their probabilities agree. They are the same for every reward
+    level, unless ``shared_draws`` is off: with draws of its own for each level, the difference of
+    two levels is mostly noise. ``kl_weight`` is β.
+
+    Reference: Xu et al. (2024), section 4.3.
+
+    *Departs from the paper:* the draws are kept between refits and shared by the levels, and the
+    reward is injected as a one-hot level, since a gate on a reward of 0 would be shut.
+    """
+
+    hidden: int = 32
+    latent: int = 8
+    draws: int = 5
+    kl_weight: float = 0.5
+    injection: str = "modulation"
+    shared_draws: bool = True
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "latent", "draws"):
+            whole_number(name, getattr(self, name), at_least=1)
+        non_negative("kl_weight", self.kl_weight)
+        one_of("injection", self.injection, INJECTION_FORMS)
+
+    @property
+    def latent_draws(self) -> int:
+        """N_z."""
+        return self.draws
+
+    def design(self, problem: Problem) -> "CVAEDesign":
+        """What is trained."""
+        from submax.nn.cvae_design import CVAEDesign
+
+        return CVAEDesign(
+            problem.space.choices,
+            problem.context_width,
+            len(problem.levels),
+            self.hidden,
+            self.latent,
+            self.injection,
+            self.kl_weight,
+        )
+
+    def exported(
+        self, design: "CVAEDesign", model: Any, replicas: int, rng: np.random.Generator
+    ) -> SlotNetwork:
+        """The decoder at new draws of the latent variable."""
+        levels = 1 if self.shared_draws else design.levels
+        return design.exported(model, rng.normal(size=(replicas, levels, self.draws, self.latent)))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small ones, trained briefly; one with draws of its own for each level."""
+        training = Training(steps=6, batch=8, learning_rate=0.05)
+        yield cls(hidden=4, latent=2, draws=3, training=training)
+        yield cls(hidden=4, latent=2, draws=2, injection="gate", shared_draws=False, training=training)

@@ -1,0 +1,156 @@
+"""What the estimators that train a network have in common."""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats, Integers
+from submax.core.buffer import Buffer
+from submax.core.divergence import warn_of_divergence
+from submax.core.estimator import Estimator
+from submax.core.extras import require_extra
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+from submax.core.space import Space
+from submax.core.training import Training
+from submax.networks.slot_choices import (
+    action_probabilities,
+    choice_probabilities,
+    draw_actions,
+    joint_probabilities,
+)
+from submax.networks.slot_network import SlotNetwork
+
+AT_ONCE = 2**22
+"""About so many activations are held at a time when many rows are evaluated."""
+
+
+class NetworkParams(NamedTuple):
+    """Everything observed, the trained parameters by name, and the network as plain arrays."""
+
+    problem: Problem
+    buffer: Buffer
+    parameters: dict[str, NDArray[np.float32]]
+    network: SlotNetwork
+
+
+class NetworkEstimator(Estimator[NetworkParams]):
+    """A network trained on all feedback so far, for all replicas at once, by JAX.
+
+    Once trained it is evaluated in numpy. Before the first feedback it is uniform.
+    """
+
+    training: Training
+    hidden: int
+
+    @property
+    @abstractmethod
+    def latent_draws(self) -> int:
+        """Parts of the mixture (Z)."""
+
+    @abstractmethod
+    def design(self, problem: Problem) -> Any:
+        """The design to train."""
+
+    @abstractmethod
+    def exported(self, design: Any, model: Any, replicas: int, rng: np.random.Generator) -> SlotNetwork:
+        """The network as plain arrays."""
+
+    @property
+    def trains_networks(self) -> bool:
+        """It does."""
+        return True
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
+        """A network that is uniform."""
+        require_extra("neural", f"the {type(self).__name__} estimator", "jax", "equinox", "optax")
+        network = SlotNetwork.silent(
+            replicas,
+            len(problem.levels),
+            self.latent_draws,
+            problem.context_width,
+            self.hidden,
+            sum(problem.space.choices),
+        )
+        return NetworkParams(problem, Buffer.empty(problem, replicas), {}, network)
+
+    def fit(
+        self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
+    ) -> NetworkParams:
+        """Train on all feedback so far; without new rows nothing changes."""
+        from submax.nn.parameters import restored
+        from submax.nn.training import train
+
+        feedback.check(params.problem)
+        if not np.any(feedback.weight > 0):
+            return params
+        buffer = params.buffer.add(feedback, params.problem)
+        design = self.design(params.problem)
+        start = params.parameters if self.training.continued and params.parameters else None
+        trained = train(design, self.training, buffer, rng, start)
+        model = restored(design, trained.parameters)
+        network = self.exported(design, model, len(buffer.count), rng)
+        good = trained.diverged < 0
+        warn_of_divergence(trained.diverged)
+        learned = network.where((good | (params.buffer.count == 0)) & (buffer.count > 0), params.network)
+        return NetworkParams(params.problem, buffer, trained.parameters, learned)
+
+    def log_prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:
+        """Logarithm of the mixture over the latent draws."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.prob(params, context, action))
+
+    def prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:
+        """(1/Z) Σ_z Π_s p(a_s | c, l, z)."""
+        shape = (*context.shape[:2], *action.shape[2:])
+        return action_probabilities(
+            self._choices(params, params.network, context),
+            np.broadcast_to(action, shape),
+            params.problem.space.choices,
+        )
+
+    def prob_of_all(self, params: NetworkParams, context: Floats, space: Space) -> Floats:
+        """The same for every joint action."""
+        choices = self._choices(params, params.network, context)
+        return joint_probabilities(choices, params.problem.space.choices).swapaxes(1, 2)
+
+    def sample(
+        self,
+        params: NetworkParams,
+        context: Floats,
+        level: int,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """Draw a part of the mixture, then a choice in each slot."""
+        choices = self._choices(params, params.network.at_level(level), context)
+        return draw_actions(choices[:, 0], count, params.problem.space.choices, rng)
+
+    def level_prior(self, params: NetworkParams, context: Floats) -> Floats:
+        """Share of the observations at each level, whatever the context."""
+        share = params.buffer.level_share(len(params.problem.levels))
+        return np.broadcast_to(share[:, None], (*context.shape[:2], share.shape[1]))
+
+    def values(self, params: NetworkParams) -> Floats:
+        """The sum over the observations whose reward is not 0, some rows at a time."""
+        buffer = params.buffer
+        levels = len(params.problem.levels)
+        earned = buffer.weight * buffer.reward
+        paid = np.any(earned != 0, axis=0)
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(earned != 0, earned * np.exp(-buffer.log_prob), 0.0)[:, paid]
+        context, action = buffer.context[:, paid], buffer.action[:, paid, None]
+        total = np.zeros((len(ratio), levels))
+        rows = max(1, AT_ONCE // (len(ratio) * levels * self.latent_draws * self.hidden))
+        for begin in range(0, ratio.shape[1], rows):
+            part = slice(begin, begin + rows)
+            found = self.prob(params, context[:, part], action[:, part])[..., 0]
+            total += np.einsum("rn,rnl->rl", ratio[:, part], found)
+        weight = buffer.weight.sum(axis=1)
+        result: Floats = total / np.where(weight > 0, weight, 1.0)[:, None]
+        return result
+
+    def _choices(self, params: NetworkParams, network: SlotNetwork, context: Floats) -> Floats:
+        return choice_probabilities(network.logits(context), params.problem.space.choices)

@@ -1,0 +1,61 @@
+"""Conditioned probabilities by a network with one softmax in each slot."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from submax.core.checks import one_of, whole_number
+from submax.core.problem import Problem
+from submax.core.training import Training
+from submax.estimators.network_estimator import NetworkEstimator
+from submax.networks.slot_network import INJECTION_FORMS, SlotNetwork
+
+if TYPE_CHECKING:
+    from submax.nn.softmax_design import SoftmaxDesign
+
+
+@dataclass(frozen=True)
+class Softmax(NetworkEstimator):
+    """π(a | c, r) = Π_s softmax(h_s(c, r)): made for one choice, without latent variable.
+
+    Over several slots the choices are independent given context and reward; a CVAE is not bound
+    to that.
+    """
+
+    hidden: int = 32
+    injection: str = "modulation"
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        whole_number("hidden", self.hidden, at_least=1)
+        one_of("injection", self.injection, INJECTION_FORMS)
+
+    @property
+    def latent_draws(self) -> int:
+        """There is no latent variable."""
+        return 1
+
+    def design(self, problem: Problem) -> "SoftmaxDesign":
+        """What is trained."""
+        from submax.nn.softmax_design import SoftmaxDesign
+
+        return SoftmaxDesign(
+            problem.space.choices,
+            problem.context_width,
+            len(problem.levels),
+            self.hidden,
+            self.injection,
+        )
+
+    def exported(
+        self, design: "SoftmaxDesign", model: Any, replicas: int, rng: np.random.Generator
+    ) -> SlotNetwork:
+        """The network as it is."""
+        return design.exported(model)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """A small one, trained briefly."""
+        yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))

@@ -1,0 +1,1 @@
+"""Trained networks as plain arrays, evaluated in numpy."""

@@ -1,0 +1,106 @@
+"""Mixtures of products: probabilities and draws of joint actions from logits of choices.
+
+The logits of all C choices stand one slot behind the other in the last axis; the axis Z before it
+holds the parts of the mixture, all equally likely.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats, Integers
+
+Sizes = tuple[int, ...]
+
+
+def choice_probabilities(logits: NDArray[np.float32], sizes: Sizes) -> Floats:
+    """Softmax within each slot: ``[..., C] -> [..., C]``.
+
+    >>> choice_probabilities(np.zeros(5, dtype=np.float32), (2, 3)).round(2).tolist()
+    [0.5, 0.5, 0.33, 0.33, 0.33]
+    """
+    # One maximum for all slots: in float64 a slot may lie 700 below it and nothing underflows.
+    mass = np.exp((logits - logits.max(axis=-1, keepdims=True)).astype(np.float64))
+    if len(sizes) == 1:
+        mass /= mass.sum(axis=-1, keepdims=True)
+        return mass
+    total = np.add.reduceat(mass, first_choices(sizes), axis=-1)
+    mass /= np.repeat(total, sizes, axis=-1)
+    return mass
+
+
+def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
+    """Probability of every joint action: ``[..., Z, C] -> [..., M]``, the last slot fastest.
+
+    (1/Z) Σ_z Π_s p_zs, with the slots in two groups of about √M joint choices, so that the sum
+    over z is one product of matrices.
+    """
+    draws = probabilities.shape[-2]
+    slots = np.split(probabilities, first_choices(sizes)[1:], axis=-1)
+    if len(slots) == 1:
+        mean: Floats = probabilities.mean(axis=-2)
+        return mean
+    half = _half(sizes)
+    left, right = _outer(slots[:half]), _outer(slots[half:])
+    joint: Floats = left.swapaxes(-1, -2) @ right / draws
+    return joint.reshape(*joint.shape[:-2], math.prod(sizes))
+
+
+def action_probabilities(probabilities: Floats, action: Integers, sizes: Sizes) -> Floats:
+    """Probability of given actions: ``[R, L, n, Z, C]`` and ``[R, n, M, S] -> [R, n, L, M]``."""
+    replicas, levels, rows, draws, _ = probabilities.shape
+    count = action.shape[2]
+    choice = (action + first_choices(sizes)).reshape(*action.shape[:2], count * len(sizes))
+    index = np.broadcast_to(
+        choice[:, None, :, None, :], (replicas, levels, rows, draws, choice.shape[-1])
+    )
+    found = np.take_along_axis(probabilities, index, axis=-1)
+    product = found.reshape(*found.shape[:-1], count, len(sizes)).prod(axis=-1)
+    mean: Floats = product.mean(axis=3).swapaxes(1, 2)
+    return mean
+
+
+def draw_actions(
+    probabilities: Floats, count: int, sizes: Sizes, rng: np.random.Generator
+) -> Integers:
+    """Draw joint actions: ``[R, n, Z, C] -> [R, n, count, S]``.
+
+    Each draw picks a part of the mixture, then a choice in each slot by inversion. Every slot sums
+    to one, so the probabilities of all parts, added up one behind the other, are one rising list
+    in which slot s of part k lies between kS + s and kS + s + 1.
+    """
+    replicas, rows, draws, choices = probabilities.shape
+    slots = len(sizes)
+    shape = (replicas, rows, count)
+    part = rng.integers(draws, size=shape) if draws > 1 else np.zeros(shape, dtype=np.int64)
+    part += (np.arange(replicas * rows) * draws).reshape(replicas, rows, 1)
+    wanted = rng.random((*shape, slots)) + (part[..., None] * slots + np.arange(slots))
+    # Added up within each part, for each part to begin at a whole number exactly.
+    rising = probabilities.reshape(replicas * rows * draws, choices).cumsum(axis=1)
+    rising += (np.arange(len(rising)) * slots)[:, None]
+    found = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
+    first = part[..., None] * choices + first_choices(sizes)
+    # Where rounding moved a border, the nearest choice of the slot.
+    return np.clip(found - first, 0, np.array(sizes) - 1)
+
+
+def first_choices(sizes: Sizes) -> Integers:
+    """The number of each slot's first choice among all choices."""
+    return np.cumsum((0, *sizes[:-1]))
+
+
+def _half(sizes: Sizes) -> int:
+    """How many slots to put in the first group."""
+    root = math.sqrt(math.prod(sizes))
+    products = [math.prod(sizes[:slot]) for slot in range(1, len(sizes))]
+    return 1 + min(range(len(products)), key=lambda one: abs(math.log(products[one] / root)))
+
+
+def _outer(slots: list[Floats]) -> Floats:
+    """Joint probabilities of some slots in every part: ``[..., Z, K_s] -> [..., Z, Π K_s]``."""
+    joint = slots[0]
+    for slot in slots[1:]:
+        size = joint.shape[-1] * slot.shape[-1]
+        joint = (joint[..., :, None] * slot[..., None, :]).reshape(*joint.shape[:-1], size)
+    return joint

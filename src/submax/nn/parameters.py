@@ -1,0 +1,54 @@
+"""Parameters of a model by name, as plain arrays of all replicas."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.errors import InvalidValue
+from submax.nn.design import Design
+
+Parameters = dict[str, NDArray[np.float32]]
+
+
+def unpacked(design: Design[Any], vector: NDArray[np.float32]) -> Parameters:
+    """Each parameter under the path that leads to it, such as ``decoder.head.weight``.
+
+    ``vector [R, P]`` holds them one behind the other, as ``ravel_pytree`` does.
+    """
+    shapes = _shapes(design)
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
+    parts = np.split(vector, ends, axis=1)
+    return {
+        name: part.reshape(len(vector), *shape)
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
+
+
+def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
+    """The reverse: ``[R, P]``."""
+    shapes = _shapes(design)
+    if {name: value.shape[1:] for name, value in parameters.items()} != shapes:
+        raise InvalidValue(f"these are not the parameters of {design}: {', '.join(parameters)}")
+    return np.concatenate(
+        [parameters[name].reshape(len(parameters[name]), math.prod(shapes[name])) for name in shapes],
+        axis=1,
+    )
+
+
+def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
+    """The model with these parameters, which keep their first axis of replicas."""
+    structure = jax.tree_util.tree_structure(_template(design))
+    return jax.tree_util.tree_unflatten(structure, [parameters[name] for name in _shapes(design)])
+
+
+def _shapes(design: Design[Any]) -> dict[str, tuple[int, ...]]:
+    leaves = jax.tree_util.tree_leaves_with_path(_template(design))
+    return {".".join(str(part.name) for part in path): leaf.shape for path, leaf in leaves}
+
+
+def _template(design: Design[Any]) -> Any:
+    return jax.eval_shape(design.drawn, jax.random.key(0))

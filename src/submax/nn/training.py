@@ -1,0 +1,167 @@
+"""Training of all replicas at once."""
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
+from numpy.typing import NDArray
+
+from submax.core.arrays import Integers
+from submax.core.buffer import Buffer, Minibatches
+from submax.core.training import Training
+from submax.nn.design import Design, Example
+from submax.nn.parameters import Parameters, packed, unpacked
+
+AT_ONCE = 50
+"""Steps for which minibatches are laid out together; the host draws while the device trains."""
+
+NEVER = -1
+_compiling = threading.Lock()
+
+
+class Trained(NamedTuple):
+    """Parameters of all replicas, and the step at which each diverged, ``[R]``, or −1.
+
+    A replica that diverges keeps the parameters of the last step whose loss was finite.
+    """
+
+    parameters: Parameters
+    diverged: Integers
+
+
+class Progress(NamedTuple):
+    """What training carries from step to step: ``vector [R, P]`` is all parameters of a replica."""
+
+    vector: jax.Array
+    optimizer: Any
+    key: jax.Array
+    step: jax.Array
+    diverged: jax.Array
+
+
+class Programs(NamedTuple):
+    """What is compiled for one design: drawing new models, and some steps of training."""
+
+    begin: Callable[[jax.Array], Progress]
+    advance: Callable[[Progress, Minibatches], Progress]
+
+
+def train(
+    design: Design[Any],
+    training: Training,
+    buffer: Buffer,
+    rng: np.random.Generator,
+    start: Mapping[str, NDArray[np.float32]] | None = None,
+) -> Trained:
+    """Train a model for each replica on its rows of the buffer, from ``start`` or from scratch.
+
+    What is compiled depends on the design, the training and the number of replicas, and not on
+    the buffer, so that it is compiled once however the buffer grows.
+    """
+    replicas = len(buffer.count)
+    begin, advance = programs(design, training, replicas)
+    # The one place where a key of JAX is made from a generator of numpy.
+    seeds = rng.integers(2**32, size=replicas, dtype=np.uint32)
+    progress = begin(jnp.asarray(seeds))
+    if start is not None:
+        progress = progress._replace(vector=jnp.asarray(packed(design, start)))
+    at_once = _at_once(training)
+    for _ in range(-(-training.steps // at_once)):
+        progress = advance(progress, buffer.minibatches(at_once, training.batch, rng))
+    vector, diverged = jax.device_get((progress.vector, progress.diverged))
+    return Trained(unpacked(design, vector), diverged.astype(np.int64))
+
+
+def programs(design: Design[Any], training: Training, replicas: int) -> Programs:
+    """The programs for a design; compiled once in a process, also when threads ask together."""
+    with _compiling:
+        return _programs(design, training, replicas)
+
+
+def compilations() -> int:
+    """How often something was compiled for training in this process."""
+    return _programs.cache_info().misses
+
+
+@functools.lru_cache(maxsize=None)
+def _programs(design: Design[Any], training: Training, replicas: int) -> Programs:
+    optimizer = optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
+    # One long vector: the optimizer is one operation, and not one for each parameter.
+    model_of = ravel_pytree(design.drawn(jax.random.key(0)))[1]
+
+    def begin(seeds: jax.Array) -> Progress:
+        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(seeds)
+        vector = jax.vmap(lambda key: ravel_pytree(design.drawn(key))[0])(keys[:, 0])
+        state = jax.vmap(optimizer.init)(vector)
+        never = jnp.full(replicas, NEVER)
+        return Progress(vector, state, keys[:, 1], jnp.zeros((), dtype=jnp.int32), never)
+
+    def one_step(
+        vector: jax.Array, state: Any, key: jax.Array, rows: Minibatches
+    ) -> tuple[jax.Array, jax.Array, Any]:
+        def mean_loss(vector: jax.Array) -> jax.Array:
+            batch = Example(rows.context, rows.action, rows.level)
+            losses = design.losses(model_of(vector), batch, key)
+            return rows.weight @ losses / jnp.maximum(rows.weight.sum(), 1e-9)
+
+        loss, slope = jax.value_and_grad(mean_loss)(vector)
+        change, state = optimizer.update(slope, state, vector)
+        return loss, vector + change, state
+
+    def step(progress: Progress, rows: Minibatches) -> tuple[Progress, None]:
+        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(progress.key, progress.step)
+        loss, vector, state = jax.vmap(one_step)(progress.vector, progress.optimizer, keys, rows)
+        finite = jnp.isfinite(loss) & jnp.isfinite(vector).all(axis=1)
+        due = progress.step < training.steps
+        first = due & ~finite & (progress.diverged == NEVER)
+        diverged = jnp.where(first, progress.step, progress.diverged)
+        keep = due & (diverged == NEVER)
+        after = Progress(
+            _chosen(keep, vector, progress.vector),
+            _chosen(keep, state, progress.optimizer),
+            progress.key,
+            progress.step + 1,
+            diverged,
+        )
+        return after, None
+
+    def advance(progress: Progress, rows: Minibatches) -> Progress:
+        return jax.lax.scan(step, progress, rows)[0]
+
+    seeds = jax.ShapeDtypeStruct((replicas,), jnp.uint32)
+    shape = jax.eval_shape(begin, seeds)
+    return Programs(
+        jax.jit(begin).lower(seeds).compile(),
+        jax.jit(advance, donate_argnums=0).lower(shape, _shapes(design, training, replicas)).compile(),
+    )
+
+
+def _at_once(training: Training) -> int:
+    """Equal parts of the steps, as large as allowed; the last may go beyond the end, unused."""
+    parts = -(-training.steps // AT_ONCE)
+    return -(-training.steps // parts)
+
+
+def _shapes(design: Any, training: Training, replicas: int) -> Minibatches:
+    shape = (_at_once(training), replicas, training.batch)
+    return Minibatches(
+        jax.ShapeDtypeStruct((*shape, design.context_width), jnp.float32),
+        jax.ShapeDtypeStruct((*shape, len(design.sizes)), jnp.int32),
+        jax.ShapeDtypeStruct(shape, jnp.int32),
+        jax.ShapeDtypeStruct(shape, jnp.float32),
+    )
+
+
+def _chosen(keep: jax.Array, new: Any, old: Any) -> Any:
+    """The new values in the replicas that keep them."""
+
+    def choose(one: jax.Array, other: jax.Array) -> jax.Array:
+        return jnp.where(keep.reshape(-1, *[1] * (one.ndim - 1)), one, other)
+
+    return jax.tree.map(choose, new, old)

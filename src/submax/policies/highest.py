@@ -1,0 +1,16 @@
+"""The greedy choice."""
+
+import numpy as np
+
+from submax.core.arrays import Floats
+
+
+def highest(score: Floats) -> Floats:
+    """Equal probabilities for the highest scores in the last axis, none for the others.
+
+    >>> highest(np.array([1.0, 3.0, 3.0])).tolist()
+    [0.0, 0.5, 0.5]
+    """
+    best = score == score.max(axis=-1, keepdims=True)
+    shared: Floats = best / best.sum(axis=-1, keepdims=True)
+    return shared
