@@ -3,22 +3,22 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.experiments.comparison import Comparison, Regrets, Side
-from submax.experiments.statements import CLASSIC, OTHERS, bernoulli_statements
+from submax.experiments.bernoulli_statements import CLASSIC, OTHERS, bernoulli_statements
+from submax.experiments.comparison import Comparison, Finals, Side
 
 
 def place(arms: int, beta: int, delay: int, policy: str):
     return (("arms", arms), ("alpha", 1), ("beta", beta), ("delay", delay)), policy
 
 
-def sweep_where(regret) -> Regrets:
+def sweep_where(regret) -> Finals:
     grid = itertools.product((10, 100, 500), (1, 9, 99), (100, 500, 1000))
     finals = {
         place(arms, beta, delay, policy): regret(policy, arms) + np.array([-1.0, 0.0, 1.0])
         for arms, beta, delay in grid
         for policy in [*OTHERS, "rcp-submax"]
     }
-    return Regrets(finals, {key: values.mean() / 10 for key, values in finals.items()})
+    return Finals(finals, finals, {key: values.mean() / 10 for key, values in finals.items()})
 
 
 def test_comparison_is_paired():
@@ -66,7 +66,7 @@ def test_statements_turn_with_the_numbers():
 
 
 def test_missing_cells_leave_a_statement_untested():
-    regrets = Regrets({place(10, 9, 100, "rcp-submax"): np.array([1.0, 2.0])}, {})
+    regrets = Finals({place(10, 9, 100, "rcp-submax"): np.array([1.0, 2.0])}, {}, {})
     statements = bernoulli_statements(regrets)
     assert all(not statement.comparisons for statement in statements)
 

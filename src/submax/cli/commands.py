@@ -41,6 +41,14 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             "--scheduler", metavar="ADDRESS", help="Run the cells on this Dask scheduler."
         ),
         click.option("--seed", type=int, metavar="S", help="Another seed than the file's."),
+        click.option(
+            "--quick", is_flag=True, help="A small version for a first look: few replicas."
+        ),
+        click.option(
+            "--device",
+            type=click.Choice(["cpu", "gpu"]),
+            help="Where networks are trained; a GPU if JAX sees one.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -51,7 +59,7 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @run_options
 def reproduce(names: tuple[str, ...], **options: Any) -> None:
-    """Run experiments of the paper: illustration, bernoulli, or all.
+    """Run experiments: illustration, bernoulli, contextual, combinatorial, ablations, or all.
 
     A run that was stopped goes on where it was when the same command is given again.
     """

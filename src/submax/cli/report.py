@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.experiments.comparison import Regrets
+from submax.experiments.calibration import Calibration, calibrations
+from submax.experiments.comparison import Finals
 from submax.experiments.specification import Specification
-from submax.experiments.statements import Statement, bernoulli_statements
+from submax.experiments.statement import Statement
+from submax.experiments.statements import statements_of
 from submax.policies import presets
 
 WIDTH = 110
@@ -44,13 +46,18 @@ def print_illustration(directory: Path, console: Console) -> None:
 
 
 def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
-    """Final regret of every policy in every configuration, and the statements if there are any."""
+    """Where every policy ended in every configuration, and what the paper says about it."""
     wide = _wide(console)
-    regrets = Regrets.read(directory)
-    for title, group in _groups(regrets.configurations()).items():
-        wide.print(_final_table(title, group, regrets))
-    if specification.statements:
-        wide.print(_statement_table(bernoulli_statements(regrets)))
+    finals, section = Finals.read(directory), specification.statements
+    wide.print(f"{specification.title or specification.name}, {specification.replicas} replicas")
+    measures = ["regret"] if specification.measure == "regret" else ["reward", "regret"]
+    for title, group in _groups(finals.configurations()).items():
+        for measure in measures:
+            wide.print(_final_table(title, group, finals, measure))
+    if calibrated := list(calibrations(section, finals, specification.observations)):
+        wide.print(_calibration_table(calibrated))
+    if section:
+        wide.print(_statement_table(section, statements_of(section, finals)))
 
 
 def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
@@ -62,26 +69,27 @@ def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, An
     return groups
 
 
-def _final_table(title: str, group: list[dict[str, Any]], regrets: Regrets) -> Table:
+def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
     varying = [
         key
         for position, key in enumerate(group[0])
         if position > 0 and len({labels[key] for labels in group}) > 1
     ]
-    table = Table(title=f"Final regret, {title} (best in bold, marked *)")
+    table = Table(title=f"Final {measure}, {title} (best in bold, marked *)")
     table.add_column("policy", no_wrap=True)
     for labels in group:
         shown = [f"{key}={labels[key]}" for key in varying]
-        table.add_column("\n".join(shown) or "regret", justify="right", no_wrap=True)
+        table.add_column("\n".join(shown) or measure, justify="right", no_wrap=True)
+    look_up, best_of = (finals.final, min) if measure == "regret" else (finals.reward, max)
     means = {
         name: [
-            None if (side := regrets.final(name, **labels)) is None else float(side.values.mean())
+            None if (side := look_up(name, **labels)) is None else float(side.values.mean())
             for labels in group
         ]
-        for name in regrets.policies()
+        for name in finals.policies()
     }
     best = [
-        min((value for value in column if value is not None), default=None)
+        best_of((value for value in column if value is not None), default=None)
         for column in zip(*means.values(), strict=True)
     ]
     for name, values in means.items():
@@ -90,8 +98,17 @@ def _final_table(title: str, group: list[dict[str, Any]], regrets: Regrets) -> T
     return table
 
 
-def _statement_table(statements: Sequence[Statement]) -> Table:
-    table = Table(title="Statements of section 4.1, by final regret (all numbers: statements.csv)")
+def _calibration_table(found: Sequence[Calibration]) -> Table:
+    table = Table(title="Mean reward of random choice, E[R̄], here and in the paper")
+    for column in ("environment", "here", "paper", "standard errors apart"):
+        table.add_column(column, justify="right")
+    for one in found:
+        table.add_row(one.where, f"{one.mean:.4f}", f"{one.paper:.4f}", f"{one.distance:+.1f}")
+    return table
+
+
+def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
+    table = Table(title=f"Statements of {section} (left number lower; all: statements.csv)")
     table.add_column("statement")
     table.add_column("holds", no_wrap=True)
     table.add_column("closest call")

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,14 +19,23 @@ from submax.cli.errors import INTERRUPTED
 from submax.cli.report import print_illustration, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
-from submax.experiments.cells import Cell, cells, rehearse
+from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import check_directory, read_specification
 from submax.experiments.run import run_illustration, run_sweep, unfinished
 from submax.experiments.selection import select
 from submax.experiments.specification import Specification
 from submax.plots import draw_illustration, draw_sweep_figure, sweep_figures
 from submax.simulation.cell_result import CellResult
-from submax.simulation.executors import available_cores, dask_executor, local_executor
+from submax.simulation.executors import (
+    available_cores,
+    dask_executor,
+    local_executor,
+    thread_executor,
+)
+from submax.simulation.meter import Meter
+
+GPU_THREADS = 6
+"""Cells that share a GPU: while it trains one, the others decide."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +48,31 @@ class Options:
     jobs: int | None
     scheduler: str | None
     seed: int | None
+    quick: bool
+    device: str | None
 
-    def processes(self) -> AbstractContextManager[Executor]:
+    def processes(self, meter: Meter) -> AbstractContextManager[Executor]:
         """Processes of this machine; none starts before it has something to do."""
-        return local_executor(available_cores() if self.jobs is None else self.jobs)
+        return local_executor(available_cores() if self.jobs is None else self.jobs, meter)
 
-    def workers(self, local: Executor) -> AbstractContextManager[Executor]:
-        """Where the cells run: on the cluster, if there is one."""
-        return nullcontext(local) if self.scheduler is None else dask_executor(self.scheduler)
+    def workers(
+        self, local: Executor, meter: Meter, networks: bool
+    ) -> AbstractContextManager[Executor]:
+        """Where the cells run: on the cluster, if there is one; threads share a GPU."""
+        if self.scheduler is not None:
+            return dask_executor(self.scheduler)
+        if networks and self._on_gpu():
+            return thread_executor(GPU_THREADS if self.jobs is None else self.jobs, meter)
+        return nullcontext(local)
+
+    def _on_gpu(self) -> bool:
+        if self.device == "cpu":
+            return False
+        from submax.nn.device import check_gpu, on_gpu
+
+        if self.device == "gpu":
+            check_gpu()
+        return on_gpu()
 
 
 @dataclass(frozen=True)
@@ -56,6 +83,11 @@ class Plan:
     chosen: list[Cell]
     directory: Path
 
+    @property
+    def trains_networks(self) -> bool:
+        """Whether any of its policies does."""
+        return any(policy_of(cell.policy).trains_networks for cell in self.chosen)
+
 
 def run_experiments(specifications: Sequence[Specification], options: Options) -> None:
     """Check everything first, then run one experiment after the other."""
@@ -63,11 +95,18 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
         whole_number("--jobs", options.jobs, at_least=1)
     if options.scheduler is not None and options.jobs is not None:
         raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
-    console = Console()
+    if options.device == "cpu":
+        os.environ["JAX_PLATFORMS"] = "cpu"
+    console, meter = Console(), Meter()
     plans = _plans(specifications, options, console)
-    with _interruptible(), options.processes() as local, options.workers(local) as executor:
+    networks = any(plan.trains_networks for plan in plans)
+    with (
+        _interruptible(),
+        options.processes(meter) as local,
+        options.workers(local, meter, networks) as executor,
+    ):
         for plan in plans:
-            _run(plan, executor, console)
+            _run(plan, executor, meter, console)
         for plan in plans:
             _finish(plan.directory, plan.specification, local, console)
 
@@ -85,7 +124,8 @@ def _plans(
     """The experiments that ``--only`` leaves something of; an error if that is none."""
     plans, refusals = [], []
     for specification in specifications:
-        changed = specification.changed(replicas=options.replicas, seed=options.seed)
+        small = specification.quickly() if options.quick else specification
+        changed = small.changed(replicas=options.replicas, seed=options.seed)
         every = cells(changed)
         try:
             chosen = select(every, options.only)
@@ -103,7 +143,7 @@ def _plans(
     return plans
 
 
-def _run(plan: Plan, executor: Executor, console: Console) -> None:
+def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None:
     if plan.specification.experiment == "illustration":
         run_illustration(plan.specification, plan.directory)
         return
@@ -113,7 +153,7 @@ def _run(plan: Plan, executor: Executor, console: Console) -> None:
         console.print(f"{plan.specification.name}: {kept} of {len(plan.chosen)} cells are done.")
     if todo:
         console.print(f"{plan.specification.name}: {len(todo)} cells to run.")
-    with _progress(plan.specification.name, todo, console) as finished:
+    with _progress(plan, todo, meter, console) as finished:
         run_sweep(plan.specification, plan.chosen, plan.directory, executor, finished)
 
 
@@ -137,35 +177,57 @@ def _finish(
 
 @contextmanager
 def _progress(
-    name: str, todo: Sequence[Cell], console: Console
+    plan: Plan, todo: Sequence[Cell], meter: Meter, console: Console
 ) -> Iterator[Callable[[str, CellResult], None]]:
-    """A bar of decisions, since cells differ in size; yields what to call for a finished cell."""
+    """A bar of decisions and refits, live; yields what to call for a finished cell."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[cells]} of {task.fields[of]} cells"),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[counted]}"),
         TimeElapsedColumn(),
         TextColumn("left"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=False, compact=True),
         console=console,
         disable=not todo,
     )
     decisions = {cell.key: cell.decisions for cell in todo}
-    total = sum(decisions.values())
+    before = meter.decisions, meter.updates
+    done: list[int] = []
+    stop = threading.Event()
+    networks = plan.trains_networks
+
+    def show() -> None:
+        # The workers of a cluster have no meter: there only finished cells count.
+        taken = max(meter.decisions - before[0], sum(done))
+        rate = taken / max(bar.tasks[task].elapsed or 0.0, 1e-3)
+        refits = f", {meter.updates - before[1]} refits" if networks else ""
+        bar.update(
+            task, completed=taken, cells=len(done), counted=f"{_short(rate)} decisions/s{refits}"
+        )
+
+    def follow() -> None:
+        while not stop.wait(0.5):
+            show()
+
+    def finished(key: str, result: CellResult) -> None:
+        done.append(decisions[key])
+        show()
+
     with bar:
-        task = bar.add_task(name, total=total, cells=0, of=len(todo), rate="")
-        count = 0
+        name, total = plan.specification.name, sum(decisions.values())
+        task = bar.add_task(name, total=total, cells=0, of=len(todo), counted="")
+        follower = threading.Thread(target=follow, daemon=True)
+        follower.start()
+        try:
+            yield finished
+        finally:
+            stop.set()
+            follower.join()
 
-        def finished(key: str, result: CellResult) -> None:
-            nonlocal count
-            count += 1
-            bar.update(task, advance=decisions[key], cells=count)
-            elapsed = bar.tasks[task].elapsed or 1.0
-            rate = bar.tasks[task].completed / elapsed / 1e6
-            bar.update(task, rate=f"{rate:.2f} M decisions/s")
 
-        yield finished
+def _short(rate: float) -> str:
+    return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} k"
 
 
 @contextmanager

@@ -10,6 +10,6 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         raise MissingExtra(
-            f'{what} needs {", ".join(missing)}, which is not installed: '
+            f"{what} needs {', '.join(missing)}, which is not installed: "
             f'pip install "submax[{extra}]"'
         )

@@ -152,6 +152,8 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
         return value
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if dataclasses.is_dataclass(wanted) and isinstance(value, Mapping):
+        return _record(where, value, wanted)
     if origin is tuple and isinstance(value, list):
         return tuple(_converted(where, item, options[0]) for item in value)
     plain = origin or wanted
@@ -160,6 +162,16 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
         name = getattr(plain, "__name__", str(wanted))
         raise InvalidValue(f"{where} must be of type {name}, not {value!r}")
     return value
+
+
+def _record(where: str, table: Mapping[str, Any], wanted: Any) -> Any:
+    """A record such as the training of a network, from a table of its fields."""
+    hints = typing.get_type_hints(wanted)
+    for key in table:
+        one_of(f"key of {where}:", key, hints)
+    return wanted(
+        **{key: _converted(f"{key} of {where}", value, hints[key]) for key, value in table.items()}
+    )
 
 
 def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:

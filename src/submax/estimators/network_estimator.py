@@ -55,7 +55,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """The design to train."""
 
     @abstractmethod
-    def exported(self, design: Any, model: Any, replicas: int, rng: np.random.Generator) -> SlotNetwork:
+    def exported(
+        self, design: Any, model: Any, replicas: int, rng: np.random.Generator
+    ) -> SlotNetwork:
         """The network as plain arrays."""
 
     @property
@@ -94,7 +96,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
         network = self.exported(design, model, len(buffer.count), rng)
         good = trained.diverged < 0
         warn_of_divergence(trained.diverged)
-        learned = network.where((good | (params.buffer.count == 0)) & (buffer.count > 0), params.network)
+        learned = network.where(
+            (good | (params.buffer.count == 0)) & (buffer.count > 0), params.network
+        )
         return NetworkParams(params.problem, buffer, trained.parameters, learned)
 
     def log_prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:

@@ -22,6 +22,7 @@ from submax.simulation import DELAYS
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.cell_result import CellResult
 from submax.simulation.delay import Delay
+from submax.simulation.meter import count
 from submax.simulation.simulate import simulate
 
 Labels = dict[str, Any]
@@ -82,15 +83,19 @@ def cells(specification: Specification) -> list[Cell]:
 
 
 def rehearse(cells: Iterable[Cell]) -> None:
-    """Let every policy take one decision in every environment, so that misfits show at once."""
+    """Let every policy decide in every environment, so that misfits show at once.
+
+    A policy of the user's own also learns; to train a network twice would take too long.
+    """
     done = set()
     for cell in cells:
         pair = _digest([cell.environment, cell.policy])
         if pair not in done:
             done.add(pair)
             environment, policy = make_environment(cell.environment), policy_of(cell.policy)
+            delay = BatchFlush(2 if cell.own_code else 5)
             try:
-                simulate(environment, policy, observations=4, replicas=2, delay=BatchFlush(2))
+                simulate(environment, policy, observations=4, replicas=2, delay=delay)
             except InvalidValue:
                 raise
             except Exception as error:
@@ -110,6 +115,7 @@ def run_cell(cell: Cell) -> CellResult:
         delay=make_delay(cell.delay),
         seed=[cell.seed, int(_digest(cell.environment)[:16], 16)],
         points=cell.points,
+        progress=count,
     )
     return CellResult.of(trace, time.perf_counter() - begin)
 
@@ -177,6 +183,9 @@ def _labels(environment: Environment[Any], delay: Delay) -> Labels:
 
 
 def _plain(value: Any) -> Any:
+    """A number or text that a table can hold."""
+    if isinstance(value, tuple):
+        return "x".join(map(str, value))
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

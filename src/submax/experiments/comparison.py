@@ -1,6 +1,6 @@
 """Two policies compared on the same worlds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -54,18 +54,25 @@ class Comparison(NamedTuple):
         )
 
 
-class Regrets:
-    """Regrets of a sweep, read from its result files and found by configuration and policy."""
+class Finals:
+    """Where each cell of a sweep ended, read from its files, by configuration and policy."""
 
-    def __init__(self, finals: dict[Place, Floats], slopes: dict[Place, float]) -> None:
-        self._finals, self._slopes = finals, slopes
+    def __init__(
+        self,
+        regrets: dict[Place, Floats],
+        rewards: dict[Place, Floats],
+        slopes: dict[Place, float],
+    ) -> None:
+        self._finals, self._rewards, self._slopes = regrets, rewards, slopes
 
     @classmethod
-    def read(cls, directory: Path) -> "Regrets":
+    def read(cls, directory: Path) -> "Finals":
         """From the files that ``write_results`` wrote."""
-        finals: dict[Place, list[float]] = {}
+        regrets: dict[Place, list[float]] = {}
+        rewards: dict[Place, list[float]] = {}
         for row in pq.read_table(directory / FINALS).to_pylist():
-            finals.setdefault(_place(row), []).append(row["regret"])
+            regrets.setdefault(_place(row), []).append(row["regret"])
+            rewards.setdefault(_place(row), []).append(row["reward"])
         curves: dict[Place, list[tuple[int, float]]] = {}
         columns = pq.read_table(directory / RESULTS)
         last = pc.max(columns["step"]).as_py()
@@ -74,7 +81,8 @@ class Regrets:
             point = (row["step"], row["regret_mean"])
             curves.setdefault(_place(row), []).append(point)
         return cls(
-            {place: np.array(values) for place, values in finals.items()},
+            {place: np.array(values) for place, values in regrets.items()},
+            {place: np.array(values) for place, values in rewards.items()},
             {place: _slope(points) for place, points in curves.items()},
         )
 
@@ -90,6 +98,11 @@ class Regrets:
         """The final regret, or None where the cell was not run."""
         place = self._find(policy, labels)
         return None if place is None else Side(policy, self._finals[place])
+
+    def reward(self, policy: str, **labels: Any) -> Side | None:
+        """The final reward, or None where the cell was not run."""
+        place = self._find(policy, labels)
+        return None if place is None else Side(policy, self._rewards[place])
 
     def late(self, policy: str, **labels: Any) -> Side | None:
         """The regret added by each decision in the last tenth of the run."""
@@ -109,6 +122,20 @@ class Regrets:
             if place[1] == policy and labels.items() <= dict(place[0]).items():
                 return place
         return None
+
+
+def against_best(
+    finals: Finals, where: str, policy: str, rivals: Iterable[str], labels: dict[str, Any]
+) -> Iterator[Comparison]:
+    """The final regret of a policy against that of the best of its rivals."""
+    left, right = finals.final(policy, **labels), finals.best(rivals, **labels)
+    yield from compared(where, left, right)
+
+
+def compared(where: str, left: Side | None, right: Side | None) -> Iterator[Comparison]:
+    """One comparison, or none where a cell was not run."""
+    if left is not None and right is not None:
+        yield Comparison.of(where, left, right)
 
 
 def _place(row: dict[str, Any]) -> Place:

@@ -67,6 +67,8 @@ def _summary(cell: Cell, result: CellResult) -> Labels:
         "final_standard_error": standard_error(final),
         "final_q025": float(low),
         "final_q975": float(high),
+        "final_reward_mean": float(result.final_reward.mean()),
+        "final_reward_standard_error": standard_error(result.final_reward),
         "seconds": round(result.seconds, 4),
     }
 

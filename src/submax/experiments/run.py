@@ -5,13 +5,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
+from submax.experiments.calibration import calibrations, write_calibrations
 from submax.experiments.cells import Cell, cells, run_cell
-from submax.experiments.comparison import Regrets
+from submax.experiments.comparison import Finals
 from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.illustration import illustrate
 from submax.experiments.results import Finished, write_results
 from submax.experiments.specification import Specification
-from submax.experiments.statements import bernoulli_statements, write_statements
+from submax.experiments.statement import write_statements
+from submax.experiments.statements import statements_of
 from submax.simulation.cell_result import CellResult
 from submax.simulation.cell_store import CellStore
 from submax.simulation.sweep import sweep
@@ -38,8 +40,9 @@ def run_sweep(
     store = CellStore(directory / CELLS)
     sweep({cell.key: cell for cell in chosen}, run_cell, store, executor, finished)
     write_results(directory, _stored(specification, store))
-    if specification.statements:
-        write_statements(directory, bernoulli_statements(Regrets.read(directory)))
+    section, finals = specification.statements, Finals.read(directory)
+    write_statements(directory, statements_of(section, finals))
+    write_calibrations(directory, list(calibrations(section, finals, specification.observations)))
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 

@@ -12,6 +12,8 @@ from submax.core.checks import one_of, whole_number
 from submax.core.errors import InvalidValue
 
 PAPER = resources.files("submax.experiments") / "paper"
+QUICK_REPLICAS = 10
+DATA = (".csv", ".parquet")
 
 
 class Specification(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +22,9 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
     of a preset, or a table with ``kind``, its parameters and, if wanted, a ``name`` of its own.
     ``reference`` is the configuration around which the figures vary one value at a time;
-    ``statements`` names the part of the paper whose sentences the results are put to.
+    ``statements`` names the part of the paper whose sentences the results are put to. ``quick``
+    has the values that a first look changes. What ``define`` names can stand in policies as
+    ``"$name"``.
     """
 
     name: str
@@ -28,7 +32,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     measure: Literal["regret", "reward"] = "regret"
     reference: dict[str, Any] = {}
-    statements: Literal["", "section 4.1"] = ""
+    statements: Literal["", "section 4.1", "section 4.2", "section 4.3"] = ""
     observations: int
     replicas: int = 100
     seed: int = 0
@@ -38,6 +42,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         default_factory=lambda: {"kind": "batch-flush", "size": 1}
     )
     policies: list[str | dict[str, Any]]
+    quick: dict[str, Any] = {}
+    define: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         whole_number("observations", self.observations, at_least=1, at_most=10**9)
@@ -52,6 +58,14 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         given = {key: value for key, value in values.items() if value is not None}
         return msgspec.structs.replace(self, **given)
 
+    def quickly(self) -> "Specification":
+        """The small version for a first look; its title says how small."""
+        fewer = {"replicas": min(self.replicas, QUICK_REPLICAS), **self.quick}
+        for key in fewer:
+            one_of("key of quick:", key, ["replicas", "observations", "policies"])
+        small = self.changed(**fewer)
+        return small.changed(title=f"{self.title} (quick look: {small.replicas} replicas)")
+
 
 def policy_name(policy: str | dict[str, Any]) -> Any:
     """The name a policy has in results: its own, that of the preset, or its kind."""
@@ -60,7 +74,7 @@ def policy_name(policy: str | dict[str, Any]) -> Any:
 
 def paper_experiments() -> list[str]:
     """The names of the paper's experiments."""
-    order = ["illustration", "bernoulli"]
+    order = ["illustration", "bernoulli", "contextual", "combinatorial"]
     names = {path.name.removesuffix(".toml") for path in PAPER.iterdir()}
     return [name for name in order if name in names] + sorted(names - set(order))
 
@@ -94,6 +108,8 @@ def parse(text: str, name: str) -> Specification:
     fields = [field for field in Specification.__struct_fields__ if field != "name"]
     for key in table:
         one_of(f"key in {name}.toml:", key, fields)
+    if "policies" in table:
+        table["policies"] = _defined(table["policies"], table.get("define", {}))
     try:
         return msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
@@ -109,11 +125,24 @@ def _with_value(message: str, table: dict[str, Any]) -> str:
 
 
 def own_file(kind: object) -> Path | None:
-    """The file of a class of the user's own, ``my_policy.py:MyPolicy``; None for other kinds."""
+    """The file behind ``my_policy.py:MyPolicy`` or ``data.csv``; None for other values."""
     if not isinstance(kind, str):
         return None
     path, sign, _ = kind.rpartition(":")
-    return Path(path) if sign and Path(path).is_file() else None
+    found = Path(path) if sign else Path(kind)
+    return found if (sign or kind.endswith(DATA)) and found.is_file() else None
+
+
+def _defined(value: Any, names: dict[str, Any]) -> Any:
+    """The same with ``"$name"`` replaced by what it stands for."""
+    if isinstance(value, dict):
+        return {key: _defined(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_defined(one, names) for one in value]
+    if isinstance(value, str) and value.startswith("$"):
+        one_of("name after $:", value[1:], names)
+        return _defined(names[value[1:]], names)
+    return value
 
 
 def _own_classes(value: Any, folder: Path) -> Any:
@@ -122,6 +151,6 @@ def _own_classes(value: Any, folder: Path) -> Any:
         return {key: _own_classes(one, folder) for key, one in value.items()}
     if isinstance(value, list):
         return [_own_classes(one, folder) for one in value]
-    if isinstance(value, str) and ".py:" in value:
+    if isinstance(value, str) and (".py:" in value or value.endswith(DATA)):
         return str((folder / value).resolve())
     return value

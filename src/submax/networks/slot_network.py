@@ -56,7 +56,7 @@ class SlotNetwork(NamedTuple):
         )
 
     def where(self, chosen: Booleans, other: Self) -> Self:
-        """This network in the replicas that are ``chosen [R]``, the other one elsewhere."""
+        """Put two networks together: this one in the replicas ``chosen [R]``, else the other."""
         return type(self)(*where_chosen(chosen, self, other))
 
     def logits(self, context: Floats) -> Weights:

@@ -49,7 +49,7 @@ class ValueNetwork(NamedTuple):
         return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
     def where(self, chosen: Booleans, other: Self) -> Self:
-        """This network in the replicas that are ``chosen [R]``, the other one elsewhere."""
+        """Put two networks together: this one in the replicas ``chosen [R]``, else the other."""
         return type(self)(*where_chosen(chosen, self, other))
 
     def hidden(

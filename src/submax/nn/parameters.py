@@ -34,7 +34,10 @@ def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -
     if {name: value.shape[1:] for name, value in parameters.items()} != shapes:
         raise InvalidValue(f"these are not the parameters of {design}: {', '.join(parameters)}")
     return np.concatenate(
-        [parameters[name].reshape(len(parameters[name]), math.prod(shapes[name])) for name in shapes],
+        [
+            parameters[name].reshape(len(parameters[name]), math.prod(shapes[name]))
+            for name in shapes
+        ],
         axis=1,
     )
 

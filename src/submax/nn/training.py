@@ -89,7 +89,7 @@ def compilations() -> int:
     return _programs.cache_info().misses
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _programs(design: Design[Any], training: Training, replicas: int) -> Programs:
     optimizer = optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
     # One long vector: the optimizer is one operation, and not one for each parameter.
@@ -135,11 +135,18 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> Program
         return jax.lax.scan(step, progress, rows)[0]
 
     seeds = jax.ShapeDtypeStruct((replicas,), jnp.uint32)
-    shape = jax.eval_shape(begin, seeds)
+    rows = _shapes(design, training, replicas)
     return Programs(
-        jax.jit(begin).lower(seeds).compile(),
-        jax.jit(advance, donate_argnums=0).lower(shape, _shapes(design, training, replicas)).compile(),
+        _compiled(jax.jit(begin).lower(seeds)),
+        _compiled(jax.jit(advance, donate_argnums=0).lower(jax.eval_shape(begin, seeds), rows)),
     )
+
+
+def _compiled(lowered: Any) -> Any:
+    """On a CPU half the compile time goes into optimizations that these programs do not need."""
+    if jax.default_backend() == "cpu":
+        return lowered.compile(compiler_options={"xla_backend_optimization_level": 1})
+    return lowered.compile()
 
 
 def _at_once(training: Training) -> int:

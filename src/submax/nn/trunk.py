@@ -24,9 +24,7 @@ class Trunk(eqx.Module):
     second: Injection
 
     @classmethod
-    def drawn(
-        cls, inputs: int, hidden: int, levels: int, injection: str, key: jax.Array
-    ) -> Self:
+    def drawn(cls, inputs: int, hidden: int, levels: int, injection: str, key: jax.Array) -> Self:
         """Two layers of ``hidden`` units with new parameters."""
         keys = jax.random.split(key)
         layer = INJECTIONS[injection]

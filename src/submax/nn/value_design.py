@@ -66,7 +66,7 @@ class ValueDesign(Design[ValueModel]):
         return jax.nn.softplus(logit) - target * logit
 
     def exported(self, model: ValueModel) -> ValueNetwork:
-        """Plain arrays, from numpy parameters; the first layer in two parts, choices and context."""
+        """Plain arrays, from numpy parameters; the first layer is parted in choices and context."""
         first = np.asarray(model.first.weight).swapaxes(-1, -2)
         choices, context = np.split(first, [sum(self.sizes)], axis=1)
         arrays = (

@@ -38,17 +38,23 @@ def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = ""
         PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
         for name, trace in traces.items()
     ]
-    return panel_figure(lines, measure, title)
+    replicas = max(trace.rewards.shape[0] for trace in traces.values())
+    return panel_figure(lines, axis_label(measure, replicas), title)
 
 
-def panel_figure(lines: Sequence[PanelCurve], measure: str, title: str) -> Figure:
+def axis_label(measure: str, replicas: int) -> str:
+    """What a panel shows, and over how many replicas."""
+    return f"accumulated {measure}\n(mean, 95 % of {replicas} replicas)"
+
+
+def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
     """A figure of one panel with its legend at the side."""
     with figure_style():
         # Fixed margins: a layout that measures every text costs as much as the drawing.
         figure = Figure(figsize=(6.6, 3.6))
         axes = figure.add_axes((0.13, 0.13, 0.59, 0.78))
         draw_panel(axes, lines, title)
-        axes.set_ylabel(f"accumulated {measure}\n(mean, 95 % of replicas)")
+        axes.set_ylabel(scale)
         axes.set_xlabel("observations")
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from submax.plots.panel import PanelCurve, draw_panel, panel_figure
+from submax.plots.panel import PanelCurve, axis_label, draw_panel, panel_figure
 from submax.plots.style import figure_style
 
 Labels = dict[str, Any]
@@ -51,10 +51,11 @@ def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
     lines = [_curves(directory, panel, measure) for panel in wanted.panels]
     batches = specification.get("delay", {}).get("kind") == "batch-flush"
     titles = [_title(panel, "N_b" if batches else "lag") for panel in wanted.panels]
+    scale = axis_label(measure, specification["replicas"])
     if len(lines) == 1:
-        figure = panel_figure(lines[0], measure, titles[0])
+        figure = panel_figure(lines[0], scale, titles[0])
     else:
-        figure = _grid(lines, titles, wanted.columns, measure)
+        figure = _grid(lines, titles, wanted.columns, scale)
     folder = directory / "figures"
     folder.mkdir(exist_ok=True)
     paths = [folder / f"{wanted.name}.{ending}" for ending in FORMATS]
@@ -64,7 +65,7 @@ def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
 
 
 def _grid(
-    lines: Sequence[Sequence[PanelCurve]], titles: Sequence[str], columns: int, measure: str
+    lines: Sequence[Sequence[PanelCurve]], titles: Sequence[str], columns: int, scale: str
 ) -> Figure:
     rows = -(-len(lines) // columns)
     width, height = 3.4 * columns, 2.4 * rows + LEGEND
@@ -84,7 +85,7 @@ def _grid(
         for axes in list(grid.flat)[len(lines) :]:
             axes.set_axis_off()
         for axes in grid[:, 0]:
-            axes.set_ylabel(f"accumulated {measure}\n(mean, 95 % of replicas)")
+            axes.set_ylabel(scale)
         for axes in grid[-1]:
             axes.set_xlabel("observations")
         shown = {
@@ -136,6 +137,8 @@ def _title(panel: Labels, delay: str) -> str:
     if {"arms", "alpha", "beta", "delay"} == panel.keys():
         prior = f"Beta({panel['alpha']}, {panel['beta']})"
         return f"$K={panel['arms']}$, {prior}, ${delay}={panel['delay']}$"
+    if "shift" in panel:
+        return f"$s={panel['shift']}$, ${delay}={panel['delay']}$"
     return ", ".join(f"{key} = {value}" for key, value in panel.items())
 
 

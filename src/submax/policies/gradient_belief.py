@@ -23,7 +23,7 @@ class GradientBelief(NamedTuple):
     """f(a, c) with the variance g(a, c)ᵀ U⁻¹ g(a, c) of its gradient features.
 
     g is the gradient of the logit with respect to all parameters, and U, the ``precision``, the
-    diagonal of ρ I + Σ_i g_i g_iᵀ over the observations, ρ being the ``ridge``. A gradient with respect to a
+    diagonal of ρ I + Σ_i g_i g_iᵀ over the observations, ρ being the ``ridge``. The gradient by a
     weight is the product of an activation and a slope, so both the sum and the quadratic form are
     products of matrices of squares, and no gradient is ever written out.
 

@@ -1,7 +1,5 @@
 """The greedy choice."""
 
-import numpy as np
-
 from submax.core.arrays import Floats
 
 

@@ -100,9 +100,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         ]
         return parts[0] if len(parts) == 1 else Decision(*map(_joined, zip(*parts, strict=True)))
 
-    def log_prob(
-        self, state: RewardConditionedState, context: Floats, action: Integers
-    ) -> Floats:
+    def log_prob(self, state: RewardConditionedState, context: Floats, action: Integers) -> Floats:
         """Look the actions up in the list of all; beyond 2²⁰ of them, see ``_estimated``."""
         state.problem.check_context(context)
         state.problem.check_action(action)
@@ -122,7 +120,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
         listed = self.estimator.prob_of_all(state.params, context, state.problem.space)
-        return self.strategy.probabilities(self.table(state, context)._replace(probabilities=listed))
+        return self.strategy.probabilities(
+            self.table(state, context)._replace(probabilities=listed)
+        )
 
     def table(self, state: RewardConditionedState, context: Floats) -> Table:
         """What the strategy is told, but for the probabilities: those of no action."""
@@ -153,7 +153,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
         """The rows in parts whose probabilities can be written out at a time."""
         size = len(context) * len(state.problem.levels) * state.problem.space.size
         rows = max(1, AT_ONCE // size)
-        return [context[:, begin : begin + rows] for begin in range(0, max(context.shape[1], 1), rows)]
+        return [
+            context[:, begin : begin + rows] for begin in range(0, max(context.shape[1], 1), rows)
+        ]
 
     def _rejected(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
@@ -162,7 +164,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
         table = self.table(state, context)
         weights = self.strategy.weights(table)
         forget = unseen(table, weights)
-        uniform = rng.integers(state.problem.space.choices, size=(*forget.shape, state.problem.space.slots))
+        uniform = rng.integers(
+            state.problem.space.choices, size=(*forget.shape, state.problem.space.slots)
+        )
         if forget.all():
             return uniform
         estimator, params = self.estimator, state.params
@@ -172,15 +176,17 @@ class RewardConditioned(Policy[RewardConditionedState]):
 
         action, exhausted = rejection(
             weights,
-            lambda row, level, count, rng: estimator.sample(params, contexts(row), level, count, rng),
+            lambda row, level, count, rng: estimator.sample(
+                params, contexts(row), level, count, rng
+            ),
             lambda row, proposal: estimator.prob(params, contexts(row), proposal),
             rng,
         )
         exhausted &= ~forget
         if exhausted.any():
             warnings.warn(
-                f"{exhausted.sum()} of {exhausted.size} decisions accepted none of {LIMIT} proposals, "
-                "so that nothing tells the actions apart, and were uniform",
+                f"{exhausted.sum()} of {exhausted.size} decisions accepted none of {LIMIT} "
+                "proposals, so that nothing tells the actions apart, and were uniform",
                 Exhausted,
                 stacklevel=3,
             )
@@ -200,9 +206,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         positive = np.maximum(weights, 0.0)
         mass = np.zeros(weights.shape[:2])
         for level in np.flatnonzero(positive.any(axis=(0, 1))):
-            drawn = self.estimator.sample(
-                state.params, context, int(level), NORMALIZING_DRAWS, rng
-            )
+            drawn = self.estimator.sample(state.params, context, int(level), NORMALIZING_DRAWS, rng)
             found = self.estimator.prob(state.params, context, drawn)
             ratio = _mixed(weights, found) / np.einsum("rnl,rnlm->rnm", positive, found)
             mass += positive[..., level] * ratio.mean(axis=-1)

@@ -6,14 +6,20 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue, MissingExtra
+from submax.simulation.meter import Meter, install
 
-SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+SINGLE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+}
 
 
 def available_cores() -> int:
@@ -24,17 +30,20 @@ def available_cores() -> int:
 
 
 @contextmanager
-def local_executor(jobs: int) -> Iterator[Executor]:
+def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
     """``jobs`` processes with one thread each, which end with this one, however it ends.
 
-    On an error or an interruption nothing more is begun and what is under way is waited for.
+    On an error or an interruption nothing more is begun and what is under way is waited for. What
+    the cells count goes to the ``meter``.
     """
     whole_number("jobs", jobs, at_least=1)
     before = {name: os.environ.get(name) for name in SINGLE_THREAD}
     os.environ.update(SINGLE_THREAD)
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
+    executor = ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=_begin_worker, initargs=(meter,)
+    )
     try:
         yield executor
         executor.shutdown()
@@ -48,6 +57,22 @@ def local_executor(jobs: int) -> Iterator[Executor]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def thread_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
+    """``jobs`` threads of this process, which share its GPU and what was compiled for it."""
+    whole_number("jobs", jobs, at_least=1)
+    install(meter)
+    executor = ThreadPoolExecutor(jobs)
+    try:
+        yield executor
+        executor.shutdown()
+    except BaseException:
+        executor.shutdown(cancel_futures=True)
+        raise
+    finally:
+        install(None)
 
 
 @contextmanager
@@ -74,8 +99,9 @@ def dask_executor(address: str) -> Iterator[Executor]:
             executor.shutdown(wait=False)
 
 
-def _follow_parent() -> None:
+def _begin_worker(meter: Meter | None) -> None:
     """Leave signals to the parent, and end when the parent does, even if it is killed."""
+    install(meter)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     parent = multiprocessing.parent_process()

@@ -1,6 +1,6 @@
 """One policy in one environment, over replicas."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,15 @@ def simulate(
     delay: Delay = BatchFlush(1),
     seed: int | Sequence[int] = 0,
     points: int | None = 500,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Trace:
     """Run ``policy`` for ``observations`` decisions in ``replicas`` independent worlds.
 
     Worlds, contexts, rewards and the policy draw from streams of their own, so that two policies
     with the same seed meet the same worlds. Regret is the sum of the best expected reward minus
     that of the action taken. The trace keeps at most ``points`` decisions, all for None.
+    ``progress`` is told after every step how many decisions and how many updates were made in it,
+    over all replicas.
 
     >>> from submax.environments.bernoulli import Bernoulli
     >>> from submax.policies.reward_conditioned import RewardConditioned
@@ -69,6 +72,8 @@ def simulate(
         pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
         if step.receive:
             state = policy.update(state, pending.take(step.receive), policy_rng)
+        if progress is not None:
+            progress(step.decide * replicas, replicas if step.receive else 0)
     trace = recorder.trace()
     if not (np.isfinite(trace.final_regret).all() and np.isfinite(trace.final_reward).all()):
         raise InvalidValue(f"{environment} gave a reward that is not a finite number")
