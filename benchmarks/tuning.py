@@ -1,6 +1,6 @@
 """Choose hyper-parameters on environments with other seeds than the reported ones.
 
-Every method gets the same six ways of training, then three values of its own parameter. The score
+Every method gets the same ways of training, then three values of its own parameter. The score
 of a candidate is its final regret divided by that of random choice, averaged over the shifts. The
 chosen values are written down in the experiments' TOML files by hand.
 
@@ -33,6 +33,8 @@ def contextual_trainings() -> dict[str, dict[str, Any]]:
         "32 units, 300 steps, 3e-3": one(32, 300, 3e-3),
         "64 units, 150 steps, 3e-3": one(64, 150, 3e-3),
         "32 units, 300 steps, 3e-3, decay 1": one(32, 300, 3e-3, 1.0),
+        "32 units, 150 steps, 1e-3": one(32, 150, 1e-3),
+        "64 units, 150 steps, 1e-3": one(64, 150, 1e-3),
     }
 
 
@@ -76,7 +78,7 @@ def contextual() -> dict[tuple[str, str], Any]:
         }
         for kind in ("dropout-thompson", "neural-ucb", "neural-thompson"):
             found[kind, name] = {"kind": kind, **values}
-    training = contextual_trainings()["32 units, 300 steps, 3e-3"]
+    training = contextual_trainings()["64 units, 300 steps, 1e-3"]
     for dropout in (0.05, 0.2, 0.4):
         found["dropout-thompson", f"dropout {dropout}"] = {
             "kind": "dropout-thompson",
@@ -103,7 +105,8 @@ def contextual() -> dict[tuple[str, str], Any]:
                 "ridge": ridge,
             }
     for kl_weight in (0.1, 1.0, 2.0):
-        values = {**training, "kl_weight": kl_weight}
+        smaller = contextual_trainings()["32 units, 300 steps, 1e-3"]
+        values = {**smaller, "kl_weight": kl_weight}
         found["rcp-submax", f"KL {kl_weight}"] = reward_conditioned("cvae", "submax", values)
     return found
 
@@ -146,10 +149,15 @@ def main() -> None:
     parser.add_argument("problem", choices=PROBLEMS)
     parser.add_argument("--replicas", type=int, default=25)
     parser.add_argument("--threads", type=int, default=6)
+    parser.add_argument("--only", nargs="*", help="only candidates whose name has one of these")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     candidates, environments = PROBLEMS[arguments.problem]
-    made = candidates()
+    made = {
+        (method, name): policy
+        for (method, name), policy in candidates().items()
+        if not arguments.only or method == "random" or any(part in name for part in arguments.only)
+    }
     with ThreadPoolExecutor(arguments.threads) as pool, arguments.out.open("w") as file:
         futures = {
             key: [pool.submit(run, policy, one, arguments.replicas) for one in environments]

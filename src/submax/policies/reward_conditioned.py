@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.categorical import draw, log_prob_of
 from submax.core.checks import whole_number
 from submax.core.decision import Decision
@@ -41,13 +41,15 @@ class Exhausted(UserWarning):
 
 
 class RewardConditionedState(NamedTuple):
-    """The estimator's belief, and the importance-sampled reward of each level, ``[R, L]``.
+    """The estimator's belief, and which replicas had any feedback yet, ``informed [R]``.
 
-    ``values`` is None where the strategy does not ask for it.
+    ``values [R, L]`` is the importance-sampled reward of each level, None where the strategy does
+    not ask for it.
     """
 
     problem: Problem
     params: Any
+    informed: Booleans
     values: Floats | None
 
 
@@ -82,7 +84,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
         if self.strategy.needs_table:
             problem.space.check_listable(f"the {type(self.strategy).__name__} strategy")
         params = self.estimator.init(problem, replicas, rng)
-        return RewardConditionedState(problem, params, self._values(params))
+        nobody = np.zeros(replicas, dtype=bool)
+        return RewardConditionedState(problem, params, nobody, self._values(params))
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
@@ -140,7 +143,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
     ) -> RewardConditionedState:
         """Fit the estimator to what came back."""
         params = self.estimator.fit(state.params, feedback, rng)
-        return RewardConditionedState(state.problem, params, self._values(params))
+        informed = state.informed | (feedback.weight > 0).any(axis=1)
+        return RewardConditionedState(state.problem, params, informed, self._values(params))
 
     def _values(self, params: Any) -> Floats | None:
         """Once for each refit, since they do not depend on the context."""
@@ -163,7 +167,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         """Draw from the mixture by rejection, and uniformly where nothing is known."""
         table = self.table(state, context)
         weights = self.strategy.weights(table)
-        forget = unseen(table, weights)
+        forget = unseen(table, weights) | ~state.informed[:, None]
         uniform = rng.integers(
             state.problem.space.choices, size=(*forget.shape, state.problem.space.slots)
         )
@@ -213,7 +217,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         listed = self.estimator.prob(state.params, context, action[:, :, None])
         with np.errstate(divide="ignore"):
             known = np.log(_mixed(weights, listed)[..., 0]) - np.log(np.where(mass > 0, mass, 1.0))
-        nothing = unseen(table, weights)
+        nothing = unseen(table, weights) | ~state.informed[:, None]
         return np.where(nothing, -np.log(float(state.problem.space.size)), known)
 
     @classmethod
