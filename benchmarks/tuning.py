@@ -9,9 +9,12 @@ chosen values are written down in the experiments' TOML files by hand.
 
 import argparse
 import csv
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from submax.experiments.cells import make_environment, policy_of
 from submax.simulation.batch_flush import BatchFlush

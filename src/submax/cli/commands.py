@@ -9,12 +9,14 @@ import click
 from submax._version import __version__
 from submax.cli.errors import Commands
 from submax.core.checks import one_of
+from submax.core.single_thread import prefer_single_thread
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="submax")
 def main() -> None:
     """Bandit decisions by reward-conditioned policies: reproduce the paper, run your own."""
+    prefer_single_thread()
 
 
 def run_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -10,15 +10,6 @@ from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 
 
-class Minibatches(NamedTuple):
-    """Rows drawn for T steps of training, each array ``[T, R, B, ...]``; float32 and int32."""
-
-    context: NDArray[np.float32]
-    action: NDArray[np.int32]
-    level: NDArray[np.int32]
-    weight: NDArray[np.float32]
-
-
 class Buffer(NamedTuple):
     """The rows that are there, first come first, ``count [R]`` of them in each replica.
 
@@ -75,31 +66,9 @@ class Buffer(NamedTuple):
         share: Floats = np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / levels)
         return share
 
-    def minibatches(self, steps: int, batch: int, rng: np.random.Generator) -> Minibatches:
-        """Draw rows uniformly with replacement, for every replica on its own."""
-        replicas = len(self.count)
-        uniform = rng.random((steps, replicas, batch), dtype=np.float32)
-        row = (uniform * self.count[:, None]).astype(np.int64)
-        # A float32 below one, times the count, can round up to the count itself.
-        np.minimum(row, np.maximum(self.count - 1, 0)[:, None], out=row)
-        capacity = self.reward.shape[1]
-        row += (np.arange(replicas) * capacity)[:, None]
-        return Minibatches(
-            _rows(self.context, row),
-            _rows(self.action, row),
-            _rows(self.level, row),
-            _rows(self.weight, row).astype(np.float32),
-        )
-
 
 def _joined(old: NDArray, new: NDArray, place: tuple[Integers, Integers], capacity: int) -> NDArray:  # type: ignore[type-arg]  # any dtype, the same in and out
     joined = np.zeros((old.shape[0], capacity, *old.shape[2:]), dtype=old.dtype)
     joined[:, : old.shape[1]] = old
     joined[place] = new
     return joined
-
-
-def _rows(values: NDArray, row: Integers) -> NDArray:  # type: ignore[type-arg]  # any dtype, the same in and out
-    """Rows by their number in all replicas: ``[R, capacity, ...]`` and ``[...] -> [..., ...]``."""
-    replicas, capacity, *rest = values.shape
-    return values.reshape(replicas * capacity, *rest).take(row, axis=0)

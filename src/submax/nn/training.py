@@ -13,7 +13,8 @@ from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
-from submax.core.buffer import Buffer, Minibatches
+from submax.core.buffer import Buffer
+from submax.core.minibatches import Minibatches
 from submax.core.training import Training
 from submax.nn.design import Design, Example
 from submax.nn.parameters import Parameters, packed, unpacked
@@ -49,7 +50,7 @@ class Programs(NamedTuple):
     """What is compiled for one design: drawing new models, and some steps of training."""
 
     begin: Callable[[jax.Array], Progress]
-    advance: Callable[[Progress, Minibatches], Progress]
+    advance: Callable[[Progress, NDArray[np.float32]], Progress]
 
 
 def train(
@@ -71,9 +72,9 @@ def train(
     progress = begin(jnp.asarray(seeds))
     if start is not None:
         progress = progress._replace(vector=jnp.asarray(packed(design, start)))
-    at_once = _at_once(training)
+    at_once, minibatches = _at_once(training), Minibatches.of(buffer)
     for _ in range(-(-training.steps // at_once)):
-        progress = advance(progress, buffer.minibatches(at_once, training.batch, rng))
+        progress = advance(progress, minibatches.draw(at_once, training.batch, rng))
     vector, diverged = jax.device_get((progress.vector, progress.diverged))
     return Trained(unpacked(design, vector), diverged.astype(np.int64))
 
@@ -103,18 +104,18 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> Program
         return Progress(vector, state, keys[:, 1], jnp.zeros((), dtype=jnp.int32), never)
 
     def one_step(
-        vector: jax.Array, state: Any, key: jax.Array, rows: Minibatches
+        vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
     ) -> tuple[jax.Array, jax.Array, Any]:
         def mean_loss(vector: jax.Array) -> jax.Array:
-            batch = Example(rows.context, rows.action, rows.level)
+            batch, weight = Example.of(rows, design.context_width)
             losses = design.losses(model_of(vector), batch, key)
-            return rows.weight @ losses / jnp.maximum(rows.weight.sum(), 1e-9)
+            return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
 
         loss, slope = jax.value_and_grad(mean_loss)(vector)
         change, state = optimizer.update(slope, state, vector)
         return loss, vector + change, state
 
-    def step(progress: Progress, rows: Minibatches) -> tuple[Progress, None]:
+    def step(progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
         keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(progress.key, progress.step)
         loss, vector, state = jax.vmap(one_step)(progress.vector, progress.optimizer, keys, rows)
         finite = jnp.isfinite(loss) & jnp.isfinite(vector).all(axis=1)
@@ -131,11 +132,13 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> Program
         )
         return after, None
 
-    def advance(progress: Progress, rows: Minibatches) -> Progress:
+    def advance(progress: Progress, rows: jax.Array) -> Progress:
         return jax.lax.scan(step, progress, rows)[0]
 
     seeds = jax.ShapeDtypeStruct((replicas,), jnp.uint32)
-    rows = _shapes(design, training, replicas)
+    columns = design.context_width + len(design.sizes) + 2
+    drawn = (_at_once(training), replicas, training.batch, columns)
+    rows = jax.ShapeDtypeStruct(drawn, jnp.float32)
     return Programs(
         _compiled(jax.jit(begin).lower(seeds)),
         _compiled(jax.jit(advance, donate_argnums=0).lower(jax.eval_shape(begin, seeds), rows)),
@@ -153,16 +156,6 @@ def _at_once(training: Training) -> int:
     """Equal parts of the steps, as large as allowed; the last may go beyond the end, unused."""
     parts = -(-training.steps // AT_ONCE)
     return -(-training.steps // parts)
-
-
-def _shapes(design: Any, training: Training, replicas: int) -> Minibatches:
-    shape = (_at_once(training), replicas, training.batch)
-    return Minibatches(
-        jax.ShapeDtypeStruct((*shape, design.context_width), jnp.float32),
-        jax.ShapeDtypeStruct((*shape, len(design.sizes)), jnp.int32),
-        jax.ShapeDtypeStruct(shape, jnp.int32),
-        jax.ShapeDtypeStruct(shape, jnp.float32),
-    )
 
 
 def _chosen(keep: jax.Array, new: Any, old: Any) -> Any:

@@ -12,14 +12,8 @@ from typing import Any
 
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.single_thread import SINGLE_THREAD
 from submax.simulation.meter import Meter, install
-
-SINGLE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-}
 
 
 def available_cores() -> int:
