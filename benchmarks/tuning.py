@@ -54,9 +54,9 @@ def combinatorial_trainings() -> dict[str, dict[str, Any]]:
     return {
         "64 units, 300 steps of 512, 1e-3": one(64, 300, 512, 1e-3),
         "32 units, 300 steps of 512, 1e-3": one(32, 300, 512, 1e-3),
+        "64 units, 150 steps of 512, 1e-3": one(64, 150, 512, 1e-3),
         "64 units, 600 steps of 512, 1e-3": one(64, 600, 512, 1e-3),
         "64 units, 300 steps of 512, 3e-3": one(64, 300, 512, 3e-3),
-        "64 units, 150 steps of 512, 3e-3": one(64, 150, 512, 3e-3),
         "64 units, 300 steps of 512, 3e-3, decay 1": one(64, 300, 512, 3e-3, 1),
     }
 

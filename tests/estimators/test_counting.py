@@ -111,3 +111,17 @@ def test_a_space_that_is_too_large_is_refused(seed):
 def test_bad_smoothing_is_refused(smoothing):
     with pytest.raises(InvalidValue, match="smoothing must be a finite number, 0 or more"):
         Counting(smoothing)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
+def test_order_and_parts_of_the_feedback_do_not_matter(problem, seed):
+    estimator, rng = Counting(0.5), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 2, 30, seed)
+    fresh = estimator.init(problem, 2, rng)
+    whole = estimator.fit(fresh, feedback, rng)
+    halves = estimator.fit(fresh, rows_of(feedback, slice(0, 11)), rng)
+    halves = estimator.fit(halves, rows_of(feedback, slice(11, None)), rng)
+    shuffled = estimator.fit(fresh, rows_of(feedback, rng.permutation(30)), rng)
+    for other in (halves, shuffled):
+        np.testing.assert_allclose(other.counts, whole.counts)
+        np.testing.assert_allclose(estimator.values(other), estimator.values(whole))

@@ -19,6 +19,7 @@ from submax.cli.errors import INTERRUPTED
 from submax.cli.report import print_illustration, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
+from submax.core.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import check_directory, read_specification
 from submax.experiments.run import run_illustration, run_sweep, unfinished
@@ -30,12 +31,8 @@ from submax.simulation.executors import (
     available_cores,
     dask_executor,
     local_executor,
-    thread_executor,
 )
 from submax.simulation.meter import Meter
-
-GPU_THREADS = 6
-"""Cells that share a GPU: while it trains one, the others decide."""
 
 
 @dataclass(frozen=True)
@@ -55,24 +52,19 @@ class Options:
         """Processes of this machine; none starts before it has something to do."""
         return local_executor(available_cores() if self.jobs is None else self.jobs, meter)
 
-    def workers(
-        self, local: Executor, meter: Meter, networks: bool
-    ) -> AbstractContextManager[Executor]:
-        """Where the cells run: on the cluster, if there is one; threads share a GPU."""
-        if self.scheduler is not None:
-            return dask_executor(self.scheduler)
-        if networks and self._on_gpu():
-            return thread_executor(GPU_THREADS if self.jobs is None else self.jobs, meter)
-        return nullcontext(local)
+    def workers(self, local: Executor) -> AbstractContextManager[Executor]:
+        """Where the cells run: on the cluster, if there is one."""
+        return nullcontext(local) if self.scheduler is None else dask_executor(self.scheduler)
 
-    def _on_gpu(self) -> bool:
+    def choose_device(self) -> None:
+        """Let this process and its workers train where the user says."""
         if self.device == "cpu":
-            return False
-        from submax.nn.device import check_gpu, on_gpu
-
+            os.environ["JAX_PLATFORMS"] = "cpu"
         if self.device == "gpu":
+            require_extra("neural", "--device gpu", "jax")
+            from submax.nn.device import check_gpu
+
             check_gpu()
-        return on_gpu()
 
 
 @dataclass(frozen=True)
@@ -95,16 +87,10 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
         whole_number("--jobs", options.jobs, at_least=1)
     if options.scheduler is not None and options.jobs is not None:
         raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
-    if options.device == "cpu":
-        os.environ["JAX_PLATFORMS"] = "cpu"
+    options.choose_device()
     console, meter = Console(), Meter()
     plans = _plans(specifications, options, console)
-    networks = any(plan.trains_networks for plan in plans)
-    with (
-        _interruptible(),
-        options.processes(meter) as local,
-        options.workers(local, meter, networks) as executor,
-    ):
+    with _interruptible(), options.processes(meter) as local, options.workers(local) as executor:
         for plan in plans:
             _run(plan, executor, meter, console)
         for plan in plans:

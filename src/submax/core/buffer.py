@@ -1,6 +1,6 @@
 """All feedback so far, kept for estimators that learn from it again and again."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from submax.core.problem import Problem
 
 
 class Buffer(NamedTuple):
-    """The rows that are there, first come first, ``count [R]`` of them in each replica.
+    """The rows that are there, first come first, ``filled [R]`` of them in each replica.
 
-    Arrays are ``[R, capacity, ...]``; what lies beyond a replica's count is zero, weight included.
+    Arrays are ``[R, capacity, ...]``; what lies beyond a replica's rows is zero, weight included.
     ``log_prob`` is NaN where the logging policy did not say.
     """
 
@@ -23,7 +23,7 @@ class Buffer(NamedTuple):
     level: NDArray[np.int32]
     log_prob: Floats
     weight: Floats
-    count: Integers
+    filled: Integers
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int) -> Self:
@@ -43,19 +43,20 @@ class Buffer(NamedTuple):
         """The same with the new rows behind the old; rows of weight 0 are left out."""
         there = feedback.weight > 0
         replica, row = np.nonzero(there)
-        place = self.count[replica] + (np.cumsum(there, axis=1) - 1)[replica, row]
-        count = self.count + there.sum(axis=1)
+        place = self.filled[replica] + (np.cumsum(there, axis=1) - 1)[replica, row]
+        filled = self.filled + there.sum(axis=1)
         missing = np.full(feedback.reward.shape, np.nan)
         log_prob = missing if feedback.log_prob is None else feedback.log_prob
         reward = np.where(there, feedback.reward, 0.0)
         level = problem.level_index(reward)
         new = (feedback.context, feedback.action, reward, level, log_prob, feedback.weight)
-        capacity = int(count.max(initial=0))
-        joined = [
+        capacity = int(filled.max(initial=0))
+        joined: list[Any] = [
             _joined(old, values[replica, row], (replica, place), capacity)
-            for old, values in zip(self[:-1], new, strict=True)
+            for old, values in zip(list[Any](self[:-1]), new, strict=True)
         ]
-        return type(self)(*joined, count)
+        context, action, reward, level, log_prob, weight = joined
+        return type(self)(context, action, reward, level, log_prob, weight, filled)
 
     def level_share(self, levels: int) -> Floats:
         """How often each level occurs, ``[R, levels]``; equal shares before the first row."""

@@ -13,29 +13,29 @@ class Minibatches(NamedTuple):
     """The rows of all replicas as one table ``[R · capacity, D + S + 2]``, to be drawn from.
 
     The columns are context, action, reward level and weight, all float32: one look-up and one
-    transfer for each draw. ``count [R]`` rows of each replica are there.
+    transfer for each draw. ``filled [R]`` rows of each replica are there.
     """
 
     table: NDArray[np.float32]
-    count: Integers
+    filled: Integers
 
     @classmethod
     def of(cls, buffer: Buffer) -> Self:
         """Lay the buffer out as a table."""
         columns = (buffer.context, buffer.action, buffer.level[..., None], buffer.weight[..., None])
         table = np.concatenate(columns, axis=-1, dtype=np.float32, casting="unsafe")
-        return cls(table.reshape(-1, table.shape[-1]), buffer.count)
+        return cls(table.reshape(-1, table.shape[-1]), buffer.filled)
 
     def draw(self, steps: int, batch: int, rng: np.random.Generator) -> NDArray[np.float32]:
         """Draw rows uniformly with replacement, for every replica on its own.
 
         Returns ``[steps, R, batch, D + S + 2]``, whatever the size of the buffer.
         """
-        replicas = len(self.count)
+        replicas = len(self.filled)
         uniform = rng.random((steps, replicas, batch), dtype=np.float32)
-        uniform *= self.count[:, None].astype(np.float32)
+        uniform *= self.filled[:, None].astype(np.float32)
         row = uniform.astype(np.int32)
         # A float32 below one, times the count, can round up to the count itself.
-        np.minimum(row, np.maximum(self.count - 1, 0)[:, None].astype(np.int32), out=row)
+        np.minimum(row, np.maximum(self.filled - 1, 0)[:, None].astype(np.int32), out=row)
         first = np.arange(replicas) * (len(self.table) // replicas)
         return self.table.take(row + first[:, None], axis=0)

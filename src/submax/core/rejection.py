@@ -36,7 +36,7 @@ def rejection(
     needs no normalizing constant, and takes one over the share accepted proposals on average. A
     row in which none was accepted is reported as exhausted, and its action means nothing.
     """
-    left = np.ones(weights.shape[:2], dtype=bool)
+    left: Booleans = np.ones(weights.shape[:2], dtype=bool)
     row = np.broadcast_to(np.arange(weights.shape[1]), left.shape)
     action: Integers | None = None
     count, made = FIRST_ROUND, 0
@@ -44,11 +44,11 @@ def rejection(
         weight = np.take_along_axis(weights, row[..., None], axis=1)
         proposal = _proposed(weight, row, count, propose, rng)
         accepted = _accepted(weight, probability(row, proposal), rng)
-        found = accepted.any(axis=-1)
+        found: Booleans = np.any(accepted, axis=-1)
         which = np.where(found, accepted.argmax(axis=-1), count - 1)
         chosen = np.take_along_axis(proposal, which[..., None, None], axis=2)[:, :, 0]
         if action is None:
-            action, left = chosen, ~found
+            action, left = chosen, np.logical_not(found)
         else:
             # Replicas with fewer rows left are filled up with settled ones, which stay as they are.
             replica, place = np.nonzero(np.take_along_axis(left, row, axis=1))
@@ -71,7 +71,8 @@ def _proposed(
     share = np.cumsum(positive[..., levels], axis=-1)
     uniform = rng.random((*row.shape, count)) * share[..., -1:]
     level = (uniform[..., None] >= share[:, :, None, :-1]).sum(axis=-1)
-    return np.take_along_axis(drawn, level[None, ..., None], axis=0)[0]
+    picked: Integers = np.take_along_axis(drawn, level[None, ..., None], axis=0)[0]
+    return picked
 
 
 def _accepted(weight: Floats, probabilities: Floats, rng: np.random.Generator) -> Booleans:

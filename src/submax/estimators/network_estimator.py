@@ -93,11 +93,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         start = params.parameters if self.training.continued and params.parameters else None
         trained = train(design, self.training, buffer, rng, start)
         model = restored(design, trained.parameters)
-        network = self.exported(design, model, len(buffer.count), rng)
+        network = self.exported(design, model, len(buffer.filled), rng)
         good = trained.diverged < 0
         warn_of_divergence(trained.diverged)
         learned = network.where(
-            (good | (params.buffer.count == 0)) & (buffer.count > 0), params.network
+            (good | (params.buffer.filled == 0)) & (buffer.filled > 0), params.network
         )
         return NetworkParams(params.problem, buffer, trained.parameters, learned)
 
@@ -145,7 +145,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         paid = np.any(earned != 0, axis=0)
         with np.errstate(invalid="ignore"):
             ratio = np.where(earned != 0, earned * np.exp(-buffer.log_prob), 0.0)[:, paid]
-        context, action = buffer.context[:, paid], buffer.action[:, paid, None]
+        context = buffer.context[:, paid].astype(np.float64)
+        action = buffer.action[:, paid, None].astype(np.int64)
         total = np.zeros((len(ratio), levels))
         rows = max(1, AT_ONCE // (len(ratio) * levels * self.latent_draws * self.hidden))
         for begin in range(0, ratio.shape[1], rows):

@@ -21,7 +21,7 @@ def choice_probabilities(logits: NDArray[np.float32], sizes: Sizes) -> Floats:
     [0.5, 0.5, 0.33, 0.33, 0.33]
     """
     # One maximum for all slots: in float64 a slot may lie 700 below it and nothing underflows.
-    mass = np.exp((logits - logits.max(axis=-1, keepdims=True)).astype(np.float64))
+    mass: Floats = np.exp((logits - logits.max(axis=-1, keepdims=True)).astype(np.float64))
     if len(sizes) == 1:
         mass /= mass.sum(axis=-1, keepdims=True)
         return mass
@@ -82,7 +82,8 @@ def draw_actions(
     found = np.searchsorted(rising.ravel(), wanted.ravel(), side="right").reshape(wanted.shape)
     first = part[..., None] * choices + first_choices(sizes)
     # Where rounding moved a border, the nearest choice of the slot.
-    return np.clip(found - first, 0, np.array(sizes) - 1)
+    choice: Integers = np.clip(found - first, 0, np.array(sizes) - 1)
+    return choice
 
 
 def first_choices(sizes: Sizes) -> Integers:

@@ -69,6 +69,6 @@ class SlotNetwork(NamedTuple):
         second = first.reshape(replicas, levels, rows * draws, hidden) @ self.second_weight
         second += self.second_bias
         np.maximum(second, 0, out=second)
-        logits = second @ self.head_weight
+        logits: Weights = np.matmul(second, self.head_weight)
         logits += self.head_bias
         return logits.reshape(replicas, levels, rows, draws, logits.shape[-1])

@@ -1,6 +1,6 @@
 """A trained value network as plain arrays."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.networks.replicas import where_chosen
 
 Weights = NDArray[np.float32]
+Numbers = NDArray[np.floating[Any]]
 
 
 class Hidden(NamedTuple):
@@ -53,7 +54,7 @@ class ValueNetwork(NamedTuple):
         return type(self)(*where_chosen(chosen, self, other))
 
     def hidden(
-        self, context: Floats, choices: Integers, masks: tuple[Weights, Weights] | None = None
+        self, context: Numbers, choices: Integers, masks: tuple[Weights, Weights] | None = None
     ) -> Hidden:
         """Activations for every context ``[R, n, D]`` and every action's choices ``[..., S]``.
 
@@ -82,7 +83,8 @@ class ValueNetwork(NamedTuple):
     def logits(self, hidden: Hidden) -> Floats:
         """The output for these activations: ``[R, n, M]``."""
         out = np.einsum("rnmh,rh->rnm", hidden.second, self.head_weight)
-        return (out + self.head_bias[:, None, None]).astype(np.float64)
+        logits: Floats = (out + self.head_bias[:, None, None]).astype(np.float64)
+        return logits
 
     def slopes(self, hidden: Hidden) -> Hidden:
         """Derivatives of the logit by what enters each hidden layer's ReLU, ``[R, n, M, H]``."""

@@ -29,5 +29,5 @@ class Concatenation(Injection):
     def folded(self) -> LevelLayer:
         """The column of each level is part of its bias."""
         weight, columns = np.split(np.asarray(self.dense.weight), [-self.levels], axis=-1)
-        bias = self.dense.bias[:, None] + columns.swapaxes(-1, -2)
+        bias = np.asarray(self.dense.bias)[:, None] + columns.swapaxes(-1, -2)
         return LevelLayer(np.repeat(weight[:, None], self.levels, axis=1), bias)

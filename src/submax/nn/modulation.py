@@ -4,6 +4,7 @@ from typing import Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from submax.nn.dense import Dense
 from submax.nn.injection import Injection, LevelLayer
@@ -34,8 +35,8 @@ class Modulation(Injection):
 
     def folded(self) -> LevelLayer:
         """W_l = (1 + γ_l) ⊙ W and b_l = (1 + γ_l) ⊙ b + β_l."""
-        scale = 1 + self.scale
+        scale = 1 + np.asarray(self.scale)
+        weight, bias = np.asarray(self.dense.weight), np.asarray(self.dense.bias)
         return LevelLayer(
-            scale[..., None] * self.dense.weight[:, None],
-            scale * self.dense.bias[:, None] + self.shift,
+            scale[..., None] * weight[:, None], scale * bias[:, None] + np.asarray(self.shift)
         )

@@ -65,7 +65,7 @@ def train(
     What is compiled depends on the design, the training and the number of replicas, and not on
     the buffer, so that it is compiled once however the buffer grows.
     """
-    replicas = len(buffer.count)
+    replicas = len(buffer.filled)
     begin, advance = programs(design, training, replicas)
     # The one place where a key of JAX is made from a generator of numpy.
     seeds = rng.integers(2**32, size=replicas, dtype=np.uint32)
@@ -135,14 +135,18 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> Program
     def advance(progress: Progress, rows: jax.Array) -> Progress:
         return jax.lax.scan(step, progress, rows)[0]
 
-    seeds = jax.ShapeDtypeStruct((replicas,), jnp.uint32)
+    seeds = _shape((replicas,), jnp.uint32)
     columns = design.context_width + len(design.sizes) + 2
     drawn = (_at_once(training), replicas, training.batch, columns)
-    rows = jax.ShapeDtypeStruct(drawn, jnp.float32)
+    rows = _shape(drawn, jnp.float32)
     return Programs(
         _compiled(jax.jit(begin).lower(seeds)),
         _compiled(jax.jit(advance, donate_argnums=0).lower(jax.eval_shape(begin, seeds), rows)),
     )
+
+
+def _shape(shape: tuple[int, ...], kind: Any) -> Any:
+    return jax.ShapeDtypeStruct(shape, kind)  # type: ignore[no-untyped-call]  # untyped in JAX
 
 
 def _compiled(lowered: Any) -> Any:

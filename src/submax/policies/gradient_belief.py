@@ -77,7 +77,7 @@ def _variance(
     hidden: Hidden,
 ) -> Weights:
     """gᵀ U⁻¹ g, layer by layer: Σ (squared input · U⁻¹) · squared slope."""
-    inverse = ValueNetwork(*(1 / array for array in precision))
+    inverse = ValueNetwork(*(np.reciprocal(array) for array in precision))
     first, second = (slope**2 for slope in network.slopes(hidden))
     given = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
     chosen = inverse.choice_weight[:, choices].sum(axis=2)
@@ -97,7 +97,7 @@ def _summed(belief: ValueBelief, ridge: float) -> ValueNetwork:
     """ρ I + Σ_i g_i² over the buffer, some rows at a time."""
     buffer = belief.buffer
     total = _flat(belief.network, ridge)
-    rows = max(1, AT_ONCE // (len(buffer.count) * belief.network.first_bias.shape[1]))
+    rows = max(1, AT_ONCE // (len(buffer.filled) * belief.network.first_bias.shape[1]))
     for begin in range(0, buffer.reward.shape[1], rows):
         part = _squares(belief, slice(begin, begin + rows))
         total = ValueNetwork(*(one + other for one, other in zip(total, part, strict=True)))

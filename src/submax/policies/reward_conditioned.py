@@ -1,7 +1,7 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -118,7 +118,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
             log_prob_of(self.probabilities(state, part), indices)
             for part, indices in zip(parts, np.split(index, ends, axis=1), strict=True)
         ]
-        return _joined(found)
+        return np.concatenate(found, axis=1)
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
@@ -253,7 +253,7 @@ def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generato
     return Decision(space.action(index), log_prob_of(probabilities, index))
 
 
-def _joined(parts: Any) -> Any:
+def _joined(parts: Iterable[Any]) -> Any:
     return np.concatenate(list(parts), axis=1)
 
 

@@ -56,8 +56,8 @@ class ValueBelief(NamedTuple):
         trained = train(design, training, buffer, rng, start)
         network = design.exported(restored(design, trained.parameters))
         warn_of_divergence(trained.diverged)
-        good = (trained.diverged < 0) | (self.buffer.count == 0)
-        learned = network.where(good & (buffer.count > 0), self.network)
+        good = (trained.diverged < 0) | (self.buffer.filled == 0)
+        learned = network.where(good & (buffer.filled > 0), self.network)
         return ValueBelief(self.problem, buffer, trained.parameters, learned)
 
     def choices(self) -> Integers:

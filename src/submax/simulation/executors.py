@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,9 @@ from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue, MissingExtra
 from submax.core.single_thread import SINGLE_THREAD
 from submax.simulation.meter import Meter, install
+
+WORKER = {**SINGLE_THREAD, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+"""The environment of a worker; several share a GPU, so that none may take all of its memory."""
 
 
 def available_cores() -> int:
@@ -31,8 +34,8 @@ def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
     the cells count goes to the ``meter``.
     """
     whole_number("jobs", jobs, at_least=1)
-    before = {name: os.environ.get(name) for name in SINGLE_THREAD}
-    os.environ.update(SINGLE_THREAD)
+    before = {name: os.environ.get(name) for name in WORKER}
+    os.environ.update(WORKER)
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(
@@ -51,22 +54,6 @@ def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-@contextmanager
-def thread_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
-    """``jobs`` threads of this process, which share its GPU and what was compiled for it."""
-    whole_number("jobs", jobs, at_least=1)
-    install(meter)
-    executor = ThreadPoolExecutor(jobs)
-    try:
-        yield executor
-        executor.shutdown()
-    except BaseException:
-        executor.shutdown(cancel_futures=True)
-        raise
-    finally:
-        install(None)
 
 
 @contextmanager

@@ -33,6 +33,7 @@ def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: 
     _check_same_data(estimator, problem, fresh, feedback, fitted, seed)
     _check_replicas(estimator, problem, fresh, feedback, fitted, seed)
     _check_prior(estimator, problem, fresh, feedback, seed)
+    _check_memory(estimator, fresh, feedback, seed)
     _check_values(estimator, fitted, feedback)
     _check_missing_propensities(estimator, problem, fresh, feedback, seed)
 
@@ -45,14 +46,9 @@ def _check_same_data(
     fitted: Any,
     seed: int,
 ) -> None:
-    rows = feedback.reward.shape[1]
-    shuffled = rows_of(feedback, np.random.default_rng(seed).permutation(rows))
-    halves = (rows_of(feedback, slice(0, rows // 2)), rows_of(feedback, slice(rows // 2, None)))
     ways = {
-        "the order of the rows must not matter": (shuffled,),
         "rows of weight 0 must change nothing, whatever they hold": (padded(feedback),),
         "feedback without rows must change nothing": (feedback, rows_of(feedback, slice(0, 0))),
-        "to fit in two halves must give the same as to fit at once": halves,
     }
     expected = _everything(estimator, problem, fitted, seed)
     for rule, pieces in ways.items():
@@ -90,6 +86,21 @@ def _check_prior(
         others = np.delete(prior, level, axis=-1)
         rule = "level_prior must be exactly 0 for a level never observed, and only for those"
         require(np.all(others == 0) and np.all(prior[..., level] > 0), estimator, rule)
+
+
+def _check_memory(estimator: Estimator[Any], fresh: Any, feedback: Feedback, seed: int) -> None:
+    """Give the same rows at once, in another order, and in two halves."""
+    rows = feedback.reward.shape[1]
+    shuffled = rows_of(feedback, np.random.default_rng(seed).permutation(rows))
+    halves = (rows_of(feedback, slice(0, rows // 2)), rows_of(feedback, slice(rows // 2, None)))
+    priors = []
+    for pieces in ((feedback,), (shuffled,), halves):
+        params = fresh
+        for piece in pieces:
+            params = estimator.fit(params, piece, np.random.default_rng(seed))
+        priors.append(estimator.level_prior(params, feedback.context[:, :1]))
+    rule = "level_prior must count all feedback so far, in whatever order and parts it came"
+    require(np.allclose(priors[0], priors[1:], rtol=1e-9, atol=1e-12), estimator, rule)
 
 
 def _check_values(estimator: Estimator[Any], fitted: Any, feedback: Feedback) -> None:
