@@ -10,7 +10,7 @@ reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
 
 test: $(VENV)/.installed-all
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .

@@ -18,10 +18,21 @@ def examples(folder):
     return [example for kind in folder.classes() for example in kind.examples()]
 
 
-POLICIES_ONCE = list(dict.fromkeys([*examples(POLICIES), *presets().values()]))
+# Presets that train networks differ from the examples of their class in size alone.
+POLICIES_ONCE = dict.fromkeys(
+    [*examples(POLICIES), *(one for one in presets().values() if not one.trains_networks)]
+)
 
 
-@pytest.mark.parametrize("policy", POLICIES_ONCE, ids=repr)
+def together(instances):
+    """Instances that compile the same programs, in one process."""
+    for one in instances:
+        network = getattr(one, "estimator", one) if one.trains_networks else None
+        marks = [] if network is None else [pytest.mark.xdist_group(type(network).__name__)]
+        yield pytest.param(one, id=repr(one), marks=marks)
+
+
+@pytest.mark.parametrize("policy", together(POLICIES_ONCE))
 def test_policy_keeps_its_contract(policy, seed):
     check_policy(policy, seed)
 
@@ -31,7 +42,7 @@ def test_strategy_keeps_its_contract(strategy, seed):
     check_strategy(strategy, seed)
 
 
-@pytest.mark.parametrize("estimator", examples(ESTIMATORS), ids=repr)
+@pytest.mark.parametrize("estimator", together(examples(ESTIMATORS)))
 def test_estimator_keeps_its_contract(estimator, seed):
     check_estimator(estimator, seed)
 

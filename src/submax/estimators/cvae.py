@@ -76,6 +76,4 @@ class CVAE(NetworkEstimator):
         """Small ones, trained briefly; one with draws of its own for each level."""
         training = Training(steps=6, batch=8, learning_rate=0.05)
         yield cls(hidden=4, latent=2, draws=3, training=training)
-        yield cls(
-            hidden=4, latent=2, draws=2, injection="gate", shared_draws=False, training=training
-        )
+        yield cls(hidden=4, latent=2, draws=2, shared_draws=False, training=training)

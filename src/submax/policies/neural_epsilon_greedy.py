@@ -58,7 +58,8 @@ class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """A small one, trained briefly."""
-        yield cls(0.2, hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))
+        training = Training(steps=6, batch=8, learning_rate=0.05)
+        yield cls(0.2, hidden=4, dropout=0.0, training=training)
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
