@@ -54,6 +54,7 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     for title, group in _groups(finals.configurations()).items():
         for measure in measures:
             wide.print(_final_table(title, group, finals, measure))
+    wide.print(_seconds_line(directory))
     if calibrated := list(calibrations(section, finals, specification.observations)):
         wide.print(_calibration_table(calibrated))
     if section:
@@ -96,6 +97,18 @@ def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measur
         cells = [_number(value, value == low) for value, low in zip(values, best, strict=True)]
         table.add_row(escape(name), *cells)
     return table
+
+
+def _seconds_line(directory: Path) -> str:
+    """Where the time of all cells went, added up over the processes."""
+    with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    parts = ("deciding", "training", "compiling")
+    spent = {part: sum(float(row[f"{part}_seconds"]) for row in rows) for part in parts}
+    total = sum(float(row["seconds"]) for row in rows)
+    words = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in spent.items())
+    rest = total - sum(spent.values())
+    return f"Processor time of all cells: {total:.0f} s ({words}, the environments {rest:.0f} s)"
 
 
 def _calibration_table(found: Sequence[Calibration]) -> Table:

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -20,10 +21,11 @@ from submax.experiments.specification import Specification, own_file, policy_nam
 from submax.policies import make_policy
 from submax.simulation import DELAYS
 from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.cell_result import CellResult
+from submax.simulation.cell_result import CellResult, Seconds
 from submax.simulation.delay import Delay
 from submax.simulation.meter import count
 from submax.simulation.simulate import simulate
+from submax.simulation.timed import Timed
 
 Labels = dict[str, Any]
 
@@ -106,10 +108,11 @@ def rehearse(cells: Iterable[Cell]) -> None:
 
 def run_cell(cell: Cell) -> CellResult:
     """Simulate one cell. All policies and delays of one environment meet the same worlds."""
-    begin = time.perf_counter()
+    begin, compiled = time.perf_counter(), _compiling_seconds()
+    policy = Timed(policy_of(cell.policy))
     trace = simulate(
         make_environment(cell.environment),
-        policy_of(cell.policy),
+        policy,
         observations=cell.observations,
         replicas=cell.replicas,
         delay=make_delay(cell.delay),
@@ -117,7 +120,16 @@ def run_cell(cell: Cell) -> CellResult:
         points=cell.points,
         progress=count,
     )
-    return CellResult.of(trace, time.perf_counter() - begin)
+    compiling = _compiling_seconds() - compiled
+    seconds = time.perf_counter() - begin
+    training = policy.learning - compiling
+    return CellResult.of(trace, Seconds(seconds, policy.deciding, training, compiling))
+
+
+def _compiling_seconds() -> float:
+    """What this process spent so far; nothing where no network was trained."""
+    module = sys.modules.get("submax.nn.training")
+    return 0.0 if module is None else float(module.compiling_seconds())
 
 
 def named_policies(

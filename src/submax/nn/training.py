@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ AT_ONCE = 50
 
 NEVER = -1
 _compiling = threading.Lock()
+_spent = [0.0]
 
 
 class Trained(NamedTuple):
@@ -82,7 +84,15 @@ def train(
 def programs(design: Design[Any], training: Training, replicas: int) -> Programs:
     """The programs for a design; compiled once in a process, also when threads ask together."""
     with _compiling:
-        return _programs(design, training, replicas)
+        begin = time.perf_counter()
+        made = _programs(design, training, replicas)
+        _spent[0] += time.perf_counter() - begin
+        return made
+
+
+def compiling_seconds() -> float:
+    """How long this process has spent on compiling for training."""
+    return _spent[0]
 
 
 def compilations() -> int:

@@ -24,6 +24,18 @@ class Curve(NamedTuple):
         return cls(values.mean(axis=0), low, high)
 
 
+class Seconds(NamedTuple):
+    """How long a run took in all, and the parts of it that belong to the policy.
+
+    ``training`` is without ``compiling``.
+    """
+
+    all: float
+    deciding: float = 0.0
+    training: float = 0.0
+    compiling: float = 0.0
+
+
 class CellResult(NamedTuple):
     """The curves of one run, every replica's last value ``[R]``, and how long it took."""
 
@@ -32,10 +44,10 @@ class CellResult(NamedTuple):
     reward: Curve
     final_regret: Floats
     final_reward: Floats
-    seconds: float
+    seconds: Seconds
 
     @classmethod
-    def of(cls, trace: Trace, seconds: float) -> Self:
+    def of(cls, trace: Trace, seconds: Seconds) -> Self:
         """Summed up over the replicas of a trace."""
         return cls(
             trace.steps,

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from submax.core.whole_file import whole_file
-from submax.simulation.cell_result import CellResult, Curve
+from submax.simulation.cell_result import CellResult, Curve, Seconds
 
 
 class CellStore:
@@ -43,7 +43,7 @@ class CellStore:
                 reward=Curve(*file["reward"]),
                 final_regret=file["final_regret"],
                 final_reward=file["final_reward"],
-                seconds=float(file["seconds"]),
+                seconds=Seconds(*file["seconds"].tolist()),
             )
 
     def _path(self, key: str) -> Path:
