@@ -59,9 +59,14 @@ def install(peer: str) -> Path:
     return python
 
 
+def run_peer(peer: str) -> str:
+    """What the peer's script prints."""
+    return _run([str(install(peer)), str(HERE / "peers" / f"{peer.lower()}_peer.py")])
+
+
 def ask(peer: str) -> list[PeerRate]:
     """Let the peer play once."""
-    output = _run([str(install(peer)), str(HERE / "peers" / f"{peer.lower()}_peer.py")])
+    output = run_peer(peer)
     # Some peers print warnings of their own on the same stream.
     results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [

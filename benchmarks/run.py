@@ -9,7 +9,7 @@ import sys
 
 from claim import Claim, print_claims
 
-MODULES = {"throughput": "throughput", "thompson": "thompson", "sweep": "whole_sweep"}
+MODULES = {"throughput": "throughput", "thompson": "thompson", "sweep": "whole_sweep", "networks": "networks"}
 
 
 def main() -> int:

@@ -44,7 +44,7 @@ def summary() -> Callable[[Path], Rows]:
     def read(directory: Path) -> Rows:
         with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
             return [
-                {key: value for key, value in row.items() if key != "seconds"}
+                {key: value for key, value in row.items() if not key.endswith("seconds")}
                 for row in csv.DictReader(file)
             ]
 

@@ -22,6 +22,8 @@ COLUMNS = [
     "final_standard_error",
     "final_q025",
     "final_q975",
+    "final_reward_mean",
+    "final_reward_standard_error",
 ]
 
 

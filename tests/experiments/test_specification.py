@@ -1,9 +1,12 @@
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.experiments.cells import cells, make_environment
+from submax.core.training import Training
+from submax.estimators.cvae import CVAE
+from submax.experiments.cells import cells, make_environment, policy_of
 from submax.experiments.selection import select
 from submax.experiments.specification import load_file, load_paper, paper_experiments, parse
+from submax.policies.reward_conditioned import RewardConditioned
 
 OWN = """
 observations = 20
@@ -87,3 +90,116 @@ def test_own_classes_are_found_beside_the_file(tmp_path):
     specification = load_file(tmp_path / "own.toml")
     environment = make_environment(cells(specification)[0].environment)
     assert type(environment).__name__ == "Half"
+
+
+DEFINING = """
+observations = 20
+replicas = 50
+title = "Mine"
+policies = ["$chance", { name = "own", kind = "reward-conditioned", estimator = "$cvae" }]
+quick = { observations = 5, policies = ["$chance"] }
+[environment]
+kind = "bernoulli"
+arms = 3
+[define]
+chance = "random"
+short = { steps = 7, batch = 16 }
+cvae = { kind = "cvae", hidden = 4, training = "$short" }
+"""
+
+
+def test_what_is_defined_stands_for_its_name_also_within_another():
+    specification = parse(DEFINING, "own")
+    assert specification.policies[0] == "random"
+    expected = RewardConditioned(CVAE(hidden=4, training=Training(steps=7, batch=16)))
+    assert policy_of(specification.policies[1]) == expected
+    assert [cell.policy_name for cell in cells(specification)] == ["random", "own"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"$cvae"', '"$cave"', r"unknown name after \$: 'cave': did you mean 'cvae'\?"),
+        ('"$short"', '"$shirt"', r"unknown name after \$: 'shirt': did you mean 'short'\?"),
+        ('"$chance", {', '"$", {', r"unknown name after \$: ''"),
+        ('"$short"', '"$cvae"', r"unknown name after \$: 'cvae'"),
+        ("[define]\n", "define = 3\n[nothing]\n", "unknown key in own.toml: 'nothing'"),
+        ("[define]", "[[define]]", "define = .* is wrong"),
+    ],
+)
+def test_a_name_that_is_not_defined_is_refused(old, new, words):
+    with pytest.raises(InvalidValue, match=words):
+        parse(DEFINING.replace(old, new), "own")
+
+
+def test_a_quick_look_is_smaller_and_says_so():
+    quick = parse(DEFINING, "own").quickly()
+    assert (quick.replicas, quick.observations, quick.policies) == (10, 5, ["random"])
+    assert quick.title == "Mine (quick look: 10 replicas)"
+    few = parse(DEFINING.replace("quick = {", "quick = { replicas = 3,"), "own").quickly()
+    assert few.title == "Mine (quick look: 3 replicas)"
+    wanted = parse(DEFINING, "own").quickly(replicas=7)
+    assert (wanted.replicas, wanted.title) == (7, "Mine (quick look: 7 replicas)")
+    already = parse(DEFINING.replace("replicas = 50", "replicas = 4"), "own").quickly()
+    assert already.replicas == 4
+    assert {cell.key for cell in cells(quick)}.isdisjoint(
+        cell.key for cell in cells(parse(DEFINING, "own"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("quick = { replica = 2,", "unknown key of quick: 'replica': did you mean 'replicas'"),
+        ("quick = { seed = 2,", "unknown key of quick: 'seed'"),
+        ("quick = { replicas = 0,", "replicas must be a whole number, at least 1, not 0"),
+    ],
+)
+def test_wrong_values_of_a_quick_look_are_refused(change, words):
+    with pytest.raises(InvalidValue, match=words):
+        parse(DEFINING.replace("quick = {", change), "own").quickly()
+
+
+@pytest.mark.parametrize("name", paper_experiments())
+def test_every_experiment_of_the_paper_can_be_built(name):
+    specification = load_paper(name)
+    for version in (specification, specification.quickly()):
+        every = cells(version)
+        assert len({cell.key for cell in every}) == len(every)
+        policies = [policy_of(policy) for policy in version.policies]
+        assert all(policies)
+    assert "$" not in str(specification.policies)
+    assert specification.title
+
+
+def test_the_networks_of_the_paper_are_the_same_for_every_strategy():
+    for name in ("contextual", "combinatorial"):
+        policies = [policy_of(policy) for policy in load_paper(name).policies]
+        conditioned = [one for one in policies if isinstance(one, RewardConditioned)]
+        networks = {one.estimator for one in conditioned if isinstance(one.estimator, CVAE)}
+        assert len(networks) == 1
+
+
+def test_several_numbers_become_one_text():
+    (labels,) = {tuple(cell.labels.items()) for cell in cells(load_paper("combinatorial"))}
+    assert dict(labels)["sizes"] == "2x4x8x16x32"
+    assert dict(labels)["shift"] == -3
+
+
+def test_data_lie_beside_the_file_and_are_part_of_the_key(tmp_path):
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    (folder / "own.toml").write_text(
+        'observations = 20\npolicies = ["random"]\n'
+        '[environment]\nkind = "classification"\nfile = "rows.csv"\n'
+    )
+    keys = []
+    for rows in ("x,label\n1,a\n2,b\n", "x,label\n1,b\n2,a\n", "x,label\n1,a\n2,b\n"):
+        (folder / "rows.csv").write_text(rows)
+        (cell,) = cells(load_file(folder / "own.toml"))
+        keys.append(cell.key)
+    assert cell.environment["file"] == str(folder / "rows.csv")
+    assert keys[0] == keys[2] != keys[1]
+    (folder / "rows.csv").unlink()
+    with pytest.raises(InvalidValue, match=r"there is no file '.*rows\.csv'"):
+        cells(load_file(folder / "own.toml"))

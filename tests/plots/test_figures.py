@@ -3,6 +3,7 @@ import pytest
 
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
 from submax.core.errors import InvalidValue
+from submax.experiments.specification import load_paper, paper_experiments, policy_name
 from submax.plots.style import LOOKS, look_of
 from submax.policies import presets
 
@@ -38,6 +39,13 @@ def test_reward_can_be_drawn_instead(traces):
     assert axes.get_ylabel().startswith("accumulated reward")
 
 
+@pytest.mark.parametrize("measure", ["regret", "reward"])
+def test_the_axis_says_what_is_shown_and_over_how_many_replicas(traces, measure):
+    (axes,) = plots.curves(traces, measure=measure).axes
+    assert axes.get_ylabel() == f"accumulated {measure}\n(mean, 95 % of 9 replicas)"
+    assert axes.get_xlabel() == "observations"
+
+
 def test_what_cannot_be_drawn_says_why(traces):
     with pytest.raises(InvalidValue, match="unknown measure 'regrets'"):
         plots.curves(traces, measure="regrets")
@@ -47,7 +55,10 @@ def test_what_cannot_be_drawn_says_why(traces):
 
 def test_every_preset_can_be_told_apart_in_black_and_white():
     assert set(presets()) <= set(LOOKS)
-    marks = [(str(look.dash), look.marker, look.width) for look in LOOKS.values()]
-    assert len(set(marks)) == len(marks)
+    for name in paper_experiments():
+        shown = [policy_name(policy) for policy in load_paper(name).policies]
+        looks = [look_of(policy, position) for position, policy in enumerate(shown)]
+        marks = {(str(look.dash), look.marker, look.width) for look in looks}
+        assert len(marks) == len(looks), name
     unknown = [look_of(f"mine-{position}", position) for position in range(6)]
     assert len(set(unknown)) == 6

@@ -12,7 +12,8 @@ def test_workers_have_one_thread_and_the_parent_keeps_its_own_settings(monkeypat
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     with local_executor(1) as executor:
         seen = [executor.submit(os.getenv, name).result() for name in SINGLE_THREAD]
-    assert seen == ["1"] * len(SINGLE_THREAD)
+    assert seen == list(SINGLE_THREAD.values())
+    assert SINGLE_THREAD["OMP_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "MKL_NUM_THREADS" not in os.environ
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from submax.simulation.cell_result import CellResult, Curve
+from submax.simulation.cell_result import CellResult, Curve, Seconds
 from submax.simulation.cell_store import CellStore
 from submax.simulation.sweep import sweep
 
@@ -14,7 +14,7 @@ from submax.simulation.sweep import sweep
 def result(number: int) -> CellResult:
     values = np.arange(6.0).reshape(2, 3) + number
     return CellResult(
-        np.arange(1, 4), Curve.of(values), Curve.of(-values), values[:, -1], -values[:, -1], 0.5
+        np.arange(1, 4), Curve.of(values), Curve.of(-values), values[:, -1], -values[:, -1], Seconds(0.5)
     )
 
 

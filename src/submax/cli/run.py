@@ -110,7 +110,7 @@ def _plans(
     """The experiments that ``--only`` leaves something of; an error if that is none."""
     plans, refusals = [], []
     for specification in specifications:
-        small = specification.quickly() if options.quick else specification
+        small = specification.quickly(options.replicas) if options.quick else specification
         changed = small.changed(replicas=options.replicas, seed=options.seed)
         every = cells(changed)
         try:

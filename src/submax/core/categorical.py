@@ -6,6 +6,8 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InvalidValue
 
 TOLERANCE = 1e-6
+SMALL = 32
+"""Up to so many numbers it is faster to look at all of them than to halve."""
 
 
 def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
@@ -16,6 +18,8 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     by halving, all draws at once.
     """
     replicas, rows, size = probabilities.shape
+    if rows == count and size <= SMALL:
+        return _draw_each(probabilities, rng)
     halvings = (size - 1).bit_length()
     table = np.full((replicas, rows, 1 << halvings), np.inf)
     cumulated = np.cumsum(probabilities, axis=-1, out=table[..., :size])
@@ -32,17 +36,29 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     return place - first
 
 
+def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
+    """One draw from each of few numbers: count those that the uniform number has passed."""
+    cumulated = probabilities.cumsum(axis=-1)
+    total = cumulated[..., -1]
+    _check_sums(total)
+    uniform = rng.random(total.shape) * total
+    passed = cumulated <= uniform[..., None]
+    index: Integers = np.add.reduce(passed, axis=-1, dtype=np.int64)
+    return index
+
+
 def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
     """Log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``."""
     replicas, rows, size = probabilities.shape
-    row = np.arange(replicas * rows, dtype=np.int64).reshape(replicas, rows)
+    first = np.arange(0, probabilities.size, size, dtype=np.int64).reshape(replicas, rows)
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(probabilities.ravel().take(row * size + index))
+        found: Floats = np.log(probabilities.ravel().take(first + index))
     return found
 
 
 def _check_sums(total: Floats) -> None:
-    if not (np.abs(total - 1) < TOLERANCE).all():
+    # Written so that NaN does not pass.
+    if not (total.size == 0 or np.abs(total - 1).max() < TOLERANCE):
         raise InvalidValue(
             "the probabilities of all actions must sum to 1, and here they sum to "
             f"{total.min():.6g} up to {total.max():.6g}"

@@ -2,11 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic, Self, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.conditioned import Conditioned
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.space import Space
@@ -67,6 +69,10 @@ class Estimator(ABC, Generic[Params]):
         logged probability. NaN where it was not logged for some reward other than 0.
         """
 
+    def conditioned(self, params: Params, context: Floats) -> Conditioned:
+        """The belief in these contexts; an estimator that can prepare something overrides this."""
+        return _AsAsked(self, params, context)
+
     @property
     def trains_networks(self) -> bool:
         """Whether ``fit`` trains by JAX, on a GPU where there is one."""
@@ -76,3 +82,22 @@ class Estimator(ABC, Generic[Params]):
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
         """Instances that the conformance suite runs."""
+
+
+@dataclass(frozen=True)
+class _AsAsked(Conditioned):
+    """Ask the estimator every time."""
+
+    estimator: Estimator[Any]
+    params: Any
+    context: Floats
+
+    def prob(self, action: Integers) -> Floats:
+        return self.estimator.prob(self.params, self.context, action)
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
+        return self.estimator.sample(self.params, self.context, level, count, rng)
+
+    def rows(self, row: Integers) -> Conditioned:
+        context = np.take_along_axis(self.context, row[..., None], axis=1)
+        return _AsAsked(self.estimator, self.params, context)

@@ -1,5 +1,7 @@
 """Generalized marginalization: mix, clip at zero, normalize, and fall back to uniform."""
 
+import math
+
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
@@ -18,10 +20,29 @@ def mixture(table: Table, weights: Floats) -> Floats:
     Reference: Xu et al. (2024), equations gm-inference and gm-inference-submax.
     """
     added = np.einsum("...l,...lm->...m", np.maximum(weights, 0.0), table.probabilities)
-    taken = np.einsum("...l,...lm->...m", np.maximum(-weights, 0.0), table.probabilities)
-    mixed = added - taken
+    mixed = np.einsum("...l,...lm->...m", weights, table.probabilities)
     clipped = np.where(mixed > ROUNDING * added, mixed, 0.0)
-    return normalized(clipped, forget=unseen(table, weights))
+    forget = None if table.prior.all() else unseen(table, weights)
+    return normalized(clipped, forget)
+
+
+def draw_one(
+    probabilities: Floats, weights: Floats, forget: bool, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Draw one action from ``mixture`` of one row: ``[L, M]`` and ``[L]`` give index and log π‡.
+
+    The same as a draw from the whole table, in fewer steps, for one decision at a time.
+    """
+    mixed = np.dot(weights, probabilities)
+    added = np.dot(np.maximum(weights, 0.0), probabilities)
+    mass = np.where(mixed > ROUNDING * added, mixed, 0.0)
+    cumulated = mass.cumsum()
+    total = cumulated[-1]
+    if forget or total == 0:
+        mass = np.ones_like(mass)
+        cumulated, total = mass.cumsum(), float(len(mass))
+    index = int(cumulated.searchsorted(rng.random() * total, "right"))
+    return index, math.log(mass[index] / total)
 
 
 def ends(table: Table, lowest: float | Floats, highest: float | Floats) -> Floats:

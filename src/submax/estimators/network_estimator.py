@@ -1,6 +1,7 @@
 """What the estimators that train a network have in common."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.buffer import Buffer
+from submax.core.conditioned import Conditioned
 from submax.core.divergence import warn_of_divergence
 from submax.core.estimator import Estimator
 from submax.core.extras import require_extra
@@ -15,6 +17,7 @@ from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.space import Space
 from submax.core.training import Training
+from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_choices import (
     action_probabilities,
     choice_probabilities,
@@ -28,12 +31,18 @@ AT_ONCE = 2**22
 
 
 class NetworkParams(NamedTuple):
-    """Everything observed, the trained parameters by name, and the network as plain arrays."""
+    """Everything observed, the trained parameters by name, and the network as plain arrays.
+
+    ``share [R, 1, L]`` is how often each level was observed; ``single`` is the network laid out
+    for one decision at a time, where there is one replica.
+    """
 
     problem: Problem
     buffer: Buffer
     parameters: dict[str, NDArray[np.float32]]
     network: SlotNetwork
+    share: Floats
+    single: SingleNetwork | None
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
@@ -76,7 +85,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
             self.hidden,
             sum(problem.space.choices),
         )
-        return NetworkParams(problem, Buffer.empty(problem, replicas), {}, network)
+        buffer = Buffer.empty(problem, replicas)
+        return _params(problem, buffer, {}, network)
 
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
@@ -99,7 +109,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         learned = network.where(
             (good | (params.buffer.filled == 0)) & (buffer.filled > 0), params.network
         )
-        return NetworkParams(params.problem, buffer, trained.parameters, learned)
+        return _params(params.problem, buffer, trained.parameters, learned)
 
     def log_prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:
         """Logarithm of the mixture over the latent draws."""
@@ -109,16 +119,12 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:
         """(1/Z) Σ_z Π_s p(a_s | c, l, z)."""
         shape = (*context.shape[:2], *action.shape[2:])
-        return action_probabilities(
-            self._choices(params, params.network, context),
-            np.broadcast_to(action, shape),
-            params.problem.space.choices,
-        )
+        return self.conditioned(params, context).prob(np.broadcast_to(action, shape))
 
     def prob_of_all(self, params: NetworkParams, context: Floats, space: Space) -> Floats:
         """The same for every joint action."""
-        choices = self._choices(params, params.network, context)
-        return joint_probabilities(choices, params.problem.space.choices).swapaxes(1, 2)
+        decoded = self.conditioned(params, context)
+        return joint_probabilities(decoded.probabilities, decoded.sizes).swapaxes(1, 2)
 
     def sample(
         self,
@@ -129,13 +135,23 @@ class NetworkEstimator(Estimator[NetworkParams]):
         rng: np.random.Generator,
     ) -> Integers:
         """Draw a part of the mixture, then a choice in each slot."""
-        choices = self._choices(params, params.network.at_level(level), context)
-        return draw_actions(choices[:, 0], count, params.problem.space.choices, rng)
+        one = params._replace(network=params.network.at_level(level), single=None)
+        return self.conditioned(one, context).sample(0, count, rng)
+
+    def conditioned(self, params: NetworkParams, context: Floats) -> "Decoded":
+        """Evaluate the network once."""
+        sizes = params.problem.space.choices
+        if params.single is not None and context.shape[1] == 1:
+            logits = params.single.logits(context[0, 0])
+        else:
+            logits = params.network.logits(context)
+        return Decoded(choice_probabilities(logits, sizes), sizes)
 
     def level_prior(self, params: NetworkParams, context: Floats) -> Floats:
         """Share of the observations at each level, whatever the context."""
-        share = params.buffer.level_share(len(params.problem.levels))
-        return np.broadcast_to(share[:, None], (*context.shape[:2], share.shape[1]))
+        if context.shape[1] == 1:
+            return params.share
+        return np.broadcast_to(params.share, (*context.shape[:2], params.share.shape[2]))
 
     def values(self, params: NetworkParams) -> Floats:
         """The sum over the observations whose reward is not 0, some rows at a time."""
@@ -157,5 +173,36 @@ class NetworkEstimator(Estimator[NetworkParams]):
         result: Floats = total / np.where(weight > 0, weight, 1.0)[:, None]
         return result
 
-    def _choices(self, params: NetworkParams, network: SlotNetwork, context: Floats) -> Floats:
-        return choice_probabilities(network.logits(context), params.problem.space.choices)
+
+@dataclass(frozen=True)
+class Decoded(Conditioned):
+    """The probability of every choice, ``[R, L, n, Z, C]``, with slots of these sizes."""
+
+    probabilities: Floats
+    sizes: tuple[int, ...]
+
+    def prob(self, action: Integers) -> Floats:
+        """Products of choices, averaged over the latent draws."""
+        return action_probabilities(self.probabilities, action, self.sizes)
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
+        """Draw a part of the mixture, then a choice in each slot."""
+        return draw_actions(self.probabilities[:, level], count, self.sizes, rng)
+
+    def rows(self, row: Integers) -> "Decoded":
+        """Nothing is evaluated again."""
+        replica = np.arange(len(row))[:, None]
+        chosen = self.probabilities[replica, :, row]
+        return Decoded(chosen.swapaxes(1, 2), self.sizes)
+
+
+def _params(
+    problem: Problem,
+    buffer: Buffer,
+    parameters: dict[str, NDArray[np.float32]],
+    network: SlotNetwork,
+) -> NetworkParams:
+    """With what follows from the others."""
+    share = buffer.level_share(len(problem.levels))[:, None]
+    single = SingleNetwork.of(network) if len(share) == 1 else None
+    return NetworkParams(problem, buffer, parameters, network, share, single)

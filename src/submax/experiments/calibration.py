@@ -31,7 +31,8 @@ class Calibration(NamedTuple):
     @property
     def distance(self) -> float:
         """How many standard errors lie between the two."""
-        return (self.mean - self.paper) / self.error
+        apart = self.mean - self.paper
+        return apart / self.error if self.error > 0 else math.copysign(math.inf, apart)
 
 
 def calibrations(section: str, finals: Finals, observations: int) -> Iterator[Calibration]:

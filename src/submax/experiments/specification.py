@@ -58,12 +58,12 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         given = {key: value for key, value in values.items() if value is not None}
         return msgspec.structs.replace(self, **given)
 
-    def quickly(self) -> "Specification":
-        """The small version for a first look; its title says how small."""
+    def quickly(self, replicas: int | None = None) -> "Specification":
+        """The small version for a first look, with so many replicas; its title says how many."""
         fewer = {"replicas": min(self.replicas, QUICK_REPLICAS), **self.quick}
         for key in fewer:
             one_of("key of quick:", key, ["replicas", "observations", "policies"])
-        small = self.changed(**fewer)
+        small = self.changed(**fewer).changed(replicas=replicas)
         return small.changed(title=f"{self.title} (quick look: {small.replicas} replicas)")
 
 
@@ -96,6 +96,7 @@ def load_file(path: Path) -> Specification:
         environment=_own_classes(specification.environment, path.parent),
         delay=_own_classes(specification.delay, path.parent),
         policies=_own_classes(specification.policies, path.parent),
+        quick=_own_classes(specification.quick, path.parent),
     )
 
 
@@ -108,12 +109,13 @@ def parse(text: str, name: str) -> Specification:
     fields = [field for field in Specification.__struct_fields__ if field != "name"]
     for key in table:
         one_of(f"key in {name}.toml:", key, fields)
-    if "policies" in table:
-        table["policies"] = _defined(table["policies"], table.get("define", {}))
     try:
-        return msgspec.convert({"name": name, **table}, Specification)
+        given = msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
         raise InvalidValue(f"{name}.toml: {_with_value(str(error), table)}") from error
+    return given.changed(
+        policies=_defined(given.policies, given.define), quick=_defined(given.quick, given.define)
+    )
 
 
 def _with_value(message: str, table: dict[str, Any]) -> str:
@@ -141,7 +143,8 @@ def _defined(value: Any, names: dict[str, Any]) -> Any:
         return [_defined(one, names) for one in value]
     if isinstance(value, str) and value.startswith("$"):
         one_of("name after $:", value[1:], names)
-        return _defined(names[value[1:]], names)
+        # What a name stands for cannot hold the name itself.
+        return _defined(names[value[1:]], {k: v for k, v in names.items() if k != value[1:]})
     return value
 
 

@@ -4,6 +4,7 @@ The logits of all C choices stand one slot behind the other in the last axis; th
 holds the parts of the mixture, all equally likely.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats, Integers
 
 Sizes = tuple[int, ...]
+SMALLEST_TOTAL = 1e-200
 
 
 def choice_probabilities(logits: NDArray[np.float32], sizes: Sizes) -> Floats:
@@ -20,12 +22,17 @@ def choice_probabilities(logits: NDArray[np.float32], sizes: Sizes) -> Floats:
     >>> choice_probabilities(np.zeros(5, dtype=np.float32), (2, 3)).round(2).tolist()
     [0.5, 0.5, 0.33, 0.33, 0.33]
     """
-    # One maximum for all slots: in float64 a slot may lie 700 below it and nothing underflows.
-    mass: Floats = np.exp((logits - logits.max(axis=-1, keepdims=True)).astype(np.float64))
+    # One maximum for all slots is faster; a slot that lies too far below it needs its own.
+    mass: Floats = np.exp(
+        np.subtract(logits, np.maximum.reduce(logits, axis=-1, keepdims=True), dtype=np.float64)
+    )
     if len(sizes) == 1:
-        mass /= mass.sum(axis=-1, keepdims=True)
+        mass /= np.add.reduce(mass, axis=-1, keepdims=True)
         return mass
     total = np.add.reduceat(mass, first_choices(sizes), axis=-1)
+    if total.min(initial=1.0) < SMALLEST_TOTAL:
+        largest = np.maximum.reduceat(logits, first_choices(sizes), axis=-1)
+        return choice_probabilities(logits - np.repeat(largest, sizes, axis=-1), sizes)
     mass /= np.repeat(total, sizes, axis=-1)
     return mass
 
@@ -37,10 +44,10 @@ def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
     over z is one product of matrices.
     """
     draws = probabilities.shape[-2]
-    slots = np.split(probabilities, first_choices(sizes)[1:], axis=-1)
-    if len(slots) == 1:
-        mean: Floats = probabilities.mean(axis=-2)
+    if len(sizes) == 1:
+        mean: Floats = np.add.reduce(probabilities, axis=-2) * (1 / draws)
         return mean
+    slots = np.split(probabilities, first_choices(sizes)[1:], axis=-1)
     half = _half(sizes)
     left, right = _outer(slots[:half]), _outer(slots[half:])
     joint: Floats = left.swapaxes(-1, -2) @ right / draws
@@ -49,15 +56,14 @@ def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
 
 def action_probabilities(probabilities: Floats, action: Integers, sizes: Sizes) -> Floats:
     """Probability of given actions: ``[R, L, n, Z, C]`` and ``[R, n, M, S] -> [R, n, L, M]``."""
-    replicas, levels, rows, draws, _ = probabilities.shape
-    count = action.shape[2]
-    choice = (action + first_choices(sizes)).reshape(*action.shape[:2], count * len(sizes))
-    index = np.broadcast_to(
-        choice[:, None, :, None, :], (replicas, levels, rows, draws, choice.shape[-1])
-    )
-    found = np.take_along_axis(probabilities, index, axis=-1)
-    product = found.reshape(*found.shape[:-1], count, len(sizes)).prod(axis=-1)
-    mean: Floats = product.mean(axis=3).swapaxes(1, 2)
+    replicas, levels, rows, draws, choices = probabilities.shape
+    first = np.arange(0, probabilities.size, choices).reshape(replicas, levels, rows, draws, 1)
+    choice = (action + first_choices(sizes))[:, None, :, None]
+    entries = probabilities.reshape(probabilities.size)
+    product = entries.take(first + choice[..., 0])
+    for slot in range(1, len(sizes)):
+        product *= entries.take(first + choice[..., slot])
+    mean: Floats = np.add.reduce(product, axis=3).swapaxes(1, 2) * (1 / draws)
     return mean
 
 
@@ -86,6 +92,7 @@ def draw_actions(
     return choice
 
 
+@functools.cache
 def first_choices(sizes: Sizes) -> Integers:
     """The number of each slot's first choice among all choices."""
     return np.cumsum((0, *sizes[:-1]))

@@ -67,7 +67,7 @@ class ValueNetwork(NamedTuple):
         else:
             rows = choices.reshape(len(self.choice_weight), -1, choices.shape[-1])
             gathered = self.choice_weight[replicas, rows].sum(axis=2)
-            chosen = gathered.reshape(*choices.shape[:3], -1)
+            chosen = gathered.reshape(*choices.shape[:3], gathered.shape[-1])
         given = context.astype(np.float32) @ self.context_weight + self.first_bias[:, None]
         first = np.maximum(given[:, :, None, :] + chosen, 0)
         if masks is not None:

@@ -39,9 +39,13 @@ class Trained(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What training carries from step to step: ``vector [R, P]`` is all parameters of a replica."""
+    """What training carries from step to step: ``vector [R, P]`` is all parameters of a replica.
+
+    ``good [R, P]`` are the last ones whose loss was found to be finite.
+    """
 
     vector: jax.Array
+    good: jax.Array
     optimizer: Any
     key: jax.Array
     step: jax.Array
@@ -73,7 +77,9 @@ def train(
     seeds = rng.integers(2**32, size=replicas, dtype=np.uint32)
     progress = begin(jnp.asarray(seeds))
     if start is not None:
-        progress = progress._replace(vector=jnp.asarray(packed(design, start)))
+        vector = packed(design, start)
+        # Two copies, since what training is given it writes over.
+        progress = progress._replace(vector=jnp.array(vector), good=jnp.array(vector))
     at_once, minibatches = _at_once(training), Minibatches.of(buffer)
     for _ in range(-(-training.steps // at_once)):
         progress = advance(progress, minibatches.draw(at_once, training.batch, rng))
@@ -111,7 +117,8 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> Program
         vector = jax.vmap(lambda key: ravel_pytree(design.drawn(key))[0])(keys[:, 0])
         state = jax.vmap(optimizer.init)(vector)
         never = jnp.full(replicas, NEVER)
-        return Progress(vector, state, keys[:, 1], jnp.zeros((), dtype=jnp.int32), never)
+        step = jnp.zeros((), dtype=jnp.int32)
+        return Progress(vector, vector, state, keys[:, 1], step, never)
 
     def one_step(
         vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
@@ -133,8 +140,11 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> Program
         first = due & ~finite & (progress.diverged == NEVER)
         diverged = jnp.where(first, progress.step, progress.diverged)
         keep = due & (diverged == NEVER)
+        # A loss that is not finite speaks against the parameters it was computed with.
+        good = _chosen(jnp.isfinite(loss), progress.vector, progress.good)
         after = Progress(
-            _chosen(keep, vector, progress.vector),
+            _chosen(keep, vector, _chosen(first, good, progress.vector)),
+            good,
             _chosen(keep, state, progress.optimizer),
             progress.key,
             progress.step + 1,

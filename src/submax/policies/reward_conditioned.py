@@ -1,7 +1,7 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +13,7 @@ from submax.core.checks import whole_number
 from submax.core.decision import Decision
 from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
-from submax.core.marginalization import unseen
+from submax.core.marginalization import draw_one, unseen
 from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.core.rejection import LIMIT, rejection
@@ -32,6 +32,8 @@ from submax.strategies.target import Target
 
 AT_ONCE = 2**21
 """About so many probabilities are written out at a time."""
+REJECTED_ROWS = 128
+"""So many rows are drawn by rejection at a time, which keeps what they need in the cache."""
 NORMALIZING_DRAWS = 2000
 """Proposals from which the normalizing constant is estimated where actions cannot be listed."""
 
@@ -94,14 +96,17 @@ class RewardConditioned(Policy[RewardConditionedState]):
         state.problem.check_context(context)
         space, rows = state.problem.space, context.shape[1]
         if not self._lists(state.problem):
-            return Decision(self._rejected(state, context, rng), None)
+            parts = [self._rejected(state, part, rng) for part in _split(context, REJECTED_ROWS)]
+            return Decision(_joined(parts), None)
+        if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
+            return self._one(state, context, rng)
         if state.problem.context_width == 0:
             return _drawn(space, self.probabilities(state, context[:, :1]), rows, rng)
-        parts = [
+        listed = [
             _drawn(space, self.probabilities(state, part), part.shape[1], rng)
             for part in self._parts(state, context)
         ]
-        return parts[0] if len(parts) == 1 else Decision(*map(_joined, zip(*parts, strict=True)))
+        return Decision(*map(_joined, zip(*listed, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Integers) -> Floats:
         """Look the actions up in the list of all; beyond 2²⁰ of them, see ``_estimated``."""
@@ -130,13 +135,12 @@ class RewardConditioned(Policy[RewardConditionedState]):
     def table(self, state: RewardConditionedState, context: Floats) -> Table:
         """What the strategy is told, but for the probabilities: those of no action."""
         prior = self.estimator.level_prior(state.params, context)
-        values = np.array(np.nan) if state.values is None else state.values[:, None]
-        return Table(
-            probabilities=np.empty((*prior.shape, 0)),
-            levels=np.array(state.problem.levels),
-            prior=prior,
-            values=np.broadcast_to(values, prior.shape),
-        )
+        if state.values is None:
+            values = np.full(prior.shape, np.nan)
+        else:
+            values = np.broadcast_to(state.values[:, None], prior.shape)
+        nothing = np.empty((*prior.shape, 0))
+        return Table(nothing, np.array(state.problem.levels), prior, values)
 
     def update(
         self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
@@ -156,10 +160,19 @@ class RewardConditioned(Policy[RewardConditionedState]):
     def _parts(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
         """The rows in parts whose probabilities can be written out at a time."""
         size = len(context) * len(state.problem.levels) * state.problem.space.size
-        rows = max(1, AT_ONCE // size)
-        return [
-            context[:, begin : begin + rows] for begin in range(0, max(context.shape[1], 1), rows)
-        ]
+        return _split(context, max(1, AT_ONCE // size))
+
+    def _one(
+        self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
+    ) -> Decision:
+        """One decision from the list of all actions, in few steps."""
+        table = self.table(state, context)
+        weights = self.strategy.weights(table)
+        forget = not table.prior.all() and bool(unseen(table, weights).any())
+        listed = self.estimator.prob_of_all(state.params, context, state.problem.space)
+        index, log_prob = draw_one(listed[0, 0], weights[0, 0], forget, rng)
+        action = state.problem.space.action(np.array([[index]]))
+        return Decision(action, np.array([[log_prob]]))
 
     def _rejected(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
@@ -167,25 +180,12 @@ class RewardConditioned(Policy[RewardConditionedState]):
         """Draw from the mixture by rejection, and uniformly where nothing is known."""
         table = self.table(state, context)
         weights = self.strategy.weights(table)
-        forget = unseen(table, weights) | ~state.informed[:, None]
-        uniform = rng.integers(
-            state.problem.space.choices, size=(*forget.shape, state.problem.space.slots)
-        )
-        if forget.all():
-            return uniform
-        estimator, params = self.estimator, state.params
-
-        def contexts(row: Integers) -> Floats:
-            return np.take_along_axis(context, row[..., None], axis=1)
-
-        action, exhausted = rejection(
-            weights,
-            lambda row, level, count, rng: estimator.sample(
-                params, contexts(row), level, count, rng
-            ),
-            lambda row, proposal: estimator.prob(params, contexts(row), proposal),
-            rng,
-        )
+        forget = ~state.informed[:, None] | unseen(table, weights)
+        if forget.any():
+            # Nothing is taken away where the draw is not used: its first proposal will do.
+            weights = np.where(forget[..., None], np.maximum(weights, 0.0), weights)
+        belief = self.estimator.conditioned(state.params, context)
+        action, exhausted = rejection(weights, belief, rng)
         exhausted &= ~forget
         if exhausted.any():
             warnings.warn(
@@ -194,7 +194,12 @@ class RewardConditioned(Policy[RewardConditionedState]):
                 Exhausted,
                 stacklevel=3,
             )
-        return np.where((forget | exhausted)[..., None], uniform, action)
+        forget |= exhausted
+        if forget.any():
+            choices = state.problem.space.choices
+            uniform = rng.integers(choices, size=action.shape)
+            action = np.where(forget[..., None], uniform, action)
+        return action
 
     def _estimated(
         self, state: RewardConditionedState, context: Floats, action: Integers
@@ -217,7 +222,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         listed = self.estimator.prob(state.params, context, action[:, :, None])
         with np.errstate(divide="ignore"):
             known = np.log(_mixed(weights, listed)[..., 0]) - np.log(np.where(mass > 0, mass, 1.0))
-        nothing = unseen(table, weights) | ~state.informed[:, None]
+        nothing = unseen(table, weights) | ~state.informed[:, None] | (mass == 0)
         return np.where(nothing, -np.log(float(state.problem.space.size)), known)
 
     @classmethod
@@ -253,8 +258,13 @@ def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generato
     return Decision(space.action(index), log_prob_of(probabilities, index))
 
 
-def _joined(parts: Iterable[Any]) -> Any:
-    return np.concatenate(list(parts), axis=1)
+def _split(context: Floats, rows: int) -> list[Floats]:
+    """The contexts in parts of so many rows; one part without rows where there are none."""
+    return [context[:, begin : begin + rows] for begin in range(0, context.shape[1] or 1, rows)]
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _mixed(weights: Floats, probabilities: Floats) -> Floats:

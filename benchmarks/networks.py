@@ -1,0 +1,127 @@
+"""Training of many networks at once, and decisions with a trained one."""
+
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from claim import Claim, print_table
+from matplotlib.figure import Figure
+from peer_runs import HERE, PeerUnavailable, run_peer
+
+from submax.core.arms import Arms
+from submax.core.buffer import Buffer
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+from submax.core.slots import Slots
+from submax.core.training import Training
+from submax.estimators.cvae import CVAE
+from submax.nn.training import train
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.strategies.submax import SubMax
+
+REPLICAS, ROWS, ROUNDS = 32, 3000, 3
+DECISIONS = 2000
+FIGURE = HERE.parent / "docs" / "results" / "decision-cost.png"
+
+
+def measure() -> list[Claim]:
+    return [_training(), *_decisions(), _cost_by_actions()]
+
+
+def _training() -> Claim:
+    """Steps per second of one replica, times the replicas, against a loop in PyTorch."""
+    problem, rng = Problem(Arms(4), 20), np.random.default_rng(0)
+    estimator, training = CVAE(hidden=32, latent=8), Training(steps=150, batch=256)
+    buffer = Buffer.empty(problem, REPLICAS).add(_feedback(problem, REPLICAS, ROWS, rng), problem)
+    design = estimator.design(problem)
+    train(design, training, buffer, rng)
+    rates: list[tuple[float, float]] = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        train(design, training, buffer, rng)
+        ours = REPLICAS * training.steps / (time.perf_counter() - begin)
+        try:
+            answer = json.loads(run_peer("torch").splitlines()[-1])
+        except PeerUnavailable as reason:
+            return Claim(f"CVAEs at once against PyTorch ({reason})", "", "4 times", None)
+        rates.append((ours, answer["steps_per_second"]))
+    rows = [(str(k + 1), f"{a:.0f}", f"{b:.0f}", f"{a / b:.1f}") for k, (a, b) in enumerate(rates)]
+    print_table(
+        f"Training steps per second, {REPLICAS} CVAEs", ("round", "submax", "torch", "ratio"), rows
+    )
+    ratio = statistics.median(a / b for a, b in rates)
+    what = f"{REPLICAS} CVAEs at once against a PyTorch {answer['version']} loop"
+    return Claim(what, f"{ratio:.1f} times", "4 times", ratio >= 4)
+
+
+def _decisions() -> list[Claim]:
+    claims = []
+    for what, problem, limit in (
+        ("one decision, 4 arms, 20 numbers of context", Problem(Arms(4), 20), 100.0),
+        (
+            "one decision among 32768 joint actions",
+            Problem(Slots((2, 4, 8, 16, 32)), 20),
+            500.0,
+        ),
+    ):
+        micros = _median_microseconds(problem)
+        claims.append(Claim(what, f"{micros:.0f} µs", f"{limit:.0f} µs", micros < limit))
+    return claims
+
+
+def _cost_by_actions() -> Claim:
+    """The cost of a decision from 10² to 10¹² joint actions."""
+    exponents = (2, 3, 4, 6, 8, 10, 12)
+    # Six slots each time, so that the number of joint actions alone differs.
+    problems = [Problem(Slots((round(10 ** (power / 6)),) * 6), 20) for power in exponents]
+    micros = [_median_microseconds(problem, listing_limit=1) for problem in problems]
+    sizes = [problem.space.size for problem in problems]
+    rows = [(f"{size:.2g}", f"{cost:.0f}") for size, cost in zip(sizes, micros, strict=True)]
+    print_table("Median cost of a decision by rejection, µs", ("joint actions", "µs"), rows)
+    _draw(sizes, micros, FIGURE)
+    ratio = max(micros) / min(micros)
+    return Claim("cost from 10² to 10¹² joint actions, most by least", f"{ratio:.1f}", "2", ratio < 2)
+
+
+def _draw(sizes: list[int], micros: list[float], path: Path) -> None:
+    figure = Figure(figsize=(4.5, 3), layout="constrained")
+    axes = figure.subplots()
+    axes.semilogx(sizes, micros, marker="o")
+    axes.set_ylim(0, 1.3 * max(micros))
+    axes.set_xlabel("joint actions")
+    axes.set_ylabel("one decision, median (µs)")
+    axes.set_title("SubMax by rejection, trained CVAE")
+    axes.grid(alpha=0.3)
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def _median_microseconds(problem: Problem, **options: Any) -> float:
+    """Decide again and again with a network that has learned to part good from bad."""
+    rng = np.random.default_rng(1)
+    training = Training(steps=300, batch=256)
+    policy = RewardConditioned(CVAE(hidden=32, training=training), SubMax(), **options)
+    feedback = _feedback(problem, 1, 2000, rng)
+    state = policy.update(policy.init(problem, 1, rng), feedback, rng)
+    contexts = rng.normal(size=(DECISIONS, 1, 1, problem.context_width))
+    contexts /= np.linalg.norm(contexts, axis=-1, keepdims=True)
+    times = []
+    for context in contexts:
+        begin = time.perf_counter()
+        policy.act(state, context, rng)
+        times.append(time.perf_counter() - begin)
+    return 1e6 * statistics.median(times)
+
+
+def _feedback(problem: Problem, replicas: int, rows: int, rng: np.random.Generator) -> Feedback:
+    """Uniform actions; the lower half of the first slot's choices is rewarded more often."""
+    shape = (replicas, rows)
+    context = rng.normal(size=(*shape, problem.context_width))
+    context /= np.linalg.norm(context, axis=-1, keepdims=True)
+    action = rng.integers(problem.space.choices, size=(*shape, problem.space.slots))
+    good = action[..., 0] < problem.space.choices[0] / 2
+    reward = (rng.random(shape) < np.where(good, 0.3, 0.1)).astype(float)
+    return Feedback(context, action, reward, np.zeros(shape), np.ones(shape))

@@ -1,0 +1,173 @@
+import csv
+import os
+import subprocess
+import sys
+
+import pytest
+
+TINY = """
+observations = 20
+replicas = 2
+policies = [
+    "random",
+    { name = "tiny", kind = "reward-conditioned", estimator = "$cvae", strategy = "submax" },
+]
+[environment]
+kind = "contextual"
+arms = 3
+dimension = 2
+[delay]
+kind = "batch-flush"
+size = 10
+[define]
+cvae = { kind = "cvae", hidden = 4, latent = 2, draws = 2, training = { steps = 5, batch = 8 } }
+"""
+WITHOUT_JAX = """
+import importlib.util
+import sys
+
+find = importlib.util.find_spec
+
+
+def hidden(name, *others):
+    return None if name.partition(".")[0] == "jax" else find(name, *others)
+
+
+importlib.util.find_spec = hidden
+sys.modules["jax"] = None
+from submax.cli import main
+
+main(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def python(code, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_network_of_the_users_own_is_trained(run, summary, tiny, tmp_path):
+    out = tmp_path / "out"
+    done = run("simulate", tiny, "--device", "cpu", "--jobs", 1, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert [row["policy"] for row in summary(out / "tiny")] == ["random", "tiny"]
+    assert "Warning" not in done.stderr
+    again = run("simulate", tiny, "--out", out)
+    assert "2 of 2 cells are done" in again.stdout
+
+
+def test_a_gpu_that_is_not_there_is_refused(tiny, tmp_path):
+    code = "import sys; from submax.cli import main; main(sys.argv[1:])"
+    out = tmp_path / "out"
+    done = python(code, "simulate", tiny, "--device", "gpu", "--out", out, JAX_PLATFORMS="cpu")
+    assert done.returncode == 2
+    (sentence,) = done.stderr.strip().splitlines()
+    assert sentence.startswith("Error: JAX sees no GPU here, only ")
+    assert sentence.endswith("leave --device out, or say cpu")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("device", [(), ("--device", "gpu"), ("--device", "cpu")])
+def test_without_jax_the_extra_is_named_and_nothing_is_written(device, tiny, tmp_path):
+    out = tmp_path / "out"
+    done = python(WITHOUT_JAX, "simulate", tiny, *device, "--out", out)
+    assert done.returncode == 2, done.stderr
+    (sentence,) = done.stderr.strip().splitlines()
+    assert sentence.startswith("Error: ")
+    assert 'needs jax, which is not installed: pip install "submax[neural]"' in sentence
+    assert not out.exists()
+
+
+def test_without_jax_what_needs_no_network_runs(tiny, tmp_path):
+    done = python(WITHOUT_JAX, "simulate", tiny, "--only", "policy=random", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [row["policy"] for row in rows_of(tmp_path / "tiny" / "summary.csv")] == ["random"]
+
+
+def test_tabular_policies_leave_jax_alone():
+    code = """
+import sys
+import submax
+from submax.policies import make_policy, presets
+
+assert len(presets()) > 20
+for name in ("rcp-submax", "linucb", "hill-climbing-thompson"):
+    submax.simulate(submax.Bernoulli(3), make_policy(name), observations=20, replicas=2)
+heavy = {"jax", "equinox", "optax", "safetensors"} & set(sys.modules)
+sys.exit(f"imported {heavy}" if heavy else 0)
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_device_is_refused(run, tiny, tmp_path):
+    done = run("simulate", tiny, "--device", "tpu", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "'tpu'" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_quick_look_at_section_42(run, summary, tmp_path):
+    done = run(
+        "reproduce", "contextual", "--quick", "--only", "policy=random", "--only", "policy=linucb",
+        "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "contextual"
+    rows = summary(directory)
+    assert [(row["shift"], row["policy"]) for row in rows] == [
+        (shift, policy) for shift in ("0", "-2", "-4") for policy in ("random", "linucb")
+    ]
+    replicas = rows[0]["replicas"]
+    assert f"quick look: {replicas} replicas" in done.stdout
+    calibration = {row["where"]: row for row in rows_of(directory / "calibration.csv")}
+    paper = {where: float(row["paper"]) for where, row in calibration.items()}
+    assert paper == {"shift=0": 0.501, "shift=-2": 0.123, "shift=-4": 0.0185}
+    random = {row["shift"]: row for row in rows if row["policy"] == "random"}
+    for shift, row in random.items():
+        mean = float(row["final_reward_mean"]) / int(row["observations"])
+        assert float(calibration[f"shift={shift}"]["mean"]) == pytest.approx(mean)
+    for number in ("0.5010", "0.1230", "0.0185"):
+        assert number in done.stdout
+    # No statement of the section is about these two policies alone.
+    assert not (directory / "statements.csv").exists()
+    assert "not tested" in done.stdout
+    panels = [f"panel-arms=4-dimension=20-shift={s}-hidden=32-delay=1000" for s in (0, -2, -4)]
+    names = [*panels, "varying-shift", "all-configurations"]
+    figures = {path.name for path in (directory / "figures").iterdir()}
+    assert figures == {f"{name}.{ending}" for name in names for ending in ("png", "pdf")}
+
+
+def test_a_quick_look_at_section_43(run, summary, tmp_path):
+    done = run(
+        "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 3,
+        "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "combinatorial"
+    (row,) = summary(directory)
+    assert (row["sizes"], row["replicas"], row["policy"]) == ("2x4x8x16x32", "3", "random")
+    assert "quick look: 3 replicas" in done.stdout
+    (calibration,) = rows_of(directory / "calibration.csv")
+    assert (calibration["where"], float(calibration["paper"])) == ("shift=-3", 0.0483)
+    assert "0.0483" in done.stdout
+    assert "Final reward" in done.stdout
+    assert not (directory / "statements.csv").exists()

@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+
+from submax.core import extras
+from submax.core.arms import Arms
+from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+from submax.core.training import Training
+from submax.estimators.softmax import Softmax
+from submax.testing.examples import some_contexts, some_feedback
+from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+pytestmark = pytest.mark.xdist_group("Softmax")
+
+PROBLEM = Problem(Arms(3), context_width=1)
+REPLICAS = 2
+ESTIMATOR = Softmax(hidden=16, training=Training(steps=400, batch=128, learning_rate=0.01))
+
+# p(a | c, r) for a context of −1 and of 1, and both levels.
+TRUTH = np.array([[[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]], [[0.6, 0.3, 0.1], [0.1, 0.7, 0.2]]])
+
+
+def known_feedback(rows, seed):
+    """Actions drawn from the known probabilities."""
+    rng = np.random.default_rng((seed, 4))
+    shape = (REPLICAS, rows)
+    side, level = rng.integers(2, size=shape), rng.integers(2, size=shape)
+    uniform = rng.random(shape)
+    action = (uniform[..., None] > TRUTH[side, level].cumsum(axis=-1)[..., :2]).sum(axis=-1)
+    context = (2.0 * side - 1)[..., None]
+    log_prob = np.log(rng.uniform(0.2, 1.0, size=shape))
+    return Feedback(context, action[..., None], level.astype(float), log_prob, np.ones(shape))
+
+
+@pytest.fixture(scope="module")
+def feedback(seed):
+    return known_feedback(2000, seed)
+
+
+@pytest.fixture(scope="module")
+def fitted(feedback, seed):
+    rng = np.random.default_rng(seed)
+    return ESTIMATOR.fit(ESTIMATOR.init(PROBLEM, REPLICAS, rng), feedback, rng)
+
+
+def test_before_the_first_feedback_everything_is_uniform(seed):
+    params = ESTIMATOR.init(PROBLEM, REPLICAS, np.random.default_rng(seed))
+    context = some_contexts(PROBLEM, REPLICAS, 4, seed)
+    assert np.allclose(ESTIMATOR.prob_of_all(params, context, PROBLEM.space), 1 / 3)
+    assert np.array_equal(ESTIMATOR.level_prior(params, context), np.full((REPLICAS, 4, 2), 0.5))
+    assert np.array_equal(ESTIMATOR.values(params), np.zeros((REPLICAS, 2)))
+    drawn = ESTIMATOR.sample(params, context, 1, 2000, np.random.default_rng(seed))
+    assert goodness_of_fit(drawn[0, 0, :, 0], np.full(3, 1 / 3)) > SMALLEST_P_VALUE
+
+
+def test_it_learns_known_probabilities(fitted):
+    context = np.broadcast_to(np.array([-1.0, 1.0])[:, None], (REPLICAS, 2, 1))
+    found = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    # 500 rows in each of four cells: a standard error of 0.02, and as much from the last steps.
+    # Uniform probabilities are 0.47 off, those of the other level or context 0.6.
+    assert np.abs(found - TRUTH).max() < 0.2
+
+
+def test_draws_follow_the_probabilities(fitted, seed):
+    rng = np.random.default_rng(seed)
+    context = np.broadcast_to(np.array([-1.0, 1.0])[:, None], (REPLICAS, 2, 1))
+    expected = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    for level in range(2):
+        drawn = ESTIMATOR.sample(fitted, context, level, 4000, rng)
+        for replica, row in np.ndindex(REPLICAS, 2):
+            p_value = goodness_of_fit(drawn[replica, row, :, 0], expected[replica, row, level])
+            assert p_value > SMALLEST_P_VALUE
+
+
+def test_probabilities_are_softmaxes_of_the_logits(fitted, seed):
+    context = some_contexts(PROBLEM, REPLICAS, 3, seed)
+    logits = fitted.network.logits(context)[:, :, :, 0].astype(float)
+    mass = np.exp(logits)
+    expected = (mass / mass.sum(axis=-1, keepdims=True)).swapaxes(1, 2)
+    found = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    listing = PROBLEM.space.listing()[None, None]
+    np.testing.assert_allclose(ESTIMATOR.prob(fitted, context, listing), expected, rtol=1e-5)
+    logarithm = ESTIMATOR.log_prob(fitted, context, listing)
+    np.testing.assert_allclose(logarithm, np.log(expected), rtol=1e-4, atol=1e-6)
+
+
+def test_values_are_the_direct_sums(fitted, feedback):
+    taken = feedback.action[:, :, None]
+    policy = ESTIMATOR.prob(fitted, feedback.context, taken)[..., 0]
+    for replica in range(REPLICAS):
+        for level in range(2):
+            total = 0.0
+            for row in range(2000):
+                weight = feedback.reward[replica, row] / np.exp(feedback.log_prob[replica, row])
+                total += weight * policy[replica, row, level]
+            np.testing.assert_allclose(
+                ESTIMATOR.values(fitted)[replica, level], total / 2000, rtol=1e-9
+            )
+
+
+def test_many_rows_are_valued_in_parts(fitted, monkeypatch):
+    whole = ESTIMATOR.values(fitted)
+    monkeypatch.setattr("submax.estimators.network_estimator.AT_ONCE", 7 * REPLICAS * 2 * 16)
+    np.testing.assert_allclose(ESTIMATOR.values(fitted), whole, rtol=1e-6)
+
+
+def test_levels_occur_as_often_as_they_were_observed(fitted, feedback):
+    share = feedback.reward.mean(axis=1)
+    found = ESTIMATOR.level_prior(fitted, np.zeros((REPLICAS, 3, 1)))
+    np.testing.assert_allclose(found[..., 1], np.repeat(share[:, None], 3, axis=1))
+    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
+
+
+def test_without_new_rows_nothing_changes(fitted, feedback, seed):
+    nothing = feedback._replace(weight=np.zeros_like(feedback.weight))
+    assert ESTIMATOR.fit(fitted, nothing, np.random.default_rng(seed)) is fitted
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"hidden": 0}, "hidden must be a whole number, at least 1, not 0"),
+        ({"hidden": 2.5}, "hidden must be a whole number, at least 1, not 2.5"),
+        ({"injection": "modulatoin"}, "unknown injection 'modulatoin': did you mean 'modulation'?"),
+        ({"injection": ""}, "unknown injection '': allowed: concatenation, gate, modulation"),
+    ],
+    ids=str,
+)
+def test_bad_settings_are_refused(settings, sentence):
+    with pytest.raises(InvalidValue) as error:
+        Softmax(**settings)
+    assert sentence in str(error.value)
+
+
+def test_bad_feedback_is_refused(seed):
+    good = some_feedback(PROBLEM, REPLICAS, 4, seed)
+    lost, strange = good.context.copy(), good.action.copy()
+    lost[1, 2, 0] = np.nan
+    strange[0, 3, 0] = 3
+    fresh = ESTIMATOR.init(PROBLEM, REPLICAS, np.random.default_rng(seed))
+    cases = {
+        "context must be finite": good._replace(context=lost),
+        "an action does not belong to the space": good._replace(action=strange),
+        "weight must be finite": good._replace(weight=np.full((REPLICAS, 4), np.nan)),
+        "context has shape": good._replace(context=np.zeros((REPLICAS, 4, 2))),
+    }
+    for sentence, bad in cases.items():
+        with pytest.raises(InvalidValue, match=sentence):
+            ESTIMATOR.fit(fresh, bad, np.random.default_rng(seed))
+
+
+def test_without_jax_the_extra_is_named(monkeypatch, seed):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra) as error:
+        ESTIMATOR.init(PROBLEM, 1, np.random.default_rng(seed))
+    assert "the Softmax estimator needs jax, equinox, optax" in str(error.value)
+    assert 'pip install "submax[neural]"' in str(error.value)

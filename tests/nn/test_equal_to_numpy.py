@@ -1,0 +1,228 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from submax.core.problem import Problem
+from submax.core.slots import Slots
+from submax.networks.slot_choices import first_choices
+from submax.networks.slot_network import INJECTION_FORMS
+from submax.networks.tensor_file import read_network, write_network
+from submax.networks.value_network import ValueNetwork
+from submax.nn.choices import log_prob, one_hot
+from submax.nn.cvae_design import CVAEDesign
+from submax.nn.parameters import packed, restored, unpacked
+from submax.nn.softmax_design import SoftmaxDesign
+from submax.nn.value_design import ValueDesign
+from submax.policies.gradient_belief import GradientBelief, _squares, _summed, _variance
+from submax.policies.value_belief import ValueBelief
+from submax.testing.examples import some_feedback
+
+SIZES, WIDTH, LEVELS, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
+REPLICAS, ROWS, DRAWS = 3, 4, 3
+CHOICES = sum(SIZES)
+PRECISION = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def some_parameters(design, seed):
+    """Parameters of all replicas, none of them zero."""
+    leaves = jax.tree.leaves(jax.eval_shape(design.drawn, jax.random.key(0)))
+    shape = (REPLICAS, sum(leaf.size for leaf in leaves))
+    vector = np.random.default_rng((seed, 1)).normal(scale=0.6, size=shape)
+    return unpacked(design, vector.astype(np.float32))
+
+
+def some_context(seed, width=WIDTH):
+    rng = np.random.default_rng((seed, 2))
+    return rng.normal(size=(REPLICAS, ROWS, width)).astype(np.float32)
+
+
+def over(axes, function):
+    """Vectorize over several axes, the outermost first; a 0 or None for each argument."""
+    for one in reversed(axes):
+        function = jax.vmap(function, in_axes=one)
+    return function
+
+
+def read_back(network, tmp_path):
+    path = tmp_path / "network.safetensors"
+    write_network(path, network)
+    return read_network(path)
+
+
+@pytest.mark.parametrize("width", [0, WIDTH])
+@pytest.mark.parametrize("shared", [True, False], ids=["shared draws", "draws a level"])
+@pytest.mark.parametrize("form", INJECTION_FORMS)
+def test_the_decoder_of_a_cvae(form, shared, width, tmp_path, seed):
+    design = CVAEDesign(SIZES, width, LEVELS, HIDDEN, LATENT, form, 0.5)
+    model = restored(design, some_parameters(design, seed))
+    shape = (REPLICAS, 1 if shared else LEVELS, DRAWS, LATENT)
+    latent = np.random.default_rng((seed, 3)).normal(size=shape).astype(np.float32)
+    context = some_context(seed, width)
+
+    def decode(decoder, latent, context, level):
+        return decoder(latent, context, level)
+
+    # Replicas, levels, rows and draws.
+    axes = [(0, 0, 0, None), (None, 0, None, 0), (None, None, 0, None), (None, 0, None, None)]
+    every = np.broadcast_to(latent, (REPLICAS, LEVELS, DRAWS, LATENT))
+    levels = np.eye(LEVELS, dtype=np.float32)
+    expected = over(axes, decode)(model.decoder, every, context, levels)
+    assert expected.shape == (REPLICAS, LEVELS, ROWS, DRAWS, CHOICES)
+    network = design.exported(model, latent)
+    np.testing.assert_allclose(network.logits(context), expected, **PRECISION)
+    again = read_back(network, tmp_path)
+    np.testing.assert_array_equal(again.logits(context), network.logits(context))
+
+
+@pytest.mark.parametrize("width", [0, WIDTH])
+@pytest.mark.parametrize("form", INJECTION_FORMS)
+def test_a_softmax_network(form, width, tmp_path, seed):
+    design = SoftmaxDesign(SIZES, width, LEVELS, HIDDEN, form)
+    model = restored(design, some_parameters(design, seed))
+    context = some_context(seed, width)
+    axes = [(0, 0, None), (None, None, 0), (None, 0, None)]
+    levels = np.eye(LEVELS, dtype=np.float32)
+    expected = over(axes, lambda model, *given: model(*given))(model, context, levels)
+    network = design.exported(model)
+    found = network.logits(context)
+    assert found.shape == (REPLICAS, LEVELS, ROWS, 1, CHOICES)
+    np.testing.assert_allclose(found[:, :, :, 0], expected, **PRECISION)
+    again = read_back(network, tmp_path)
+    np.testing.assert_array_equal(again.logits(context), found)
+
+
+@pytest.fixture(scope="module")
+def values(seed):
+    """A value design with its model of all replicas, and the same as plain arrays."""
+    design = ValueDesign(SIZES, WIDTH, (0.0, 0.5, 1.0), HIDDEN, 0.0)
+    parameters = some_parameters(design, seed)
+    return design, parameters, design.exported(restored(design, parameters))
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return Problem(Slots(SIZES), context_width=WIDTH, levels=(0.0, 0.5, 1.0))
+
+
+def inputs(context, listing):
+    """What the value network reads for every row and action: ``[R, n, M, C + D]``."""
+    rows = np.zeros((*context.shape[:2], len(listing), CHOICES + WIDTH), dtype=np.float32)
+    for one, action in enumerate(listing):
+        rows[:, :, one, action + first_choices(SIZES)] = 1.0
+    rows[..., CHOICES:] = context[:, :, None]
+    return rows
+
+
+def test_a_value_network(values, problem, tmp_path, seed):
+    design, parameters, network = values
+    context, listing = some_context(seed), problem.space.listing()
+    rng = np.random.default_rng(seed)
+    masks = rng.choice([0.0, 1.5], size=(2, REPLICAS, ROWS, HIDDEN)).astype(np.float32)
+    axes = [(0, 0, 0), (None, 0, 0), (None, 0, None)]
+    model = restored(design, parameters)
+    ask = over(axes, lambda model, x, masks: model(x, masks))
+    choices = listing + first_choices(SIZES)
+    for given in (None, (masks[0], masks[1])):
+        scale = np.ones_like(masks) if given is None else masks
+        expected = ask(model, inputs(context, listing), np.moveaxis(scale, 0, 2))
+        for one in (network, read_back(network, tmp_path)):
+            found = one.logits(one.hidden(context, choices, given))
+            np.testing.assert_allclose(found, expected, **PRECISION)
+
+
+def plain_logit(arrays, x, shifts=(0.0, 0.0)):
+    """The logit from plain arrays of one replica, with something added to each layer."""
+    weight = jnp.concatenate([arrays.choice_weight, arrays.context_weight])
+    first = jax.nn.relu(x @ weight + arrays.first_bias + shifts[0])
+    second = jax.nn.relu(first @ arrays.second_weight + arrays.second_bias + shifts[1])
+    return second @ arrays.head_weight + arrays.head_bias
+
+
+@pytest.fixture(scope="module")
+def gradients(values, problem, seed):
+    """The gradient of the logit by all parameters for every row and action, as plain arrays."""
+    network = values[2]
+    axes = [(0, 0), (None, 0), (None, 0)]
+    rows = inputs(some_context(seed), problem.space.listing())
+    return over(axes, jax.grad(plain_logit))(network, rows)
+
+
+def test_slopes_are_gradients_by_what_enters_each_layer(values, problem, seed):
+    network = values[2]
+    context, listing = some_context(seed), problem.space.listing()
+    zeros = jnp.zeros(HIDDEN)
+    axes = [(0, 0), (None, 0), (None, 0)]
+    slope = over(
+        axes, lambda one, x: jax.grad(lambda shifts: plain_logit(one, x, shifts))((zeros, zeros))
+    )
+    expected = slope(network, inputs(context, listing))
+    hidden = network.hidden(context, listing + first_choices(SIZES))
+    for found, wanted in zip(network.slopes(hidden), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, **PRECISION)
+
+
+def flattened(arrays, lead):
+    """All arrays of a network as one vector, after the first axes."""
+    return np.concatenate([np.asarray(a).reshape(*a.shape[:lead], -1) for a in arrays], axis=-1)
+
+
+def test_the_variance_is_the_quadratic_form_of_the_gradient(values, problem, gradients, seed):
+    network = values[2]
+    context, listing = some_context(seed), problem.space.listing()
+    rng = np.random.default_rng(seed)
+    precision = ValueNetwork(
+        *(rng.uniform(0.5, 3.0, size=array.shape).astype(np.float32) for array in network)
+    )
+    choices = listing + first_choices(SIZES)
+    hidden = network.hidden(context, choices)
+    found = _variance(network, precision, context, choices, hidden)
+    gradient, diagonal = flattened(gradients, 3), flattened(precision, 1)
+    expected = (gradient**2 / diagonal[:, None, None]).sum(axis=-1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_the_precision_is_the_sum_of_squared_gradients(values, problem, seed):
+    network = values[2]
+    belief = ValueBelief.empty(problem, REPLICAS, HIDDEN)
+    feedback = some_feedback(problem, REPLICAS, 7, seed)
+    # Replicas with fewer rows, and one without any.
+    feedback.weight[1, 2:] = 0.0
+    feedback.weight[2] = 0.0
+    belief = belief._replace(buffer=belief.buffer.add(feedback, problem), network=network)
+    listing = problem.space.listing()
+    rows = inputs(feedback.context, listing)
+    taken = problem.space.index(feedback.action)[..., None, None]
+    rows = np.take_along_axis(rows, taken, axis=2)[:, :, 0]
+    gradient = over([(0, 0), (None, 0)], jax.grad(plain_logit))(network, rows)
+    for found, one in zip(_squares(belief, slice(0, 7)), gradient, strict=True):
+        there = feedback.weight.reshape(*feedback.weight.shape, *[1] * (one.ndim - 2)) > 0
+        expected = (np.asarray(one) ** 2 * there).sum(axis=1)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+    whole = _summed(belief, 0.25)
+    for found, part in zip(whole, _squares(belief, slice(0, 7)), strict=True):
+        np.testing.assert_allclose(found, 0.25 + part, rtol=1e-5)
+    scores, deviation = GradientBelief(belief, whole).scores(some_context(seed))
+    hidden = network.hidden(some_context(seed), belief.choices())
+    np.testing.assert_allclose(scores, network.logits(hidden), rtol=1e-6)
+    variance = _variance(network, whole, some_context(seed), belief.choices(), hidden)
+    np.testing.assert_allclose(deviation**2, variance, rtol=1e-4)
+
+
+def test_one_hot_choices_and_their_probability_by_hand():
+    chosen = one_hot(jnp.array([1, 0, 2]), SIZES)
+    assert chosen.tolist() == [0, 1, 1, 0, 0, 1]
+    logits = jnp.log(jnp.array([1.0, 3.0, 7.0, 2.0, 2.0, 4.0]))
+    np.testing.assert_allclose(log_prob(logits, chosen, SIZES), np.log(0.75 * 0.5), rtol=1e-6)
+
+
+def test_packed_and_unpacked_undo_each_other(values):
+    design, parameters, _ = values
+    vector = packed(design, parameters)
+    again = unpacked(design, vector)
+    assert list(again) == list(parameters)
+    for name, array in parameters.items():
+        np.testing.assert_array_equal(again[name], array)
+    leaves = jax.tree.leaves(restored(design, parameters))
+    one = np.concatenate([leaf[1].ravel() for leaf in leaves])
+    np.testing.assert_array_equal(one, vector[1])

@@ -1,0 +1,86 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow.parquet as pq
+import pytest
+from matplotlib.figure import Figure
+
+from submax.experiments.cells import cells
+from submax.experiments.run import run_sweep
+from submax.experiments.specification import parse
+from submax.plots import draw_sweep_figure, sweep_figures
+
+OWN = """
+observations = 40
+replicas = 3
+measure = "reward"
+policies = ["random", "linucb"]
+reference = { shift = 0 }
+[environment]
+kind = "contextual"
+arms = 2
+dimension = 3
+shift = [0, -2]
+[delay]
+kind = "batch-flush"
+size = 10
+"""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep") / "own"
+    specification = parse(OWN, "own")
+    with ThreadPoolExecutor(1) as executor:
+        run_sweep(specification, cells(specification), folder, executor, lambda key, result: None)
+    return folder
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Figures as they are saved."""
+    kept = {}
+    save = Figure.savefig
+
+    def keep(figure, path):
+        kept[path.name] = figure
+        save(figure, path)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    return kept
+
+
+def test_a_panel_for_each_configuration_and_all_side_by_side(directory):
+    names = [figure.name for figure in sweep_figures(directory)]
+    assert names == [
+        "panel-arms=2-dimension=3-shift=0-hidden=32-delay=10",
+        "panel-arms=2-dimension=3-shift=-2-hidden=32-delay=10",
+        "varying-shift",
+        "all-configurations",
+    ]
+
+
+def test_the_measure_of_the_experiment_is_drawn(directory, drawn):
+    first = sweep_figures(directory)[0]
+    assert len(draw_sweep_figure(directory, first)) == 2
+    figure = drawn[f"{first.name}.png"]
+    (axes,) = figure.axes
+    assert axes.get_title() == "$s=0$, $N_b=10$"
+    assert axes.get_ylabel() == "accumulated reward\n(mean, 95 % of 3 replicas)"
+    rows = pq.read_table(directory / "results.parquet").to_pylist()
+    for line in axes.lines:
+        last = [
+            row["reward_mean"]
+            for row in rows
+            if (row["shift"], row["policy"], row["step"]) == (0, line.get_label(), 40)
+        ]
+        assert [line.get_ydata()[-1]] == pytest.approx(last)
+
+
+def test_panels_of_a_row_share_label_and_legend(directory, drawn):
+    wanted = sweep_figures(directory)[2]
+    draw_sweep_figure(directory, wanted)
+    figure = drawn["varying-shift.pdf"]
+    assert [axes.get_title() for axes in figure.axes] == ["$s=0$, $N_b=10$", "$s=-2$, $N_b=10$"]
+    assert "3 replicas" in figure.axes[0].get_ylabel()
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["random", "linucb"]
