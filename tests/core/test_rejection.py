@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.categorical import draw
+from submax.core.conditioned import Conditioned
 from submax.core.marginalization import mixture
 from submax.core.rejection import FIRST_ROUND, LIMIT, rejection
 from submax.core.table import Table
@@ -21,27 +22,29 @@ WEIGHTS = {
 }
 
 
-class Listed:
-    """Tables of probabilities ``[R, n, L, M]`` in the place of an estimator."""
+class Listed(Conditioned):
+    """Tables of probabilities ``[R, n, L, M]`` in the place of an estimator's belief."""
 
-    def __init__(self, probabilities):
+    def __init__(self, probabilities, asked=None):
         self.probabilities = probabilities
-        self.asked = []
+        self.asked = [] if asked is None else asked
 
     def rows(self, row):
-        return np.take_along_axis(self.probabilities, row[..., None, None], axis=1)
+        chosen = np.take_along_axis(self.probabilities, row[..., None, None], axis=1)
+        return Listed(chosen, self.asked)
 
-    def propose(self, row, level, count, rng):
-        self.asked.append((row.shape, count))
-        rows = self.rows(row)[:, :, level]
-        flat = np.repeat(rows.reshape(1, -1, rows.shape[-1]), count, axis=1)
-        return draw(flat, flat.shape[1], rng).reshape(*row.shape, count, 1)
+    def sample(self, level, count, rng):
+        shape = self.probabilities.shape[:2]
+        self.asked.append((shape, count))
+        rows = self.probabilities[:, :, level]
+        flat = np.repeat(rows.reshape(1, shape[0] * shape[1], rows.shape[-1]), count, axis=1)
+        return draw(flat, flat.shape[1], rng).reshape(*shape, count, 1)
 
-    def probability(self, row, action):
-        index = np.broadcast_to(
-            action[:, :, None, :, 0], (*row.shape, self.probabilities.shape[2], action.shape[2])
-        )
-        return np.take_along_axis(self.rows(row), index, axis=-1)
+    def prob(self, action):
+        replicas, rows, levels, _ = self.probabilities.shape
+        shape = (replicas, rows, levels, action.shape[2])
+        index = np.broadcast_to(action[:, :, None, :, 0], shape)
+        return np.take_along_axis(self.probabilities, index, axis=-1)
 
     def expected(self, weights):
         levels = self.probabilities.shape[2]
@@ -61,7 +64,7 @@ def test_draws_follow_the_listed_mixture(weights, size, seed):
     tables = rng.dirichlet(np.ones(size), size=(2, 3, len(weights)))
     listed = Listed(many_rows(tables, 1500))
     every = np.broadcast_to(np.array(weights), listed.probabilities.shape[:3])
-    action, exhausted = rejection(every, listed.propose, listed.probability, rng)
+    action, exhausted = rejection(every, listed, rng)
     assert action.shape == (2, 4500, 1)
     expected = listed.expected(every)
     for replica in range(2):
@@ -84,7 +87,7 @@ def test_every_row_has_weights_of_its_own(seed):
     own = np.array([[-1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.2, 0.3, -0.1], [0.0, 0.0, 0.0]])
     listed = Listed(many_rows(tables, 1500))
     weights = np.tile(own, (2, 1500, 1))
-    action, exhausted = rejection(weights, listed.propose, listed.probability, rng)
+    action, exhausted = rejection(weights, listed, rng)
     expected = listed.expected(weights)
     for replica in range(2):
         for one in range(3):
@@ -100,7 +103,7 @@ def test_replicas_that_need_more_rounds_are_completed_alone(seed):
     easy, hard = [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], [[0.5, 0.5, 0.0], [0.5, 0.49, 0.01]]
     listed = Listed(np.tile(np.array([[easy], [hard]]), (1, 300, 1, 1)))
     weights = np.tile([-1.0, 1.0], (2, 300, 1))
-    action, exhausted = rejection(weights, listed.propose, listed.probability, rng)
+    action, exhausted = rejection(weights, listed, rng)
     assert goodness_of_fit(action[0, :, 0], np.array([0.0, 0.5, 0.5])) > SMALLEST_P_VALUE
     # A row gives up with probability 0.99 ** 2000, about 2e-9.
     assert exhausted.sum() <= 1
@@ -127,7 +130,7 @@ def test_settled_rows_stay_as_they_are_while_others_go_on(seed):
             probabilities[replica, row, 1, row] = rare
     listed = Listed(probabilities)
     weights = np.tile([-1.0, 1.0], (3, size, 1))
-    action, exhausted = rejection(weights, listed.propose, listed.probability, rng)
+    action, exhausted = rejection(weights, listed, rng)
     expected = np.broadcast_to(np.arange(size), (3, size))
     # With one in 256 a row gives up with probability below 4e-4: 18 rows, so a few at most.
     assert exhausted.sum() <= 4
@@ -140,7 +143,7 @@ def test_equal_levels_are_exhausted_everywhere(size, seed):
     table = rng.dirichlet(np.ones(size), size=(2, 3, 1))
     listed = Listed(np.repeat(table, 2, axis=2))
     weights = np.tile([-1.0, 1.0], (2, 3, 1))
-    action, exhausted = rejection(weights, listed.propose, listed.probability, rng)
+    action, exhausted = rejection(weights, listed, rng)
     assert action.shape == (2, 3, 1)
     assert np.all(exhausted)
     assert sum(count for _, count in listed.asked) >= LIMIT
@@ -151,13 +154,13 @@ def test_without_a_positive_weight_every_row_is_exhausted(weights, seed):
     rng = np.random.default_rng(seed)
     listed = Listed(rng.dirichlet(np.ones(3), size=(2, 3, 2)))
     every = np.tile(weights, (2, 3, 1))
-    assert np.all(rejection(every, listed.propose, listed.probability, rng).exhausted)
+    assert np.all(rejection(every, listed, rng).exhausted)
 
 
 def test_no_rows_give_no_actions(seed):
     listed = Listed(np.zeros((2, 0, 2, 3)))
     rng = np.random.default_rng(seed)
-    action, exhausted = rejection(np.zeros((2, 0, 2)), listed.propose, listed.probability, rng)
+    action, exhausted = rejection(np.zeros((2, 0, 2)), listed, rng)
     assert action.shape == (2, 0, 1)
     assert exhausted.shape == (2, 0)
 
@@ -167,7 +170,7 @@ def test_an_action_that_the_lower_level_likes_more_is_never_drawn(seed):
     tables = rng.dirichlet(np.ones(5), size=(1, 20, 2))
     listed = Listed(many_rows(tables, 50))
     weights = np.tile([-1.0, 1.0], (1, 1000, 1))
-    action, exhausted = rejection(weights, listed.propose, listed.probability, rng)
+    action, exhausted = rejection(weights, listed, rng)
     low, high = np.moveaxis(listed.probabilities[0], 1, 0)
     found = action[0, :, :1]
     better = np.take_along_axis(high, found, 1) > np.take_along_axis(low, found, 1)

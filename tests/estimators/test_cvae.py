@@ -1,5 +1,6 @@
 import itertools
 
+import jax
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.core.training import Training
 from submax.estimators.cvae import CVAE
-from submax.networks.slot_network import SlotNetwork
+from submax.nn.parameters import restored, unpacked
 from submax.testing.examples import some_contexts, some_feedback
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -119,24 +120,18 @@ def test_values_are_the_direct_sums(fitted, feedback):
     taken = feedback.action[:, :, None]
     policy = ESTIMATOR.prob(fitted, feedback.context, taken)[..., 0]
     ratio = feedback.reward / np.exp(feedback.log_prob)
+    found = ESTIMATOR.values(fitted)
     for replica, level in np.ndindex(REPLICAS, 2):
-        expected = sum(
-            ratio[replica, row] * policy[replica, row, level] for row in range(2000)
-        )
-        found = ESTIMATOR.values(fitted)[replica, level]
-        np.testing.assert_allclose(found, expected / 2000, rtol=1e-6)
+        expected = sum(ratio[replica, row] * policy[replica, row, level] for row in range(2000))
+        np.testing.assert_allclose(found[replica, level], expected / 2000, rtol=1e-6)
 
 
-def begun(estimator, injection_seed):
-    """The network of models as they begin, when modulation makes all levels equal."""
-    import jax
-
-    from submax.nn.parameters import restored, unpacked
-
+def with_equal_levels(estimator, seed):
+    """A network whose modulation is zero, as it is at first, and nothing else."""
     design = estimator.design(PROBLEM)
-    leaves, structure = jax.tree.flatten(jax.eval_shape(design.drawn, jax.random.key(0)))
+    leaves = jax.tree.leaves(jax.eval_shape(design.drawn, jax.random.key(0)))
     size = sum(leaf.size for leaf in leaves)
-    rng = np.random.default_rng(injection_seed)
+    rng = np.random.default_rng(seed)
     parameters = unpacked(design, rng.normal(size=(REPLICAS, size)).astype(np.float32))
     for name, array in parameters.items():
         if name.endswith(("scale", "shift")):
@@ -147,8 +142,7 @@ def begun(estimator, injection_seed):
 @pytest.mark.parametrize("shared", [True, False], ids=["shared draws", "draws a level"])
 def test_equal_levels_are_equal_exactly_where_they_share_their_draws(shared, seed):
     estimator = CVAE(hidden=16, latent=2, draws=5, shared_draws=shared)
-    network = begun(estimator, seed)
-    assert isinstance(network, SlotNetwork)
+    network = with_equal_levels(estimator, seed)
     rng = np.random.default_rng(seed)
     params = estimator.init(PROBLEM, REPLICAS, rng)._replace(network=network)
     context = some_contexts(PROBLEM, REPLICAS, 4, seed)

@@ -131,9 +131,7 @@ def test_it_takes_the_steps_of_a_plain_loop_and_not_one_more(single, loop, seed)
     assert np.abs(found[0] - history[53]).max() < last / 10
 
 
-def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(
-    single, loop, seed
-):
+def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(single, loop, seed):
     weight = single.weight.copy()
     weight[0, 7] = np.nan
     bad = single._replace(weight=weight)

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -129,7 +131,7 @@ def test_the_estimated_log_probability_is_within_its_error(strategy, belief, see
     listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
     mixed = np.einsum("rnl,rnlm->rnm", weights, listed)
     share = np.maximum(mixed, 0)[0, 0].sum() / np.maximum(weights[0, 0], 0).sum()
-    error = np.sqrt((1 - share) / (share * NORMALIZING_DRAWS))
+    error = np.sqrt(max(1 - share, 0) / (share * NORMALIZING_DRAWS))
     contexts = np.repeat(context, 24, axis=1)
     actions = np.broadcast_to(CONTEXTUAL.space.listing(), (2, 24, 3))
     exact = policy.log_prob(state, contexts, actions)
@@ -233,6 +235,20 @@ def test_strangers_are_named(listing_limit, seed):
         policy.log_prob(state, np.zeros((2, 4, 2)), action)
 
 
+@pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
+def test_decisions_taken_one_by_one_follow_the_same_probabilities(strategy, seed):
+    problem = Problem(Slots((2, 3, 4)))
+    policy = RewardConditioned(Counting(), strategy)
+    state = taught(policy, problem, telling_feedback(problem, 1, 200, seed), seed)
+    context, rng = np.zeros((1, 1, 0)), np.random.default_rng((seed, 11))
+    decisions = [policy.act(state, context, rng) for _ in range(2000)]
+    action = np.concatenate([one.action for one in decisions], axis=1)
+    log_prob = np.concatenate([one.log_prob for one in decisions], axis=1)
+    listed = policy.probabilities(state, context)[0, 0]
+    assert goodness_of_fit(problem.space.index(action), listed) > SMALLEST_P_VALUE
+    assert np.allclose(policy.log_prob(state, np.zeros((1, 2000, 0)), action), log_prob)
+
+
 def test_levels_that_are_equal_exhaust_the_proposals(seed):
     problem = Problem(Arms(4))
     arm = np.tile(np.arange(4), 2)[None, :, None]
@@ -241,8 +257,11 @@ def test_levels_that_are_equal_exhaust_the_proposals(seed):
     policy = RewardConditioned(Counting(), SubMax(), listing_limit=1)
     state = taught(policy, problem, feedback, seed)
     context = np.zeros((1, 2000, 0))
-    with pytest.warns(Exhausted, match="2000 of 2000 decisions accepted none of 2000 proposals"):
+    with pytest.warns(Exhausted) as told:
         action = policy.act(state, context, np.random.default_rng(seed)).action
+    said = re.compile(r"(\d+) of \1 decisions accepted none of 2000 proposals")
+    counts = [int(said.match(str(one.message))[1]) for one in told]
+    assert sum(counts) == 2000
     assert goodness_of_fit(action, np.full(4, 0.25)) > SMALLEST_P_VALUE
     assert np.allclose(policy.log_prob(state, context, action), np.log(0.25))
     assert np.allclose(policy._estimated(state, context, action), np.log(0.25))
