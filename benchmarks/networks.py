@@ -83,7 +83,9 @@ def _cost_by_actions() -> Claim:
     print_table("Median cost of a decision by rejection, µs", ("joint actions", "µs"), rows)
     _draw(sizes, micros, FIGURE)
     ratio = max(micros) / min(micros)
-    return Claim("cost from 10² to 10¹² joint actions, most by least", f"{ratio:.1f}", "2", ratio < 2)
+    return Claim(
+        "cost from 10² to 10¹² joint actions, most by least", f"{ratio:.1f}", "2", ratio < 2
+    )
 
 
 def _draw(sizes: list[int], micros: list[float], path: Path) -> None:

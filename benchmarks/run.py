@@ -9,7 +9,12 @@ import sys
 
 from claim import Claim, print_claims
 
-MODULES = {"throughput": "throughput", "thompson": "thompson", "sweep": "whole_sweep", "networks": "networks"}
+MODULES = {
+    "throughput": "throughput",
+    "thompson": "thompson",
+    "sweep": "whole_sweep",
+    "networks": "networks",
+}
 
 
 def main() -> int:

@@ -96,7 +96,7 @@ def contextual() -> dict[tuple[str, str], Any]:
             **training,
         }
     for value in (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0):
-        for ridge in (1.0, 10.0):
+        for ridge in (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0):
             found["linucb", f"alpha {value}, ridge {ridge}"] = {
                 "kind": "linucb",
                 "alpha": value,

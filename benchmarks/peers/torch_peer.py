@@ -68,7 +68,9 @@ def main() -> None:
     for _ in range(REPLICAS):
         train(STEPS)
     seconds = time.perf_counter() - begin
-    print(json.dumps({"version": torch.__version__, "steps_per_second": REPLICAS * STEPS / seconds}))
+    print(
+        json.dumps({"version": torch.__version__, "steps_per_second": REPLICAS * STEPS / seconds})
+    )
 
 
 if __name__ == "__main__":

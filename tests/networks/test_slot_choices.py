@@ -114,7 +114,7 @@ def test_a_choice_of_probability_zero_is_never_drawn(uniform):
         def random(self, shape):
             return np.full(shape, uniform)
 
-    slots = np.array([0.0, 1.0, 0.0] + [0.25, 0.0, 0.75] + [0.0, 0.5, 0.5])
+    slots = np.array([0.0, 1.0, 0.0, 0.25, 0.0, 0.75, 0.0, 0.5, 0.5])
     probabilities = np.tile(slots, (3, 4, 5, 1))
     action = draw_actions(probabilities, 2, (3, 3, 3), Fixed())
     found = np.take_along_axis(slots.reshape(3, 3), action.reshape(-1, 3).T, axis=1)

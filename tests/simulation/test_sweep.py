@@ -14,7 +14,12 @@ from submax.simulation.sweep import sweep
 def result(number: int) -> CellResult:
     values = np.arange(6.0).reshape(2, 3) + number
     return CellResult(
-        np.arange(1, 4), Curve.of(values), Curve.of(-values), values[:, -1], -values[:, -1], Seconds(0.5)
+        np.arange(1, 4),
+        Curve.of(values),
+        Curve.of(-values),
+        values[:, -1],
+        -values[:, -1],
+        Seconds(0.5),
     )
 
 

@@ -62,6 +62,8 @@ class Options:
             os.environ["JAX_PLATFORMS"] = "cpu"
         if self.device == "gpu":
             require_extra("neural", "--device gpu", "jax")
+            # The workers share the GPU with this process, which only looks at it.
+            os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
             from submax.nn.device import check_gpu
 
             check_gpu()
