@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from claim import Claim, print_table
 from matplotlib.figure import Figure
-from peer_runs import HERE, PeerUnavailable, run_peer
 
+from claim import Claim, print_table
+from peer_runs import HERE, PeerUnavailable, run_peer
 from submax.core.arms import Arms
 from submax.core.buffer import Buffer
 from submax.core.feedback import Feedback

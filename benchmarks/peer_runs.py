@@ -44,6 +44,11 @@ def peers() -> dict[str, str]:
     return {requirement.partition(">")[0]: requirement for requirement in requirements}
 
 
+def bandit_peers() -> list[str]:
+    """Those that decide; PyTorch only trains."""
+    return [peer for peer in peers() if peer != "torch"]
+
+
 def install(peer: str) -> Path:
     """The Python of the peer's environment, which is made where it is not there yet."""
     folder = ENVIRONMENTS / peer.lower()

@@ -14,7 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from time import process_time
 
 from claim import Claim, print_claims, print_table
-from peer_runs import PeerRate, PeerUnavailable, ask, install, peers
+from peer_runs import PeerRate, PeerUnavailable, ask, bandit_peers, install
 from peers.problem import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS
 from submax.environments.bernoulli import Bernoulli
 from submax.policies import make_policy
@@ -59,7 +59,7 @@ def measure() -> list[Claim]:
 
 def _installed() -> list[str]:
     found = []
-    for peer in peers():
+    for peer in bandit_peers():
         try:
             install(peer)
         except PeerUnavailable as reason:

@@ -20,6 +20,7 @@ class Modulated(nn.Module):
         self.shift = nn.Parameter(torch.zeros(LEVELS, HIDDEN))
 
     def forward(self, x: torch.Tensor, level: torch.Tensor) -> torch.Tensor:
+        """``[B, I]`` and ``[B] -> [B, H]``."""
         return torch.relu((1 + self.scale[level]) * self.dense(x) + self.shift[level])
 
 
@@ -36,6 +37,7 @@ class CVAE(nn.Module):
     def loss(
         self, context: torch.Tensor, action: torch.Tensor, level: torch.Tensor
     ) -> torch.Tensor:
+        """Minus the evidence bound."""
         chosen = nn.functional.one_hot(action, CHOICES).float()
         hidden = torch.cat([chosen, context], dim=1)
         for layer in self.encoder:

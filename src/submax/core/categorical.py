@@ -21,7 +21,8 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     if rows == count and size <= SMALL:
         return _draw_each(probabilities, rng)
     halvings = (size - 1).bit_length()
-    table = np.full((replicas, rows, 1 << halvings), np.inf)
+    table = np.empty((replicas, rows, 1 << halvings))
+    table[..., size:] = np.inf
     cumulated = np.cumsum(probabilities, axis=-1, out=table[..., :size])
     _check_sums(cumulated[..., -1])
     uniform = rng.random((replicas, count))

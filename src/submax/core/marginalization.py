@@ -21,9 +21,13 @@ def mixture(table: Table, weights: Floats) -> Floats:
     """
     added = np.einsum("...l,...lm->...m", np.maximum(weights, 0.0), table.probabilities)
     mixed = np.einsum("...l,...lm->...m", weights, table.probabilities)
-    clipped = np.where(mixed > ROUNDING * added, mixed, 0.0)
+    # In place: with many actions, reading and writing memory is what costs.
+    added *= ROUNDING
+    mixed[mixed <= added] = 0.0
     forget = None if table.prior.all() else unseen(table, weights)
-    return normalized(clipped, forget)
+    mass, total = with_total(mixed, forget)
+    mass *= 1 / total
+    return mass
 
 
 def draw_one(

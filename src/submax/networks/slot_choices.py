@@ -50,7 +50,8 @@ def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
     slots = np.split(probabilities, first_choices(sizes)[1:], axis=-1)
     half = _half(sizes)
     left, right = _outer(slots[:half]), _outer(slots[half:])
-    joint: Floats = left.swapaxes(-1, -2) @ right / draws
+    # Divided before the product, while the array is small.
+    joint: Floats = (left * (1 / draws)).swapaxes(-1, -2) @ right
     return joint.reshape(*joint.shape[:-2], math.prod(sizes))
 
 
