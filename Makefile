@@ -4,10 +4,16 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= results
 
-.PHONY: reproduce test lint bench docs clean
+.PHONY: reproduce quick reproduce-networks test lint bench docs clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
+
+quick: $(VENV)/.installed-neural
+	$(BIN)/submax reproduce contextual combinatorial --quick --out $(OUT)-quick
+
+reproduce-networks: $(VENV)/.installed-neural
+	$(BIN)/submax reproduce contextual combinatorial ablations joint-ablations --out $(OUT)
 
 test: $(VENV)/.installed-all
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
@@ -23,7 +29,7 @@ bench: $(VENV)/.installed
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/generate_cli.py
-	if [ -d $(OUT)/bernoulli ]; then $(BIN)/python docs/generate_results.py $(OUT); fi
+	if [ -d $(OUT) ]; then $(BIN)/python docs/generate_results.py $(OUT); fi
 
 clean:
 	rm -rf $(VENV) .venv-bench
@@ -38,6 +44,10 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+$(VENV)/.installed-neural: pyproject.toml | $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --editable ".[neural]"
+	touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --editable ".[all]"
-	touch $@ $(VENV)/.installed
+	touch $@ $(VENV)/.installed $(VENV)/.installed-neural

@@ -1,4 +1,8 @@
-"""Write docs/results from a result directory: ``make reproduce``, then ``make docs``."""
+"""Write docs/results: copy what result directories hold, then write the page from the copies.
+
+``make reproduce`` and ``make docs``; with ``make docs OUT=other`` from another directory. An
+experiment that a directory does not hold keeps the results it has.
+"""
 
 import csv
 import shutil
@@ -7,32 +11,44 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PAGES = Path(__file__).with_name("results")
-FIGURES = (
-    "illustration/figures/illustration.png",
-    "bernoulli/figures/varying-arms.png",
-    "bernoulli/figures/varying-beta.png",
-    "bernoulli/figures/varying-delay.png",
-)
+FIGURES = {
+    "illustration": {"illustration.png": "illustration.png"},
+    "bernoulli": {f"varying-{key}.png": f"varying-{key}.png" for key in ("arms", "beta", "delay")},
+    "contextual": {"varying-shift.png": "contextual.png"},
+    "combinatorial": {
+        "panel-*-delay=1000.png": "combinatorial.png",
+        "panel-*-regret.png": "combinatorial-regret.png",
+    },
+    "ablations": {},
+    "joint-ablations": {},
+}
+TABLES = {"summary.csv": "", "statements.csv": "-statements", "calibration.csv": "-calibration"}
 Rows = list[dict[str, str]]
 
 
 def main(results: Path) -> None:
-    """Copy figures and summaries, and write the page around them."""
+    """Copy figures and tables of every finished experiment, and write the page around them."""
     PAGES.mkdir(exist_ok=True)
-    for figure in FIGURES:
-        shutil.copy(results / figure, PAGES / Path(figure).name)
-    for name in ("illustration", "bernoulli"):
-        shutil.copy(results / name / "summary.csv", PAGES / f"{name}.csv")
-    (PAGES / "README.md").write_text(page(results), encoding="utf-8")
+    for name, figures in FIGURES.items():
+        if not (results / name / "summary.csv").is_file():
+            continue
+        for table, ending in TABLES.items():
+            if (results / name / table).is_file():
+                shutil.copy(results / name / table, PAGES / f"{name}{ending}.csv")
+        for pattern, target in figures.items():
+            for figure in (results / name / "figures").glob(pattern):
+                shutil.copy(figure, PAGES / target)
+    (PAGES / "README.md").write_text(page(), encoding="utf-8")
 
 
-def page(results: Path) -> str:
+def page() -> str:
     """What came out, as Markdown."""
-    illustration = _read(results / "illustration" / "summary.csv")
-    bernoulli = _read(results / "bernoulli" / "summary.csv")
+    illustration, bernoulli = _read("illustration"), _read("bernoulli")
+    contextual, combinatorial = _read("contextual"), _read("combinatorial")
     parts = [
         "# Results",
-        "Made by `make reproduce` and `make docs`; nothing here is typed by hand.",
+        "Made by `submax reproduce` and `make docs`; nothing here is typed by hand. The neural "
+        "experiments were run on one GPU.",
         "## Illustration",
         "Expected reward of each inference policy after 1000 uniform observations of 10 arms, "
         f"Beta(1, 9), averaged over {illustration[0]['environments']} environments "
@@ -47,11 +63,39 @@ def page(results: Path) -> str:
         "![K varies](varying-arms.png)",
         "![β varies](varying-beta.png)",
         "![N_b varies](varying-delay.png)",
-        "## The paper's statements",
-        "Section 4.1 of the paper, each sentence put to the test: the number on the left should "
-        "be the lower one. Where several comparisons belong to a sentence, the one that speaks "
-        "least for it is shown.",
-        _statements(_read(results / "bernoulli" / "statements.csv")),
+        "### The paper's statements, section 4.1",
+        "Each sentence put to the test: the number on the left should be the lower one. Where "
+        "several comparisons belong to a sentence, the one that speaks least for it is shown.",
+        _statements(_read("bernoulli-statements")),
+        "## Contextual bandits",
+        f"Final regret after {contextual[0]['observations']} observations in batches of 1000, mean "
+        f"of {contextual[0]['replicas']} replicas ± standard error ([data](contextual.csv)); 4 "
+        "arms, a context of 20 numbers, s the shift of the logits. Hyper-parameters were chosen on "
+        "other environments: [tuning](../tuning.md).",
+        _by_shift(contextual),
+        "![s varies](contextual.png)",
+        _calibration(_read("contextual-calibration")),
+        "### The paper's statements, section 4.2",
+        _statements(_read("contextual-statements")),
+        "## Joint choices: 32768 actions",
+        f"After {combinatorial[0]['observations']} observations in batches of 1000, mean of "
+        f"{combinatorial[0]['replicas']} replicas ± standard error ([data](combinatorial.csv)).",
+        _final(combinatorial),
+        "![Accumulated reward](combinatorial.png)",
+        "![Accumulated regret](combinatorial-regret.png)",
+        _calibration(_read("combinatorial-calibration")),
+        "### The paper's statements, section 4.3",
+        _statements(_read("combinatorial-statements")),
+        "## Ablations",
+        "What each part of the reward-conditioned policy is worth: SubMax with a CVAE "
+        "(modulation, 5 latent draws shared by the levels, retrained from scratch) is the "
+        "reference, and each row changes one thing ([data](ablations.csv), "
+        "[joint choices](joint-ablations.csv)).",
+        _ablations(_read("ablations"), _read("joint-ablations")),
+        "## Cost of a decision",
+        "With a trained CVAE, by rejection, against the number of joint actions "
+        "(`python benchmarks/run.py --only networks`):",
+        "![Cost of a decision](decision-cost.png)",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -75,6 +119,74 @@ def _bernoulli(rows: Rows, arms: str) -> str:
         for policy in policies
     )
     return _table((f"K = {arms}", *(f"β={beta} N_b={delay}" for beta, delay in columns)), body)
+
+
+def _by_shift(rows: Rows) -> str:
+    shifts = list(dict.fromkeys(row["shift"] for row in rows))
+    by_policy: dict[str, Rows] = {}
+    for row in rows:
+        by_policy.setdefault(row["policy"], []).append(row)
+    best = {
+        shift: min(float(row["final_mean"]) for row in rows if row["shift"] == shift)
+        for shift in shifts
+    }
+    body = (
+        (policy, *(_with_error(row, "final", best[row["shift"]]) for row in group))
+        for policy, group in by_policy.items()
+    )
+    return _table(("policy", *(f"s = {shift}" for shift in shifts)), body)
+
+
+def _final(rows: Rows) -> str:
+    most = max(float(row["final_reward_mean"]) for row in rows)
+    least = min(float(row["final_mean"]) for row in rows)
+    body = (
+        (row["policy"], _with_error(row, "final_reward", most), _with_error(row, "final", least))
+        for row in rows
+    )
+    return _table(("policy", "reward", "regret"), body)
+
+
+def _ablations(contextual: Rows, joint: Rows) -> str:
+    columns = [
+        [row for row in contextual if row["shift"] == "0"],
+        [row for row in contextual if row["shift"] == "-2"],
+        joint,
+    ]
+    best = [min(float(row["final_mean"]) for row in column) for column in columns]
+    body = (
+        (
+            rows[0]["policy"],
+            *(_with_error(row, "final", low) for row, low in zip(rows, best, strict=True)),
+            _training(rows[0]),
+        )
+        for rows in zip(*columns, strict=True)
+    )
+    head = ("change", "regret, s = 0", "regret, s = −2", "regret, joint choices", "training, s")
+    return _table(head, body)
+
+
+def _training(row: dict[str, str]) -> str:
+    return f"{float(row['training_seconds']):.1f}"
+
+
+def _calibration(rows: Rows) -> str:
+    body = (
+        (
+            row["where"],
+            f"{float(row['mean']):.4f}",
+            f"{float(row['paper']):.4f}",
+            f"{float(row['distance']):+.1f}",
+        )
+        for row in rows
+    )
+    head = ("mean reward of random choice", "here", "paper", "standard errors apart")
+    return _table(head, body)
+
+
+def _with_error(row: dict[str, str], measure: str, best: float) -> str:
+    mean, error = float(row[f"{measure}_mean"]), float(row[f"{measure}_standard_error"])
+    return f"{_number(mean, best)} ± {error:.1f}"
 
 
 def _statements(rows: Rows) -> str:
@@ -101,8 +213,8 @@ def _table(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _read(path: Path) -> Rows:
-    with path.open(encoding="utf-8", newline="") as file:
+def _read(name: str) -> Rows:
+    with (PAGES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 

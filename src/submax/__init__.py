@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from submax.core.arms import Arms as Arms
     from submax.core.errors import InvalidValue as InvalidValue
     from submax.core.errors import MissingExtra as MissingExtra
+    from submax.core.feedback import Feedback as Feedback
     from submax.core.problem import Problem as Problem
     from submax.core.slots import Slots as Slots
     from submax.environments.bernoulli import Bernoulli as Bernoulli
+    from submax.environments.classification import Classification as Classification
+    from submax.environments.combinatorial import Combinatorial as Combinatorial
+    from submax.environments.contextual import Contextual as Contextual
     from submax.policies import make_policy as make_policy
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag
@@ -23,6 +27,10 @@ _HOME = {
     "Arms": "submax.core.arms",
     "BatchFlush": "submax.simulation.batch_flush",
     "Bernoulli": "submax.environments.bernoulli",
+    "Classification": "submax.environments.classification",
+    "Combinatorial": "submax.environments.combinatorial",
+    "Contextual": "submax.environments.contextual",
+    "Feedback": "submax.core.feedback",
     "InvalidValue": "submax.core.errors",
     "Lag": "submax.simulation.lag",
     "MissingExtra": "submax.core.errors",

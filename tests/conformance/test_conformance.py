@@ -26,10 +26,12 @@ POLICIES_ONCE = dict.fromkeys(
 
 def together(instances):
     """Instances that compile the same programs, in one process."""
+    found = []
     for one in instances:
         network = getattr(one, "estimator", one) if one.trains_networks else None
         marks = [] if network is None else [pytest.mark.xdist_group(type(network).__name__)]
-        yield pytest.param(one, id=repr(one), marks=marks)
+        found.append(pytest.param(one, id=repr(one), marks=marks))
+    return found
 
 
 @pytest.mark.parametrize("policy", together(POLICIES_ONCE))

@@ -38,6 +38,13 @@ def test_five_lines_of_python(tmp_path):
     assert (tmp_path / "regret.png").stat().st_size > 10_000
 
 
+@pytest.mark.xdist_group("README")
+def test_networks_in_python(tmp_path):
+    (tmp_path / "example.py").write_text(blocks(README, "python")[2])
+    done = run(tmp_path, "example.py")
+    assert done.returncode == 0, done.stderr
+
+
 def test_own_experiment_with_own_policy(tmp_path):
     (tmp_path / "mine.toml").write_text(blocks(README, "toml")[0])
     (tmp_path / "first_arm.py").write_text(blocks(README, "python")[1])

@@ -50,13 +50,17 @@ def drawn(monkeypatch):
 
 
 def test_a_panel_for_each_configuration_and_all_side_by_side(directory):
-    names = [figure.name for figure in sweep_figures(directory)]
-    assert names == [
+    figures = sweep_figures(directory)
+    names = [
         "panel-arms=2-dimension=3-shift=0-hidden=32-delay=10",
         "panel-arms=2-dimension=3-shift=-2-hidden=32-delay=10",
         "varying-shift",
         "all-configurations",
     ]
+    # An experiment that is measured by reward has its regret as well.
+    assert [figure.name for figure in figures if figure.measure == "reward"] == names
+    regret = [figure.name for figure in figures if figure.measure == "regret"]
+    assert regret == [f"{name}-regret" for name in names]
 
 
 def test_the_measure_of_the_experiment_is_drawn(directory, drawn):

@@ -27,6 +27,7 @@ class ListingPolicy(Policy[State]):
 
     def log_prob(self, state: State, context: Floats, action: Integers) -> Floats:
         """Look the actions up in the table."""
+        state.problem.check_action(action)
         probabilities = self.probabilities(state, context)
         return log_prob_of(probabilities, state.problem.space.index(action))
 

@@ -20,11 +20,12 @@ LEGEND = 0.6
 
 
 class SweepFigure(NamedTuple):
-    """A figure to draw: its name, its configurations in reading order, and the columns."""
+    """A figure to draw: its name, its configurations in reading order, columns and measure."""
 
     name: str
     panels: list[Labels]
     columns: int
+    measure: str = "regret"
 
 
 def sweep_figures(directory: Path) -> list[SweepFigure]:
@@ -41,13 +42,18 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
         rest = [key for key in panels[0] if key != varying[0]]
         ordered = sorted(panels, key=lambda panel: [panel[key] for key in (*rest, varying[0])])
         figures.append(SweepFigure("all-configurations", ordered, columns))
-    return figures
+    if specification.get("measure", "regret") == "regret":
+        return figures
+    return [
+        *(figure._replace(measure="reward") for figure in figures),
+        *(figure._replace(name=f"{figure.name}-regret") for figure in figures),
+    ]
 
 
 def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
     """Draw one figure as PNG and PDF beside the results."""
     specification = _specification(directory)
-    measure = specification.get("measure", "regret")
+    measure = wanted.measure
     lines = [_curves(directory, panel, measure) for panel in wanted.panels]
     batches = specification.get("delay", {}).get("kind") == "batch-flush"
     titles = [_title(panel, "N_b" if batches else "lag") for panel in wanted.panels]

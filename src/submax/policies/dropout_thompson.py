@@ -78,6 +78,7 @@ class DropoutThompson(Policy[DropoutState]):
 
     def log_prob(self, state: DropoutState, context: Floats, action: Integers) -> Floats:
         """Count the masks, one at a time."""
+        state.problem.check_action(action)
         index = state.problem.space.index(action)[..., None]
         total = np.zeros(index.shape[:2])
         for mask in range(self.masks):

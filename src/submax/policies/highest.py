@@ -6,6 +6,7 @@ from submax.core.arrays import Floats
 def highest(score: Floats) -> Floats:
     """Equal probabilities for the highest scores in the last axis, none for the others.
 
+    >>> import numpy as np
     >>> highest(np.array([1.0, 3.0, 3.0])).tolist()
     [0.0, 0.5, 0.5]
     """

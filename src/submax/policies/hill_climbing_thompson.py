@@ -93,6 +93,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
 
     def log_prob(self, state: HillClimbingState, context: Floats, action: Integers) -> Floats:
         """The share of draws whose climb ends at the action."""
+        state.problem.check_action(action)
         effects = self._effects(state.problem)
         share = state.pool.share(effects, context, action, self.sweeps)
         with np.errstate(divide="ignore"):

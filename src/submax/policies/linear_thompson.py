@@ -63,6 +63,7 @@ class LinearThompson(Policy[LinearStatistics]):
 
     def log_prob(self, state: LinearStatistics, context: Floats, action: Integers) -> Floats:
         """By quadrature over the scores of each row."""
+        state.problem.check_action(action)
         index = state.problem.space.index(action)
         found = [
             log_prob_of(probabilities, index[:, rows])

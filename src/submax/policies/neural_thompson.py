@@ -57,6 +57,7 @@ class NeuralThompson(Policy[GradientBelief]):
 
     def log_prob(self, state: GradientBelief, context: Floats, action: Integers) -> Floats:
         """Quadrature."""
+        state.problem.check_action(action)
         logit, deviation = state.scores(context)
         probabilities = largest_normal(logit, self.scale * deviation)
         return log_prob_of(probabilities, state.problem.space.index(action))

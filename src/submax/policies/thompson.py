@@ -58,6 +58,7 @@ class Thompson(Policy[ArmStatistics]):
 
     def log_prob(self, state: ArmStatistics, context: Floats, action: Integers) -> Floats:
         """Look the actions up in the table."""
+        state.problem.check_action(action)
         return log_prob_of(self.probabilities(state), state.problem.space.index(action))
 
     def probabilities(self, state: ArmStatistics) -> Floats:

@@ -35,7 +35,8 @@ def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
     """
     whole_number("jobs", jobs, at_least=1)
     before = {name: os.environ.get(name) for name in WORKER}
-    os.environ.update(WORKER)
+    given = os.environ.get("XLA_FLAGS", "")
+    os.environ.update({**WORKER, "XLA_FLAGS": f"{given} {WORKER['XLA_FLAGS']}".strip()})
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(
