@@ -24,7 +24,7 @@ lint: $(VENV)/.installed-all
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed
+bench: $(VENV)/.installed-neural
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.installed

@@ -14,6 +14,7 @@ MODULES = {
     "thompson": "thompson",
     "sweep": "whole_sweep",
     "networks": "networks",
+    "continued": "continued",
 }
 
 

@@ -158,16 +158,11 @@ def _ablations(contextual: Rows, joint: Rows) -> str:
         (
             rows[0]["policy"],
             *(_with_error(row, "final", low) for row, low in zip(rows, best, strict=True)),
-            _training(rows[0]),
         )
         for rows in zip(*columns, strict=True)
     )
-    head = ("change", "regret, s = 0", "regret, s = −2", "regret, joint choices", "training, s")
+    head = ("change", "regret, s = 0", "regret, s = −2", "regret, joint choices")
     return _table(head, body)
-
-
-def _training(row: dict[str, str]) -> str:
-    return f"{float(row['training_seconds']):.1f}"
 
 
 def _calibration(rows: Rows) -> str:

@@ -6,6 +6,7 @@ from submax.core.arms import Arms
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
 from submax.core.standard_error import standard_error
+from submax.environments.combinatorial import Combinatorial
 from submax.environments.contextual import Contextual
 from submax.environments.truth_network import TruthNetwork
 
@@ -66,3 +67,10 @@ def test_a_bad_number_is_refused(name, value):
 def test_a_bad_shift_is_refused():
     with pytest.raises(InvalidValue, match="shift must be a finite number, not nan"):
         Contextual(shift=float("nan"))
+
+
+@pytest.mark.parametrize("environment", [Contextual(), Combinatorial((2, 3, 4))], ids=repr)
+def test_every_replica_has_a_truth_of_its_own(environment, seed):
+    world = environment.reset(3, np.random.default_rng(seed))
+    for weights in world:
+        assert len(np.unique(weights.reshape(3, -1), axis=0)) == 3

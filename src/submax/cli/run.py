@@ -90,6 +90,10 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
     if options.scheduler is not None and options.jobs is not None:
         raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
     options.choose_device()
+    if options.scheduler is not None and options.device is not None:
+        raise InvalidValue(
+            "--device is for this machine; the workers of a cluster choose their own"
+        )
     console, meter = Console(), Meter()
     plans = _plans(specifications, options, console)
     with _interruptible(), options.processes(meter) as local, options.workers(local) as executor:

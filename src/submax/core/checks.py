@@ -41,6 +41,12 @@ def probability(name: str, value: object) -> None:
         raise InvalidValue(f"{name} must be a number between 0 and 1, not {value!r}")
 
 
+def below_one(name: str, value: object) -> None:
+    """Refuse anything but a number from zero to below one."""
+    if not (_finite(value) and 0 <= value < 1):
+        raise InvalidValue(f"{name} must be a number from 0 to below 1, not {value!r}")
+
+
 def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
     """Refuse a word that is not in the list, and suggest the nearest one that is."""
     words = sorted(allowed)

@@ -19,15 +19,23 @@ def mixture(table: Table, weights: Floats) -> Floats:
 
     Reference: Xu et al. (2024), equations gm-inference and gm-inference-submax.
     """
-    added = np.einsum("...l,...lm->...m", np.maximum(weights, 0.0), table.probabilities)
-    mixed = np.einsum("...l,...lm->...m", weights, table.probabilities)
+    forget = None if table.prior.all() else unseen(table, weights)
+    mass, total = with_total(clipped(weights, table.probabilities), forget)
+    mass *= 1 / total
+    return mass
+
+
+def clipped(weights: Floats, probabilities: Floats) -> Floats:
+    """max(Σ_l w_l π(a | l), 0), with 0 also where it is positive by rounding alone.
+
+    ``[..., L]`` and ``[..., L, M] -> [..., M]``.
+    """
+    added = np.einsum("...l,...lm->...m", np.maximum(weights, 0.0), probabilities)
+    mixed: Floats = np.einsum("...l,...lm->...m", weights, probabilities)
     # In place: with many actions, reading and writing memory is what costs.
     added *= ROUNDING
     mixed[mixed <= added] = 0.0
-    forget = None if table.prior.all() else unseen(table, weights)
-    mass, total = with_total(mixed, forget)
-    mass *= 1 / total
-    return mass
+    return mixed
 
 
 def draw_one(

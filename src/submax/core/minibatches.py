@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from submax.core.arrays import Integers
 from submax.core.buffer import Buffer
 
+FEW = 2**16
+
 
 class Minibatches(NamedTuple):
     """The rows of all replicas as one table ``[R · capacity, D + S + 2]``, to be drawn from.
@@ -32,10 +34,12 @@ class Minibatches(NamedTuple):
         Returns ``[steps, R, batch, D + S + 2]``, whatever the size of the buffer.
         """
         replicas = len(self.filled)
-        uniform = rng.random((steps, replicas, batch), dtype=np.float32)
-        uniform *= self.filled[:, None].astype(np.float32)
-        row = uniform.astype(np.int32)
-        # A float32 below one, times the count, can round up to the count itself.
-        np.minimum(row, np.maximum(self.filled - 1, 0)[:, None].astype(np.int32), out=row)
+        # 24 random bits are enough for few rows, and twice as fast to draw.
+        kind = np.float32 if self.filled.max(initial=0) <= FEW else np.float64
+        uniform = rng.random((steps, replicas, batch), kind)
+        row = (uniform * self.filled[:, None].astype(kind)).astype(np.int64)
+        # A number below one, times the count, can round up to the count itself.
+        np.minimum(row, np.maximum(self.filled - 1, 0)[:, None], out=row)
         first = np.arange(replicas) * (len(self.table) // replicas)
-        return self.table.take(row + first[:, None], axis=0)
+        drawn: NDArray[np.float32] = self.table.take(row + first[:, None], axis=0)
+        return drawn

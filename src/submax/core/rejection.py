@@ -35,7 +35,7 @@ def rejection(weights: Floats, belief: Conditioned, rng: np.random.Generator) ->
     while made < LIMIT and left.any():
         # Replicas with fewer rows left are filled up with settled ones, which stay as they are.
         row = np.argsort(~left, axis=1, kind="stable")[:, : left.sum(axis=1).max()]
-        count *= 2
+        count = min(2 * count, LIMIT - made)
         weight = np.take_along_axis(weights, row[..., None], axis=1)
         chosen, found = _round(weight, belief.rows(row), count, rng)
         replica, place = np.nonzero(np.take_along_axis(left, row, axis=1))

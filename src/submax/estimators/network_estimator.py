@@ -17,6 +17,7 @@ from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.space import Space
 from submax.core.training import Training
+from submax.networks.replicas import parameters_where
 from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_choices import (
     action_probabilities,
@@ -96,7 +97,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         from submax.nn.training import train
 
         feedback.check(params.problem)
-        if not np.any(feedback.weight > 0):
+        news = np.any(feedback.weight > 0, axis=1)
+        if not news.any():
             return params
         buffer = params.buffer.add(feedback, params.problem)
         design = self.design(params.problem)
@@ -104,12 +106,15 @@ class NetworkEstimator(Estimator[NetworkParams]):
         trained = train(design, self.training, buffer, rng, start)
         model = restored(design, trained.parameters)
         network = self.exported(design, model, len(buffer.filled), rng)
-        good = trained.diverged < 0
         warn_of_divergence(trained.diverged)
-        learned = network.where(
-            (good | (params.buffer.filled == 0)) & (buffer.filled > 0), params.network
+        # A replica without news, or whose training diverged, stays as it was.
+        learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
+        return _params(
+            params.problem,
+            buffer,
+            parameters_where(learned, trained.parameters, params.parameters),
+            network.where(learned, params.network),
         )
-        return _params(params.problem, buffer, trained.parameters, learned)
 
     def log_prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:
         """Logarithm of the mixture over the latent draws."""

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -48,7 +49,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """The same for the same work by the same code, in every process and on every machine."""
-        return _digest(msgspec.to_builtins(self))[:24]
+        return _digest(_portable(msgspec.to_builtins(self)))[:24]
 
     @property
     def decisions(self) -> int:
@@ -95,7 +96,7 @@ def rehearse(cells: Iterable[Cell]) -> None:
         if pair not in done:
             done.add(pair)
             environment, policy = make_environment(cell.environment), policy_of(cell.policy)
-            delay = BatchFlush(2 if cell.own_code else 5)
+            delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
             try:
                 simulate(environment, policy, observations=4, replicas=2, delay=delay)
             except InvalidValue:
@@ -116,7 +117,7 @@ def run_cell(cell: Cell) -> CellResult:
         observations=cell.observations,
         replicas=cell.replicas,
         delay=make_delay(cell.delay),
-        seed=[cell.seed, int(_digest(cell.environment)[:16], 16)],
+        seed=[cell.seed, int(_digest(_portable(cell.environment))[:16], 16)],
         points=cell.points,
         progress=count,
     )
@@ -198,6 +199,8 @@ def _plain(value: Any) -> Any:
     """A number or text that a table can hold."""
     if isinstance(value, tuple):
         return "x".join(map(str, value))
+    if own_file(value) is not None:
+        return Path(value).name
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -209,6 +212,19 @@ def _own_code(value: Any) -> str:
         return "".join(_own_code(one) for one in value)
     path = own_file(value)
     return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _portable(value: Any) -> Any:
+    """The same with the user's own files by name and content, wherever they lie."""
+    if isinstance(value, Mapping):
+        return {key: _portable(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_portable(one) for one in value]
+    path = own_file(value)
+    if path is None:
+        return value
+    name = str(value)[len(str(path.parent)) + 1 :]
+    return [name, hashlib.sha256(path.read_bytes()).hexdigest()]
 
 
 def _digest(value: Any) -> str:

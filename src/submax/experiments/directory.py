@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from submax.experiments.specification import Specification
 
 MANIFEST = "manifest.json"
 LIBRARIES = ("numpy", "scipy", "pyarrow", "matplotlib")
+NEURAL = ("jax", "equinox", "optax")
 
 
 def check_directory(directory: Path, specification: Specification) -> None:
@@ -113,6 +115,7 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
             "submax": __version__,
             "python": platform.python_version(),
             **{name: metadata.version(name) for name in LIBRARIES},
+            **{name: metadata.version(name) for name in NEURAL if find_spec(name) is not None},
         },
         "commit": _commit(),
     }

@@ -4,6 +4,7 @@ from typing import Self
 
 import jax
 import numpy as np
+from scipy.special import expit
 
 from submax.nn.dense import Dense
 from submax.nn.injection import Injection, LevelLayer
@@ -34,7 +35,7 @@ class Gate(Injection):
 
     def folded(self) -> LevelLayer:
         """The gate g_l is positive, so it can stand before the ReLU: g_l ⊙ W and g_l ⊙ b."""
-        gate = 1 / (1 + np.exp(-np.asarray(self.opening)))
+        gate = expit(np.asarray(self.opening))
         return LevelLayer(
             gate[..., None] * self.dense.weight[:, None], gate * self.dense.bias[:, None]
         )

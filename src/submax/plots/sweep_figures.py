@@ -56,7 +56,9 @@ def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
     measure = wanted.measure
     lines = [_curves(directory, panel, measure) for panel in wanted.panels]
     batches = specification.get("delay", {}).get("kind") == "batch-flush"
-    titles = [_title(panel, "N_b" if batches else "lag") for panel in wanted.panels]
+    every = _configurations(directory)
+    varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
+    titles = [_title(panel, "N_b" if batches else "lag", varying) for panel in wanted.panels]
     scale = axis_label(measure, specification["replicas"])
     if len(lines) == 1:
         figure = panel_figure(lines[0], scale, titles[0])
@@ -139,12 +141,14 @@ def _curves(directory: Path, panel: Labels, measure: str) -> list[PanelCurve]:
     return lines
 
 
-def _title(panel: Labels, delay: str) -> str:
+def _title(panel: Labels, delay: str, varying: Sequence[str]) -> str:
     if {"arms", "alpha", "beta", "delay"} == panel.keys():
         prior = f"Beta({panel['alpha']}, {panel['beta']})"
         return f"$K={panel['arms']}$, {prior}, ${delay}={panel['delay']}$"
     if "shift" in panel:
-        return f"$s={panel['shift']}$, ${delay}={panel['delay']}$"
+        others = [key for key in varying if key not in ("shift", "delay")]
+        more = "".join(f", {key} = {panel[key]}" for key in others)
+        return f"$s={panel['shift']}$, ${delay}={panel['delay']}${more}"
     return ", ".join(f"{key} = {value}" for key, value in panel.items())
 
 

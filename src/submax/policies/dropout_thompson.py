@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import probability, whole_number
+from submax.core.checks import below_one, whole_number
 from submax.core.decision import Decision
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.core.training import Training
+from submax.networks.replicas import where_chosen
 from submax.policies.highest import highest
 from submax.policies.value_belief import ValueBelief
 
@@ -50,7 +51,7 @@ class DropoutThompson(Policy[DropoutState]):
     training: Training = field(default_factory=Training)
 
     def __post_init__(self) -> None:
-        probability("dropout", self.dropout)
+        below_one("dropout", self.dropout)
         whole_number("masks", self.masks, at_least=1)
         whole_number("hidden", self.hidden, at_least=1)
 
@@ -95,13 +96,15 @@ class DropoutThompson(Policy[DropoutState]):
         belief = state.belief.trained(feedback, self.training, self.dropout, rng)
         if belief is state.belief:
             return state
-        return DropoutState(belief, *self._masks(len(state.first), rng))
+        news = np.any(feedback.weight > 0, axis=1)
+        drawn = self._masks(len(state.first), rng)
+        return DropoutState(belief, *where_chosen(news, drawn, (state.first, state.second)))
 
     def _masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, Mask]:
         """Units that are kept are scaled up, as in training."""
         kept = 1 - self.dropout
         drawn = rng.random((2, replicas, self.masks, self.hidden)) < kept
-        first, second = (drawn / max(kept, 1e-9)).astype(np.float32)
+        first, second = (drawn / kept).astype(np.float32)
         return first, second
 
     @classmethod

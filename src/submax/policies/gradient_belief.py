@@ -23,14 +23,16 @@ class GradientBelief(NamedTuple):
     """f(a, c) with the variance g(a, c)ᵀ U⁻¹ g(a, c) of its gradient features.
 
     g is the gradient of the logit with respect to all parameters, and U, the ``precision``, the
-    diagonal of ρ I + Σ_i g_i g_iᵀ over the observations, ρ being the ``ridge``. The gradient by a
-    weight is the product of an activation and a slope, so both the sum and the quadratic form are
-    products of matrices of squares, and no gradient is ever written out.
+    diagonal of ρ I + Σ_i w_i g_i g_iᵀ over the observations, ρ being the ``ridge``. The gradient by
+    a weight is the product of an activation and a slope, so both the sum and the quadratic form
+    are products of matrices of squares, and no gradient is ever written out.
 
     Reference: Zhou et al. (2020); Zhang et al. (2021), with the diagonal they use in practice.
 
-    *Departs from the papers:* U is computed anew at each refit, with the gradients of the network
-    as it is now; since every refit begins anew, old gradients belong to another network.
+    *Departs from the papers:* f is the logit of a network trained by cross-entropy, not by squared
+    error, and g is not divided by the root of the width. U is computed anew at each refit, with
+    the gradients of the network as it is now; since every refit begins anew, old gradients belong
+    to another network.
     """
 
     belief: ValueBelief
@@ -64,9 +66,13 @@ class GradientBelief(NamedTuple):
         """Logit and standard deviation for every joint action in each context: ``[R, n, M]``."""
         self.problem.check_context(context)
         network, choices = self.belief.network, self.belief.choices()
-        hidden = network.hidden(context, choices)
-        variance = _variance(network, self.precision, context, choices, hidden)
-        return network.logits(hidden), np.sqrt(variance).astype(np.float64)
+        logits, deviations = [], []
+        for part in self.belief.parts(context.shape[1]):
+            hidden = network.hidden(context[:, part], choices)
+            variance = _variance(network, self.precision, context[:, part], choices, hidden)
+            logits.append(network.logits(hidden))
+            deviations.append(np.sqrt(variance).astype(np.float64))
+        return np.concatenate(logits, axis=1), np.concatenate(deviations, axis=1)
 
 
 def _variance(
@@ -110,8 +116,8 @@ def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
     choices = buffer.action[:, rows] + first_choices(belief.problem.space.choices)
     context = buffer.context[:, rows]
     hidden = network.hidden(context, choices[:, :, None])
-    there = (buffer.weight[:, rows] > 0).astype(np.float32)[..., None]
-    first, second = (slope[:, :, 0] ** 2 * there for slope in network.slopes(hidden))
+    weight = buffer.weight[:, rows].astype(np.float32)[..., None]
+    first, second = (slope[:, :, 0] ** 2 * weight for slope in network.slopes(hidden))
     columns = np.arange(network.choice_weight.shape[1])
     one_hot = (choices[..., None] == columns).any(axis=2).astype(np.float32)
     return ValueNetwork(
@@ -120,6 +126,6 @@ def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
         first.sum(axis=1),
         (hidden.first[:, :, 0] ** 2).swapaxes(1, 2) @ second,
         second.sum(axis=1),
-        (hidden.second[:, :, 0] ** 2 * there).sum(axis=1),
-        there.sum(axis=(1, 2)),
+        (hidden.second[:, :, 0] ** 2 * weight).sum(axis=1),
+        weight.sum(axis=(1, 2)),
     )

@@ -78,6 +78,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
 
     def act(self, state: HillClimbingState, context: Floats, rng: np.random.Generator) -> Decision:
         """Climb with one of the draws each, or look up where that climb ends."""
+        state.problem.check_context(context)
         effects = self._effects(state.problem)
         shape = context.shape[:2]
         member = rng.integers(self.draws, size=shape)
@@ -93,6 +94,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
 
     def log_prob(self, state: HillClimbingState, context: Floats, action: Integers) -> Floats:
         """The share of draws whose climb ends at the action."""
+        state.problem.check_context(context)
         state.problem.check_action(action)
         effects = self._effects(state.problem)
         share = state.pool.share(effects, context, action, self.sweeps)
@@ -104,6 +106,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         self, state: HillClimbingState, feedback: Feedback, rng: np.random.Generator
     ) -> HillClimbingState:
         """Learn row by row, then draw anew for the replicas that learned something."""
+        feedback.check(state.problem)
         news: Booleans = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return state

@@ -49,6 +49,7 @@ class LinearStatistics(NamedTuple):
 
     def add(self, feedback: Feedback) -> Self:
         """Count what came back, and solve again for the actions it was about."""
+        feedback.check(self.problem)
         there = feedback.weight > 0
         if not there.any():
             return self

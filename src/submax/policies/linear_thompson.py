@@ -49,6 +49,7 @@ class LinearThompson(Policy[LinearStatistics]):
 
     def act(self, state: LinearStatistics, context: Floats, rng: np.random.Generator) -> Decision:
         """Sample the scores, or the table where all rows share one and that is cheaper."""
+        state.problem.check_context(context)
         space = state.problem.space
         rows = context.shape[1]
         if state.problem.context_width == 0 and rows >= QUADRATURE_FROM:
@@ -63,6 +64,7 @@ class LinearThompson(Policy[LinearStatistics]):
 
     def log_prob(self, state: LinearStatistics, context: Floats, action: Integers) -> Floats:
         """By quadrature over the scores of each row."""
+        state.problem.check_context(context)
         state.problem.check_action(action)
         index = state.problem.space.index(action)
         found = [

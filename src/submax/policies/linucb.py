@@ -46,6 +46,7 @@ class LinUCB(Policy[LinearStatistics]):
 
     def act(self, state: LinearStatistics, context: Floats, rng: np.random.Generator) -> Decision:
         """Draw among the best."""
+        state.problem.check_context(context)
         index, log_prob = [], []
         for rows, probabilities in self._probabilities(state, context):
             drawn = draw(probabilities, rows.stop - rows.start, rng)
@@ -56,6 +57,8 @@ class LinUCB(Policy[LinearStatistics]):
 
     def log_prob(self, state: LinearStatistics, context: Floats, action: Integers) -> Floats:
         """Minus the logarithm of how many share the best score; −∞ for all other actions."""
+        state.problem.check_context(context)
+        state.problem.check_action(action)
         index = state.problem.space.index(action)
         found = [
             log_prob_of(probabilities, index[:, rows])

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import probability, whole_number
+from submax.core.checks import below_one, probability, whole_number
 from submax.core.feedback import Feedback
 from submax.core.listing_policy import ListingPolicy
 from submax.core.problem import Problem
@@ -32,7 +32,7 @@ class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
     def __post_init__(self) -> None:
         probability("epsilon", self.epsilon)
         whole_number("hidden", self.hidden, at_least=1)
-        probability("dropout", self.dropout)
+        below_one("dropout", self.dropout)
 
     @property
     def trains_networks(self) -> bool:

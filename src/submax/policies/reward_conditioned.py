@@ -1,5 +1,6 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from submax.core.checks import whole_number
 from submax.core.decision import Decision
 from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
-from submax.core.marginalization import draw_one, unseen
+from submax.core.marginalization import clipped, draw_one, unseen
 from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.core.rejection import LIMIT, rejection
@@ -32,8 +33,10 @@ from submax.strategies.target import Target
 
 AT_ONCE = 2**21
 """About so many probabilities are written out at a time."""
-REJECTED_ROWS = 128
-"""So many rows are drawn by rejection at a time, which keeps what they need in the cache."""
+REJECTED_ROWS = 2560
+"""So many rows of all replicas are drawn by rejection at a time: what they need stays small."""
+ESTIMATED_ROWS = 64
+"""The same where the normalizing constant of each row is estimated."""
 NORMALIZING_DRAWS = 2000
 """Proposals from which the normalizing constant is estimated where actions cannot be listed."""
 
@@ -94,14 +97,15 @@ class RewardConditioned(Policy[RewardConditionedState]):
     ) -> Decision:
         """Draw from the list of all actions, with its probability, or by rejection."""
         state.problem.check_context(context)
-        space, rows = state.problem.space, context.shape[1]
+        space = state.problem.space
         if not self._lists(state.problem):
-            parts = [self._rejected(state, part, rng) for part in _split(context, REJECTED_ROWS)]
+            rows = max(1, REJECTED_ROWS // len(context))
+            parts = [self._rejected(state, part, rng) for part in _split(context, rows)]
             return Decision(_joined(parts), None)
         if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
             return self._one(state, context, rng)
         if state.problem.context_width == 0:
-            return _drawn(space, self.probabilities(state, context[:, :1]), rows, rng)
+            return _drawn(space, self.probabilities(state, context[:, :1]), context.shape[1], rng)
         listed = [
             _drawn(space, self.probabilities(state, part), part.shape[1], rng)
             for part in self._parts(state, context)
@@ -113,7 +117,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
         state.problem.check_context(context)
         state.problem.check_action(action)
         if state.problem.space.size > LISTING_LIMIT:
-            return self._estimated(state, context, action)
+            rows = max(1, ESTIMATED_ROWS // len(context))
+            pairs = zip(_split(context, rows), _split(action, rows), strict=True)
+            return np.concatenate([self._estimated(state, *pair) for pair in pairs], axis=1)
         index = state.problem.space.index(action)
         if state.problem.context_width == 0:
             return log_prob_of(self.probabilities(state, context[:, :1]), index)
@@ -212,18 +218,19 @@ class RewardConditioned(Policy[RewardConditionedState]):
         rng = np.random.default_rng(0)
         table = self.table(state, context)
         weights = self.strategy.weights(table)
+        belief = self.estimator.conditioned(state.params, context)
         positive = np.maximum(weights, 0.0)
         mass = np.zeros(weights.shape[:2])
         for level in np.flatnonzero(positive.any(axis=(0, 1))):
-            drawn = self.estimator.sample(state.params, context, int(level), NORMALIZING_DRAWS, rng)
-            found = self.estimator.prob(state.params, context, drawn)
-            ratio = _mixed(weights, found) / np.einsum("rnl,rnlm->rnm", positive, found)
+            found = belief.prob(belief.sample(int(level), NORMALIZING_DRAWS, rng))
+            proposed = np.einsum("rnl,rnlm->rnm", positive, found)
+            ratio = clipped(weights, found) / np.where(proposed > 0, proposed, 1.0)
             mass += positive[..., level] * ratio.mean(axis=-1)
-        listed = self.estimator.prob(state.params, context, action[:, :, None])
+        own = clipped(weights, belief.prob(action[:, :, None]))[..., 0]
         with np.errstate(divide="ignore"):
-            known = np.log(_mixed(weights, listed)[..., 0]) - np.log(np.where(mass > 0, mass, 1.0))
+            known = np.log(own) - np.log(np.where(mass > 0, mass, 1.0))
         nothing = unseen(table, weights) | ~state.informed[:, None] | (mass == 0)
-        return np.where(nothing, -np.log(float(state.problem.space.size)), known)
+        return np.where(nothing, -math.log(state.problem.space.size), known)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -258,16 +265,10 @@ def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generato
     return Decision(space.action(index), log_prob_of(probabilities, index))
 
 
-def _split(context: Floats, rows: int) -> list[Floats]:
-    """The contexts in parts of so many rows; one part without rows where there are none."""
-    return [context[:, begin : begin + rows] for begin in range(0, context.shape[1] or 1, rows)]
+def _split(values: Any, rows: int) -> list[Any]:
+    """Arrays ``[R, n, ...]`` in parts of so many rows; one part without rows where n is 0."""
+    return [values[:, begin : begin + rows] for begin in range(0, values.shape[1] or 1, rows)]
 
 
 def _joined(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-
-def _mixed(weights: Floats, probabilities: Floats) -> Floats:
-    """max(Σ_l w_l π(a | l), 0): ``[R, n, L]`` and ``[R, n, L, M] -> [R, n, M]``."""
-    mixed: Floats = np.maximum(np.einsum("rnl,rnlm->rnm", weights, probabilities), 0.0)
-    return mixed

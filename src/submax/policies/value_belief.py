@@ -8,12 +8,19 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats, Integers
 from submax.core.buffer import Buffer
 from submax.core.divergence import warn_of_divergence
+from submax.core.errors import InvalidValue
 from submax.core.extras import require_extra
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.training import Training
+from submax.networks.replicas import parameters_where
 from submax.networks.slot_choices import first_choices
 from submax.networks.value_network import ValueNetwork
+
+AT_ONCE = 2**22
+"""About so many activations are held at a time."""
+LARGEST = 2**28
+"""More activations than this for one decision of each replica are refused."""
 
 
 class ValueBelief(NamedTuple):
@@ -29,6 +36,13 @@ class ValueBelief(NamedTuple):
         """Nothing observed: every value is the same."""
         problem.space.check_listable("this policy")
         require_extra("neural", "a value network", "jax", "equinox", "optax")
+        numbers = replicas * problem.space.size * hidden
+        if numbers > LARGEST:
+            raise InvalidValue(
+                f"a value network looks at every joint action: {problem.space.size} of them times "
+                f"{hidden} units times {replicas} replicas are {numbers} numbers for one decision, "
+                f"more than {LARGEST}"
+            )
         choices, width = sum(problem.space.choices), problem.context_width
         network = ValueNetwork.silent(replicas, choices, width, hidden)
         return cls(problem, Buffer.empty(problem, replicas), {}, network)
@@ -42,7 +56,8 @@ class ValueBelief(NamedTuple):
         from submax.nn.value_design import ValueDesign
 
         feedback.check(self.problem)
-        if not np.any(feedback.weight > 0):
+        news = np.any(feedback.weight > 0, axis=1)
+        if not news.any():
             return self
         buffer = self.buffer.add(feedback, self.problem)
         design = ValueDesign(
@@ -56,9 +71,14 @@ class ValueBelief(NamedTuple):
         trained = train(design, training, buffer, rng, start)
         network = design.exported(restored(design, trained.parameters))
         warn_of_divergence(trained.diverged)
-        good = (trained.diverged < 0) | (self.buffer.filled == 0)
-        learned = network.where(good & (buffer.filled > 0), self.network)
-        return ValueBelief(self.problem, buffer, trained.parameters, learned)
+        # A replica without news, or whose training diverged, stays as it was.
+        learned = news & ((trained.diverged < 0) | (self.buffer.filled == 0))
+        return ValueBelief(
+            self.problem,
+            buffer,
+            parameters_where(learned, trained.parameters, self.parameters),
+            network.where(learned, self.network),
+        )
 
     def choices(self) -> Integers:
         """Every joint action by the numbers of its choices among all: ``[M, S]``."""
@@ -70,7 +90,24 @@ class ValueBelief(NamedTuple):
     ) -> Floats:
         """Logit of the value of every joint action in each context: ``[R, n, M]``."""
         self.problem.check_context(context)
-        return self.network.logits(self.network.hidden(context, self.choices(), masks))
+        choices, network = self.choices(), self.network
+
+        def some(part: slice) -> Floats:
+            few = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
+            return network.logits(network.hidden(context[:, part], choices, few))
+
+        return np.concatenate([some(part) for part in self.parts(context.shape[1])], axis=1)
+
+    def parts(self, rows: int) -> list[slice]:
+        """The rows in parts whose activations can be held at a time; at least one part."""
+        one_row = self.network.first_bias.size * self.problem.space.size
+        step = max(1, AT_ONCE // one_row)
+        return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]
+
+
+def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
+    """The masks of some rows; one mask for all rows stays."""
+    return mask if mask.shape[1] == 1 else mask[:, part]
 
 
 def _scaled(levels: tuple[float, ...]) -> tuple[float, ...]:

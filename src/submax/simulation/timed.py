@@ -47,6 +47,11 @@ class Timed(Policy[Any]):
         """As the other."""
         return self._policy.record(state, action)
 
+    @property
+    def trains_networks(self) -> bool:
+        """As the other."""
+        return self._policy.trains_networks
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """None: it is no policy of its own."""

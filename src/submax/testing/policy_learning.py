@@ -33,6 +33,7 @@ def check_learning(policy: Policy[Any], problem: Problem, replicas: int, seed: i
     _check_absent_rows(policy, state, feedback, context, seed)
     _check_empty_feedback(policy, state, feedback, context, seed)
     _check_replicas(policy, state, feedback, context, seed)
+    _check_silent_replica(policy, state, feedback, context, seed)
     _check_clear_feedback(policy, problem, replicas, seed)
 
 
@@ -75,6 +76,18 @@ def _check_replicas(
         found = np.exp(all_log_probs(policy, after, context)[:, 1:])
         same = np.allclose(found, others, rtol=1e-12, atol=1e-12)
         require(same, policy, "the feedback of one replica must not reach another")
+
+
+def _check_silent_replica(
+    policy: Policy[Any], state: Any, feedback: Feedback, context: Floats, seed: int
+) -> None:
+    """Let the first replica alone hear nothing."""
+    weight = feedback.weight.copy()
+    weight[0] = 0.0
+    after = policy.update(state, feedback._replace(weight=weight), np.random.default_rng(seed))
+    before, found = (np.exp(all_log_probs(policy, one, context)[:, 0]) for one in (state, after))
+    same = np.allclose(before, found, rtol=1e-9, atol=1e-12)
+    require(same, policy, "a replica without feedback must stay as it is while others learn")
 
 
 def _check_clear_feedback(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
