@@ -65,7 +65,8 @@ def page() -> str:
         "![N_b varies](varying-delay.png)",
         "### The paper's statements, section 4.1",
         "Each sentence put to the test: the number on the left should be the lower one. Where "
-        "several comparisons belong to a sentence, the one that speaks least for it is shown.",
+        "several comparisons belong to a sentence, the one that speaks least for it is shown. The "
+        "sentences are about the paper's methods; others in the tables are left out.",
         _statements(_read("bernoulli-statements")),
         "## Contextual bandits",
         f"Final regret after {contextual[0]['observations']} observations in batches of 1000, mean "
@@ -89,8 +90,8 @@ def page() -> str:
         "## Ablations",
         "What each part of the reward-conditioned policy is worth: SubMax with a CVAE "
         "(modulation, 5 latent draws shared by the levels, retrained from scratch) is the "
-        "reference, and each row changes one thing ([data](ablations.csv), "
-        "[joint choices](joint-ablations.csv)).",
+        "reference, and each row changes one thing, with the reference's units and steps "
+        "([data](ablations.csv), [joint choices](joint-ablations.csv)).",
         _ablations(_read("ablations"), _read("joint-ablations")),
         "## Cost of a decision",
         "With a trained CVAE, by rejection, against the number of joint actions "

@@ -100,3 +100,22 @@ def test_interruption_leaves_what_is_done(tmp_path):
         sweep(tasks, result, store, executor, stop)
     done = [key for key in tasks if store.finished(key)]
     assert len(done) == 1
+
+
+def test_cells_under_way_are_stored_when_a_sweep_is_interrupted(tmp_path):
+    release = threading.Event()
+
+    def run(number: int) -> CellResult:
+        if number == 1:
+            release.wait(10)
+        return result(number)
+
+    def interrupt(key: str, found: CellResult) -> None:
+        release.set()
+        raise KeyboardInterrupt
+
+    store = CellStore(tmp_path)
+    with ThreadPoolExecutor(2) as executor, pytest.raises(KeyboardInterrupt):
+        sweep({"0": 0, "1": 1}, run, store, executor, interrupt)
+    assert store.finished("0")
+    assert store.finished("1")

@@ -61,7 +61,9 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @run_options
 def reproduce(names: tuple[str, ...], **options: Any) -> None:
-    """Run experiments: illustration, bernoulli, contextual, combinatorial, ablations, or all.
+    """Run experiments of the paper by name, or all.
+
+    They are illustration, bernoulli, contextual, combinatorial, ablations and joint-ablations.
 
     A run that was stopped goes on where it was when the same command is given again.
     """

@@ -49,7 +49,7 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     """Where every policy ended in every configuration, and what the paper says about it."""
     wide = _wide(console)
     finals, section = Finals.read(directory), specification.statements
-    wide.print(f"{specification.title or specification.name}, {specification.replicas} replicas")
+    wide.print(specification.title or specification.name, markup=False)
     measures = ["regret"] if specification.measure == "regret" else ["reward", "regret"]
     for title, group in _groups(finals.configurations()).items():
         for measure in measures:

@@ -156,6 +156,11 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
         return _record(where, value, wanted)
     if origin is tuple and isinstance(value, list):
         return tuple(_converted(where, item, options[0]) for item in value)
+    if origin is tuple and not isinstance(value, tuple):
+        raise InvalidValue(
+            f"{where} must be a list, not {value!r}; where a list stands for several "
+            "configurations, write a list within a list, [[...]]"
+        )
     plain = origin or wanted
     is_type = isinstance(plain, type) and isinstance(value, plain)
     if not is_type or (isinstance(value, bool) and plain is not bool):

@@ -36,7 +36,8 @@ def check_directory(directory: Path, specification: Specification) -> None:
             f"{directory} holds files that are not results of submax; choose another --out"
         )
     held = read_manifest(directory)["specification"]
-    for key, value in _plain(specification).items():
+    # The title last: another one follows from what else is different.
+    for key, value in sorted(_plain(specification).items(), key=lambda item: item[0] == "title"):
         if held.get(key) != value:
             raise InvalidValue(
                 f"{directory} holds results of another experiment, with {key} = "

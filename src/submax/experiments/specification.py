@@ -50,6 +50,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         whole_number("replicas", self.replicas, at_least=1, at_most=10**6)
         whole_number("seed", self.seed, at_least=0)
         whole_number("points", self.points, at_least=1)
+        for key in self.quick:
+            one_of("key of quick:", key, ["replicas", "observations", "policies"])
         if not self.policies:
             raise InvalidValue("policies must name at least one policy, not []")
 
@@ -61,8 +63,6 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     def quickly(self, replicas: int | None = None) -> "Specification":
         """The small version for a first look, with so many replicas; its title says how many."""
         fewer = {"replicas": min(self.replicas, QUICK_REPLICAS), **self.quick}
-        for key in fewer:
-            one_of("key of quick:", key, ["replicas", "observations", "policies"])
         small = self.changed(**fewer).changed(replicas=replicas)
         return small.changed(title=f"{self.title} (quick look: {small.replicas} replicas)")
 

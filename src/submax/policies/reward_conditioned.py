@@ -12,6 +12,7 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.categorical import draw, log_prob_of
 from submax.core.checks import whole_number
 from submax.core.decision import Decision
+from submax.core.errors import InvalidValue
 from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
 from submax.core.marginalization import clipped, draw_one, unseen
@@ -97,6 +98,10 @@ class RewardConditioned(Policy[RewardConditionedState]):
     ) -> Decision:
         """Draw from the list of all actions, with its probability, or by rejection."""
         state.problem.check_context(context)
+        if len(context) != len(state.informed):
+            raise InvalidValue(
+                f"the state has {len(state.informed)} replicas, and context has {len(context)}"
+            )
         space = state.problem.space
         if not self._lists(state.problem):
             rows = max(1, REJECTED_ROWS // len(context))

@@ -20,7 +20,8 @@ def sweep(
     """Run every task whose key is not in the store yet; ``finished`` hears of each one stored.
 
     A sweep that was killed goes on where it stopped: what is stored is not run again, what is not
-    stored is. An error in one task, or an interruption, cancels those that have not begun.
+    stored is. An error in one task, or an interruption, cancels those that have not begun; those
+    under way are waited for and stored.
     """
     missing = {key: task for key, task in tasks.items() if not store.finished(key)}
     futures = {executor.submit(run, task): key for key, task in missing.items()}
@@ -31,6 +32,8 @@ def sweep(
             store.write(key, result)
             finished(key, result)
     except BaseException:
-        for future in futures:
-            future.cancel()
+        under_way = [future for future in futures if not future.cancel()]
+        for future in as_completed(under_way):
+            if future.exception() is None and not store.finished(futures[future]):
+                store.write(futures[future], future.result())
         raise
