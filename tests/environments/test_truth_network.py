@@ -5,12 +5,12 @@ import pytest
 
 from submax.core.errors import InvalidValue
 from submax.core.slots import Slots
+from submax.environments.highest_logits import highest_logits
 from submax.environments.truth_network import (
     TruthNetwork,
     check_truth,
     draw_directions,
     draw_network,
-    highest_logits,
     logits,
 )
 

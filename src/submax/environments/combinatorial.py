@@ -4,26 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-from scipy import special
-
-from submax.core.arrays import Floats, Integers
-from submax.core.environment import Environment, Outcome
 from submax.core.errors import InvalidValue
-from submax.core.problem import Problem
 from submax.core.slots import Slots
-from submax.environments.truth_network import (
-    TruthNetwork,
-    check_truth,
-    draw_directions,
-    draw_network,
-    highest_logits,
-    logits,
-)
+from submax.environments.network_environment import NetworkEnvironment
+from submax.environments.truth_network import check_truth
 
 
 @dataclass(frozen=True)
-class Combinatorial(Environment[TruthNetwork]):
+class Combinatorial(NetworkEnvironment):
     """One choice in each slot; they pay jointly, P(1 | a, c) = σ(f(onehot(a₁) ⊕ … ⊕ c) + s).
 
     ``sizes`` says among how many choices each slot chooses, s is ``shift``; the network f and the
@@ -48,40 +36,9 @@ class Combinatorial(Environment[TruthNetwork]):
         check_truth(self.dimension, self.shift, self.hidden)
 
     @property
-    def problem(self) -> Problem:
-        """Slots, a context, rewards 0 and 1."""
-        return Problem(Slots(self.sizes), self.dimension)
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> TruthNetwork:
-        """Draw a network for each replica."""
-        return draw_network(replicas, sum(self.sizes), self.dimension, self.hidden, rng)
-
-    def contexts(self, world: TruthNetwork, count: int, rng: np.random.Generator) -> Floats:
-        """Points on the unit sphere."""
-        return draw_directions(len(world.output_weight), count, self.dimension, rng)
-
-    def mean_reward(self, world: TruthNetwork, context: Floats, action: Integers) -> Floats:
-        """The chance that the network gives."""
-        chance: Floats = special.expit(logits(world, self.sizes, context, action) + self.shift)
-        return chance
-
-    def reward(
-        self, world: TruthNetwork, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Floats:
-        """Toss the coin of the joint action."""
-        return self.outcome(world, context, action, rng).reward
-
-    def outcome(
-        self, world: TruthNetwork, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Outcome:
-        """Run the network once for both."""
-        chance = self.mean_reward(world, context, action)
-        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
-
-    def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
-        """The highest chance of all joint actions in each context."""
-        chance: Floats = special.expit(highest_logits(world, self.sizes, context) + self.shift)
-        return chance
+    def space(self) -> Slots:
+        """Slots."""
+        return Slots(self.sizes)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

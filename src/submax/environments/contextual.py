@@ -4,26 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-from scipy import special
-
 from submax.core.arms import Arms
-from submax.core.arrays import Floats, Integers
 from submax.core.checks import whole_number
-from submax.core.environment import Environment, Outcome
-from submax.core.problem import Problem
-from submax.environments.truth_network import (
-    TruthNetwork,
-    check_truth,
-    draw_directions,
-    draw_network,
-    highest_logits,
-    logits,
-)
+from submax.environments.network_environment import NetworkEnvironment
+from submax.environments.truth_network import check_truth
 
 
 @dataclass(frozen=True)
-class Contextual(Environment[TruthNetwork]):
+class Contextual(NetworkEnvironment):
     """K arms that pay 0 or 1 with P(1 | a, c) = σ(f(onehot(a) ⊕ c) + s).
 
     K is ``arms``, s is ``shift``; f is a random network with one layer of ``hidden`` ReLU units,
@@ -47,40 +35,9 @@ class Contextual(Environment[TruthNetwork]):
         check_truth(self.dimension, self.shift, self.hidden)
 
     @property
-    def problem(self) -> Problem:
-        """Plain arms, a context, rewards 0 and 1."""
-        return Problem(Arms(self.arms), self.dimension)
-
-    def reset(self, replicas: int, rng: np.random.Generator) -> TruthNetwork:
-        """Draw a network for each replica."""
-        return draw_network(replicas, self.arms, self.dimension, self.hidden, rng)
-
-    def contexts(self, world: TruthNetwork, count: int, rng: np.random.Generator) -> Floats:
-        """Points on the unit sphere."""
-        return draw_directions(len(world.output_weight), count, self.dimension, rng)
-
-    def mean_reward(self, world: TruthNetwork, context: Floats, action: Integers) -> Floats:
-        """The chance that the network gives."""
-        chance: Floats = special.expit(logits(world, (self.arms,), context, action) + self.shift)
-        return chance
-
-    def reward(
-        self, world: TruthNetwork, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Floats:
-        """Toss the arm's coin."""
-        return self.outcome(world, context, action, rng).reward
-
-    def outcome(
-        self, world: TruthNetwork, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Outcome:
-        """Run the network once for both."""
-        chance = self.mean_reward(world, context, action)
-        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
-
-    def best_reward(self, world: TruthNetwork, context: Floats) -> Floats:
-        """The highest chance in each context."""
-        chance: Floats = special.expit(highest_logits(world, (self.arms,), context) + self.shift)
-        return chance
+    def space(self) -> Arms:
+        """Plain arms."""
+        return Arms(self.arms)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
