@@ -9,21 +9,19 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
 from submax.core.buffer import Buffer
 from submax.core.minibatches import Minibatches
 from submax.core.training import Training
-from submax.nn.design import Design, Example
+from submax.nn.design import Design
 from submax.nn.parameters import Parameters, packed, unpacked
+from submax.nn.trainer import Progress, Trainer
 
 AT_ONCE = 50
 """Steps for which minibatches are laid out together; the host draws while the device trains."""
 
-NEVER = -1
 _compiling = threading.Lock()
 _spent = [0.0]
 
@@ -36,20 +34,6 @@ class Trained(NamedTuple):
 
     parameters: Parameters
     diverged: Integers
-
-
-class Progress(NamedTuple):
-    """What training carries from step to step: ``vector [R, P]`` is all parameters of a replica.
-
-    ``good [R, P]`` are the last ones whose loss was found to be finite.
-    """
-
-    vector: jax.Array
-    good: jax.Array
-    optimizer: Any
-    key: jax.Array
-    step: jax.Array
-    diverged: jax.Array
 
 
 class Programs(NamedTuple):
@@ -108,60 +92,14 @@ def compilations() -> int:
 
 @functools.cache
 def _programs(design: Design[Any], training: Training, replicas: int) -> Programs:
-    optimizer = optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
-    # One long vector: the optimizer is one operation, and not one for each parameter.
-    model_of = ravel_pytree(design.drawn(jax.random.key(0)))[1]
-
-    def begin(seeds: jax.Array) -> Progress:
-        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(seeds)
-        vector = jax.vmap(lambda key: ravel_pytree(design.drawn(key))[0])(keys[:, 0])
-        state = jax.vmap(optimizer.init)(vector)
-        never = jnp.full(replicas, NEVER)
-        step = jnp.zeros((), dtype=jnp.int32)
-        return Progress(vector, vector, state, keys[:, 1], step, never)
-
-    def one_step(
-        vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
-    ) -> tuple[jax.Array, jax.Array, Any]:
-        def mean_loss(vector: jax.Array) -> jax.Array:
-            batch, weight = Example.of(rows, design.context_width)
-            losses = design.losses(model_of(vector), batch, key)
-            return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
-
-        loss, slope = jax.value_and_grad(mean_loss)(vector)
-        change, state = optimizer.update(slope, state, vector)
-        return loss, vector + change, state
-
-    def step(progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
-        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(progress.key, progress.step)
-        loss, vector, state = jax.vmap(one_step)(progress.vector, progress.optimizer, keys, rows)
-        finite = jnp.isfinite(loss) & jnp.isfinite(vector).all(axis=1)
-        due = progress.step < training.steps
-        first = due & ~finite & (progress.diverged == NEVER)
-        diverged = jnp.where(first, progress.step, progress.diverged)
-        keep = due & (diverged == NEVER)
-        # A loss that is not finite speaks against the parameters it was computed with.
-        good = _chosen(jnp.isfinite(loss), progress.vector, progress.good)
-        after = Progress(
-            _chosen(keep, vector, _chosen(first, good, progress.vector)),
-            good,
-            _chosen(keep, state, progress.optimizer),
-            progress.key,
-            progress.step + 1,
-            diverged,
-        )
-        return after, None
-
-    def advance(progress: Progress, rows: jax.Array) -> Progress:
-        return jax.lax.scan(step, progress, rows)[0]
-
+    trainer = Trainer(design, training, replicas)
     seeds = _shape((replicas,), jnp.uint32)
     columns = design.context_width + len(design.sizes) + 2
-    drawn = (_at_once(training), replicas, training.batch, columns)
-    rows = _shape(drawn, jnp.float32)
+    rows = _shape((_at_once(training), replicas, training.batch, columns), jnp.float32)
+    start = jax.eval_shape(trainer.begin, seeds)
     return Programs(
-        _compiled(jax.jit(begin).lower(seeds)),
-        _compiled(jax.jit(advance, donate_argnums=0).lower(jax.eval_shape(begin, seeds), rows)),
+        _compiled(jax.jit(trainer.begin).lower(seeds)),
+        _compiled(jax.jit(trainer.advance, donate_argnums=0).lower(start, rows)),
     )
 
 
@@ -180,12 +118,3 @@ def _at_once(training: Training) -> int:
     """Equal parts of the steps, as large as allowed; the last may go beyond the end, unused."""
     parts = -(-training.steps // AT_ONCE)
     return -(-training.steps // parts)
-
-
-def _chosen(keep: jax.Array, new: Any, old: Any) -> Any:
-    """The new values in the replicas that keep them."""
-
-    def choose(one: jax.Array, other: jax.Array) -> jax.Array:
-        return jnp.where(keep.reshape(-1, *[1] * (one.ndim - 1)), one, other)
-
-    return jax.tree.map(choose, new, old)

@@ -1,0 +1,103 @@
+"""Steps of training, as pure functions for JAX to compile."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.flatten_util import ravel_pytree
+
+from submax.core.training import Training
+from submax.nn.design import Design, Example
+
+NEVER = -1
+
+
+class Progress(NamedTuple):
+    """What training carries from step to step: ``vector [R, P]`` is all parameters of a replica.
+
+    ``good [R, P]`` are the last ones whose loss was found to be finite.
+    """
+
+    vector: jax.Array
+    good: jax.Array
+    optimizer: Any
+    key: jax.Array
+    step: jax.Array
+    diverged: jax.Array
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Train one model of a design for each replica.
+
+    All parameters of a replica are one vector, so that the optimizer is one operation and not one
+    for each parameter.
+    """
+
+    design: Design[Any]
+    training: Training
+    replicas: int
+
+    def begin(self, seeds: jax.Array) -> Progress:
+        """New models: ``seeds [R]``."""
+        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(seeds)
+        vector = jax.vmap(lambda key: ravel_pytree(self.design.drawn(key))[0])(keys[:, 0])
+        state = jax.vmap(self._optimizer().init)(vector)
+        step = jnp.zeros((), dtype=jnp.int32)
+        return Progress(vector, vector, state, keys[:, 1], step, jnp.full(self.replicas, NEVER))
+
+    def advance(self, progress: Progress, rows: jax.Array) -> Progress:
+        """Some steps, with minibatches ``rows [T, R, B, D + S + 2]``."""
+        return jax.lax.scan(self._step, progress, rows)[0]
+
+    def _step(self, progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
+        """One step of all replicas; those that are done, or have diverged, stay as they are."""
+        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(progress.key, progress.step)
+        trained = jax.vmap(self._trained)(progress.vector, progress.optimizer, keys, rows)
+        loss, vector, state = trained
+        finite = jnp.isfinite(loss) & jnp.isfinite(vector).all(axis=1)
+        due = progress.step < self.training.steps
+        first = due & ~finite & (progress.diverged == NEVER)
+        diverged = jnp.where(first, progress.step, progress.diverged)
+        keep = due & (diverged == NEVER)
+        # A loss that is not finite speaks against the parameters it was computed with.
+        good = _chosen(jnp.isfinite(loss), progress.vector, progress.good)
+        after = Progress(
+            _chosen(keep, vector, _chosen(first, good, progress.vector)),
+            good,
+            _chosen(keep, state, progress.optimizer),
+            progress.key,
+            progress.step + 1,
+            diverged,
+        )
+        return after, None
+
+    def _trained(
+        self, vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
+    ) -> tuple[jax.Array, jax.Array, Any]:
+        """One step of one replica: its loss before, its parameters and its optimizer after."""
+        loss, slope = jax.value_and_grad(self._loss)(vector, key, rows)
+        change, state = self._optimizer().update(slope, state, vector)
+        return loss, vector + change, state
+
+    def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
+        """The weighted mean over a minibatch."""
+        model_of = ravel_pytree(self.design.drawn(jax.random.key(0)))[1]
+        batch, weight = Example.of(rows, self.design.context_width)
+        losses = self.design.losses(model_of(vector), batch, key)
+        return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
+
+    def _optimizer(self) -> optax.GradientTransformation:
+        training = self.training
+        return optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
+
+
+def _chosen(keep: jax.Array, new: Any, old: Any) -> Any:
+    """The new values in the replicas that keep them."""
+
+    def choose(one: jax.Array, other: jax.Array) -> jax.Array:
+        return jnp.where(keep.reshape(-1, *[1] * (one.ndim - 1)), one, other)
+
+    return jax.tree.map(choose, new, old)
