@@ -105,7 +105,7 @@ def test_the_users_file_gives_the_same_class_each_time(my_file):
         ({"arm": 1.5}, "arm of policy .* must be of type int, not 1.5"),
         ({"arm": True}, "arm of policy .* must be of type int, not True"),
         ({"boldness": "much"}, "boldness of policy .* must be of type float, not 'much'"),
-        ({"history": 3}, "history of policy .* must be of type tuple, not 3"),
+        ({"history": 3}, "history of policy .* must be a list, not 3"),
         ({"history": [1.0, "x"]}, "history of policy .* must be of type float, not 'x'"),
         ({"limit": "none"}, "limit of policy .* must be of type float or NoneType, not 'none'"),
         ({"limit": True}, "limit of policy .* must be of type float or NoneType, not True"),

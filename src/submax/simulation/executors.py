@@ -15,6 +15,7 @@ from submax.core.errors import InvalidValue, MissingExtra
 from submax.core.single_thread import SINGLE_THREAD
 from submax.simulation.meter import Meter, install
 
+XLA_FLAGS = SINGLE_THREAD["XLA_FLAGS"]
 WORKER = {**SINGLE_THREAD, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 """The environment of a worker; several share a GPU, so that none may take all of its memory."""
 
@@ -35,8 +36,9 @@ def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
     """
     whole_number("jobs", jobs, at_least=1)
     before = {name: os.environ.get(name) for name in WORKER}
-    given = os.environ.get("XLA_FLAGS", "")
-    os.environ.update({**WORKER, "XLA_FLAGS": f"{given} {WORKER['XLA_FLAGS']}".strip()})
+    # The user's own flags stay, before ours.
+    given = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag not in XLA_FLAGS]
+    os.environ.update({**WORKER, "XLA_FLAGS": " ".join([*given, XLA_FLAGS])})
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(
