@@ -19,6 +19,9 @@ class Claim(NamedTuple):
 
 
 def print_claims(claims: Sequence[Claim]) -> None:
+    """All of them in one table; nothing where a benchmark promises nothing."""
+    if not claims:
+        return
     rows = [(claim.what, claim.measured, claim.limit, WORDS[claim.holds]) for claim in claims]
     print_table("Claims", ("claim", "measured", "limit", "holds"), rows)
 
