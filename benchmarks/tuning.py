@@ -1,6 +1,7 @@
 """Choose hyper-parameters on environments with other seeds than the reported ones.
 
-Every method gets the same ways of training, then three values of its own parameter. The score
+Every method on a network gets the same ways of training, then a few values of its own parameter;
+the linear methods are cheap and have a finer grid. The score
 of a candidate is its final regret divided by that of random choice, averaged over the shifts. The
 chosen values are written down in the experiments' TOML files by hand.
 

@@ -13,7 +13,14 @@ from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from submax.cli.errors import INTERRUPTED
 from submax.cli.report import print_illustration, print_sweep
@@ -172,17 +179,7 @@ def _progress(
     plan: Plan, todo: Sequence[Cell], meter: Meter, console: Console
 ) -> Iterator[Callable[[str, CellResult], None]]:
     """A bar of decisions and refits, live; yields what to call for a finished cell."""
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[cells]} of {task.fields[of]} cells"),
-        TextColumn("{task.fields[counted]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False, compact=True),
-        console=console,
-        disable=not todo,
-    )
+    bar = Progress(*_columns(), console=console, disable=not todo)
     decisions = {cell.key: cell.decisions for cell in todo}
     before = meter.decisions, meter.updates
     done: list[int] = []
@@ -216,6 +213,18 @@ def _progress(
         finally:
             stop.set()
             follower.join()
+
+
+def _columns() -> list[ProgressColumn]:
+    return [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[cells]} of {task.fields[of]} cells"),
+        TextColumn("{task.fields[counted]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False, compact=True),
+    ]
 
 
 def _short(rate: float) -> str:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.errors import InvalidValue
+from submax.networks.replicas import Parameters
 from submax.nn.design import Design
-
-Parameters = dict[str, NDArray[np.float32]]
 
 
 def unpacked(design: Design[Any], vector: NDArray[np.float32]) -> Parameters:

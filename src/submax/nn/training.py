@@ -15,8 +15,9 @@ from submax.core.arrays import Integers
 from submax.core.buffer import Buffer
 from submax.core.minibatches import Minibatches
 from submax.core.training import Training
+from submax.networks.replicas import Parameters
 from submax.nn.design import Design
-from submax.nn.parameters import Parameters, packed, unpacked
+from submax.nn.parameters import packed, unpacked
 from submax.nn.trainer import Progress, Trainer
 
 AT_ONCE = 50
