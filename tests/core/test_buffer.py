@@ -3,6 +3,8 @@ import pytest
 
 from submax.core.arms import Arms
 from submax.core.buffer import Buffer
+from submax.core.discrete import Discrete
+from submax.core.memory import Memory
 from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.testing.examples import padded, rows_of, some_feedback
@@ -10,11 +12,20 @@ from submax.testing.examples import padded, rows_of, some_feedback
 PROBLEMS = (
     Problem(Arms(4)),
     Problem(Slots((2, 3)), context_width=2),
-    Problem(Arms(3), context_width=1, levels=(-1.0, 0.0, 2.0)),
+    Problem(Arms(3), context_width=1, scale=Discrete((-1.0, 0.0, 2.0))),
 )
 
 
-def slow(problem, pieces, replica):
+def added(buffer, feedback):
+    """With a memory for everything, nothing is drawn."""
+    return buffer.add(feedback, Memory(), None)
+
+
+def ruler(problem, replicas):
+    return problem.scale.ruler(np.zeros((replicas, 0)), np.zeros((replicas, 0)))
+
+
+def slow(pieces, replica):
     """The rows of one replica, one after the other."""
     rows = []
     for piece in pieces:
@@ -23,18 +34,15 @@ def slow(problem, pieces, replica):
             if weight == 0:
                 continue
             reward = piece.reward[replica, row]
-            level = min(
-                range(len(problem.levels)), key=lambda one: abs(problem.levels[one] - reward)
-            )
             log_prob = np.nan if piece.log_prob is None else piece.log_prob[replica, row]
             rows.append(
                 (
                     piece.context[replica, row],
                     piece.action[replica, row],
                     reward,
-                    level,
                     log_prob,
                     weight,
+                    0.0,
                 )
             )
     return rows
@@ -55,10 +63,10 @@ def test_it_keeps_what_a_list_keeps(problem, seed):
     pieces[1] = pieces[1]._replace(log_prob=None)
     buffer = Buffer.empty(problem, 3)
     for piece in pieces:
-        buffer = buffer.add(piece, problem)
+        buffer = added(buffer, piece)
     assert buffer.reward.shape[1] == buffer.filled.max()
     for replica in range(3):
-        expected = slow(problem, pieces, replica)
+        expected = slow(pieces, replica)
         assert buffer.filled[replica] == len(expected)
         for place, row in enumerate(expected):
             for array, value in zip(buffer[:-1], row, strict=True):
@@ -70,9 +78,7 @@ def test_it_keeps_what_a_list_keeps(problem, seed):
 @pytest.mark.parametrize("problem", PROBLEMS, ids=repr)
 def test_rows_of_weight_0_are_left_out_whatever_they_hold(problem, seed):
     feedback = some_feedback(problem, 2, 12, seed)
-    plain, full = (
-        Buffer.empty(problem, 2).add(given, problem) for given in (feedback, padded(feedback))
-    )
+    plain, full = (added(Buffer.empty(problem, 2), given) for given in (feedback, padded(feedback)))
     for one, other in zip(plain, full, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -80,21 +86,21 @@ def test_rows_of_weight_0_are_left_out_whatever_they_hold(problem, seed):
 def test_adding_nothing_changes_nothing(seed):
     problem = PROBLEMS[1]
     feedback = some_feedback(problem, 2, 5, seed)
-    buffer = Buffer.empty(problem, 2).add(feedback, problem)
+    buffer = added(Buffer.empty(problem, 2), feedback)
     for given in (
         rows_of(feedback, slice(0, 0)),
         feedback._replace(weight=np.zeros_like(feedback.weight)),
     ):
-        for one, other in zip(buffer, buffer.add(given, problem), strict=True):
+        for one, other in zip(buffer, added(buffer, given), strict=True):
             np.testing.assert_array_equal(one, other)
 
 
 def test_the_old_buffer_stays_as_it_was(seed):
     problem = PROBLEMS[0]
     feedback = some_feedback(problem, 2, 6, seed)
-    old = Buffer.empty(problem, 2).add(rows_of(feedback, slice(0, 3)), problem)
+    old = added(Buffer.empty(problem, 2), rows_of(feedback, slice(0, 3)))
     before = [array.copy() for array in old]
-    old.add(rows_of(feedback, slice(3, 6)), problem)
+    added(old, rows_of(feedback, slice(3, 6)))
     for array, copy in zip(old, before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
@@ -103,23 +109,23 @@ def test_level_shares_are_shares_of_the_weight(seed):
     problem = PROBLEMS[2]
     feedback = with_weights(some_feedback(problem, 3, 25, seed), seed)
     feedback.weight[2] = 0.0
-    share = Buffer.empty(problem, 3).add(feedback, problem).level_share(3)
+    share = added(Buffer.empty(problem, 3), feedback).level_share(ruler(problem, 3))
     for replica in range(2):
         mass = [0.0, 0.0, 0.0]
-        for *_, level, _, weight in slow(problem, [feedback], replica):
-            mass[level] += weight
+        for _, _, reward, _, weight, _ in slow([feedback], replica):
+            mass[problem.scale.values.index(reward)] += weight
         np.testing.assert_allclose(share[replica], np.array(mass) / sum(mass))
     assert np.array_equal(share[2], np.full(3, 1 / 3))
 
 
 def test_before_the_first_row_all_levels_have_equal_shares():
     buffer = Buffer.empty(PROBLEMS[0], 2)
-    assert np.array_equal(buffer.level_share(2), np.full((2, 2), 0.5))
+    assert np.array_equal(buffer.level_share(ruler(PROBLEMS[0], 2)), np.full((2, 2), 0.5))
     assert np.array_equal(buffer.filled, [0, 0])
 
 
 def test_a_level_never_seen_has_share_exactly_0(seed):
     problem = PROBLEMS[0]
     feedback = some_feedback(problem, 2, 7, seed)._replace(reward=np.ones((2, 7)))
-    share = Buffer.empty(problem, 2).add(feedback, problem).level_share(2)
+    share = added(Buffer.empty(problem, 2), feedback).level_share(ruler(problem, 2))
     assert np.array_equal(share, [[0.0, 1.0]] * 2)

@@ -3,6 +3,7 @@ import pytest
 
 from submax.core.arms import Arms
 from submax.core.buffer import Buffer
+from submax.core.memory import Memory
 from submax.core.minibatches import Minibatches
 from submax.core.problem import Problem
 from submax.core.slots import Slots
@@ -19,12 +20,21 @@ def numbered(filled):
     number = 1000 * np.arange(replicas)[:, None] + np.arange(rows)
     feedback.context[..., 0] = number
     weight = (np.arange(rows) < np.array(filled)[:, None]).astype(float)
-    return Buffer.empty(PROBLEM, replicas).add(feedback._replace(weight=weight), PROBLEM)
+    return added(Buffer.empty(PROBLEM, replicas), feedback._replace(weight=weight))
+
+
+def added(buffer, feedback):
+    return buffer.add(feedback, Memory(), None)
+
+
+def laid_out(buffer):
+    """With the reward itself as what a network is told of it."""
+    return Minibatches.of(buffer, buffer.action, buffer.reward[..., None])
 
 
 def test_a_drawn_row_is_a_row_of_the_buffer_as_it_stands_there(seed):
     buffer = numbered([7, 3])
-    rows = Minibatches.of(buffer).draw(5, 6, np.random.default_rng(seed))
+    rows = laid_out(buffer).draw(5, 6, np.random.default_rng(seed))
     assert rows.shape == (5, 2, 6, 2 + 2 + 2)
     assert rows.dtype == np.float32
     for step in range(5):
@@ -33,14 +43,14 @@ def test_a_drawn_row_is_a_row_of_the_buffer_as_it_stands_there(seed):
                 place = int(drawn[0]) - 1000 * replica
                 assert np.array_equal(drawn[:2], buffer.context[replica, place])
                 assert np.array_equal(drawn[2:4], buffer.action[replica, place])
-                assert drawn[4] == buffer.level[replica, place]
+                assert drawn[4] == buffer.reward[replica, place]
                 assert drawn[5] == buffer.weight[replica, place] == 1.0
 
 
 @pytest.mark.parametrize("filled", [[1, 1, 1], [2, 9, 5], [40, 1, 17]])
 def test_every_row_is_drawn_equally_often_and_only_by_its_replica(filled, seed):
     rng = np.random.default_rng((seed, *filled))
-    rows = Minibatches.of(numbered(filled)).draw(60, 100, rng)
+    rows = laid_out(numbered(filled)).draw(60, 100, rng)
     for replica, count in enumerate(filled):
         place = rows[:, replica, :, 0].astype(int) - 1000 * replica
         assert place.min() >= 0
@@ -51,11 +61,11 @@ def test_every_row_is_drawn_equally_often_and_only_by_its_replica(filled, seed):
 def test_the_shape_does_not_depend_on_the_buffer(seed):
     rng = np.random.default_rng(seed)
     for filled in ([1, 1], [3, 0], [50, 49]):
-        assert Minibatches.of(numbered(filled)).draw(4, 8, rng).shape == (4, 2, 8, 6)
+        assert laid_out(numbered(filled)).draw(4, 8, rng).shape == (4, 2, 8, 6)
 
 
 def test_a_replica_without_rows_draws_rows_of_weight_0(seed):
-    rows = Minibatches.of(numbered([4, 0, 2])).draw(10, 10, np.random.default_rng(seed))
+    rows = laid_out(numbered([4, 0, 2])).draw(10, 10, np.random.default_rng(seed))
     assert not np.any(rows[:, 1])
     assert np.all(rows[:, [0, 2], :, -1] == 1.0)
 
@@ -80,16 +90,16 @@ def test_weights_reach_the_rows(seed):
     problem = Problem(Arms(3))
     feedback = some_feedback(problem, 1, 5, seed)._replace(weight=np.arange(5.0)[None])
     rng = np.random.default_rng(seed)
-    buffer = Buffer.empty(problem, 1).add(feedback, problem)
-    rows = Minibatches.of(buffer).draw(1, 200, rng)
+    buffer = added(Buffer.empty(problem, 1), feedback)
+    rows = laid_out(buffer).draw(1, 200, rng)
     assert set(rows[..., -1].ravel()) == {1.0, 2.0, 3.0, 4.0}
 
 
 def test_new_rows_leave_old_draws_alone(seed):
     problem = Problem(Arms(3))
     feedback = some_feedback(problem, 2, 10, seed)
-    buffer = Buffer.empty(problem, 2).add(rows_of(feedback, slice(0, 5)), problem)
-    minibatches = Minibatches.of(buffer)
+    buffer = added(Buffer.empty(problem, 2), rows_of(feedback, slice(0, 5)))
+    minibatches = laid_out(buffer)
     before = minibatches.table.copy()
-    buffer.add(rows_of(feedback, slice(5, 10)), problem)
+    added(buffer, rows_of(feedback, slice(5, 10)))
     assert np.array_equal(minibatches.table, before)

@@ -63,7 +63,9 @@ def test_an_action_outside_the_space_is_named(stranger):
     action = np.array([[[1, 2], [0, 0]], [stranger, [5, 5]]])
     with pytest.raises(InvalidValue) as error:
         PROBLEM.check_action(action)
-    expected = f"an action has 2 choices, each from 0 to below [2, 3], and {stranger} is none"
+    expected = (
+        f"an action of Slots(sizes=(2, 3)) has 2 parts within its bounds, and {stranger} is none"
+    )
     assert str(error.value) == expected
 
 
@@ -74,5 +76,5 @@ def test_actions_of_the_space_pass():
 
 @pytest.mark.parametrize("shape", [(1, 2, 1), (1, 2, 3)])
 def test_actions_of_another_width_are_refused(shape):
-    with pytest.raises(InvalidValue, match="an action has 2 choices"):
+    with pytest.raises(InvalidValue, match="has 2 parts"):
         PROBLEM.check_action(np.zeros(shape, dtype=np.int64))

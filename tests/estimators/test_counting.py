@@ -2,19 +2,24 @@ import numpy as np
 import pytest
 
 from submax.core.arms import Arms
+from submax.core.discrete import Discrete
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.estimators.counting import Counting
-from submax.testing.examples import rows_of, some_feedback
+from submax.testing.examples import fixed_levels, rows_of, some_feedback
 
-PROBLEMS = (Problem(Arms(4)), Problem(Slots((2, 3))), Problem(Arms(3), levels=(-1.0, 0.0, 2.0)))
+PROBLEMS = (
+    Problem(Arms(4)),
+    Problem(Slots((2, 3))),
+    Problem(Arms(3), scale=Discrete((-1.0, 0.0, 2.0))),
+)
 
 
 def slow(problem, feedback, smoothing, replica):
     """Conditioned probabilities, prior and values of one replica, one observation at a time."""
-    size, levels = problem.space.size, problem.levels
+    size, levels = problem.space.size, fixed_levels(problem.scale)
     counts = [[0.0] * size for _ in levels]
     observations = []
     for row in range(feedback.reward.shape[1]):

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from submax.core.discrete import Discrete
 from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.networks.slot_choices import first_choices
@@ -102,7 +103,7 @@ def values(seed):
 
 @pytest.fixture(scope="module")
 def problem():
-    return Problem(Slots(SIZES), context_width=WIDTH, levels=(0.0, 0.5, 1.0))
+    return Problem(Slots(SIZES), context_width=WIDTH, scale=Discrete((0.0, 0.5, 1.0)))
 
 
 def inputs(context, listing):

@@ -3,6 +3,7 @@ import pytest
 from scipy import integrate, special
 
 from submax.core.arms import Arms
+from submax.core.discrete import Discrete
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
@@ -124,7 +125,7 @@ def test_rows_that_are_not_there_and_other_replicas_change_nothing(seed):
 
 
 def test_only_the_highest_level_is_a_success():
-    problem = Problem(Arms(2), levels=(0.0, 1.0, 2.0))
+    problem = Problem(Arms(2), scale=Discrete((0.0, 1.0, 2.0)))
     effects = SlotEffects.of(problem, context_effects=False)
     prior = SlotRegression.prior(effects, 1, 1.0)
     rise = [

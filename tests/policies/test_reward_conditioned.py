@@ -11,7 +11,7 @@ from submax.core.slots import Slots
 from submax.core.training import Training
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
-from submax.policies.reward_conditioned import NORMALIZING_DRAWS, Exhausted, RewardConditioned
+from submax.policies.reward_conditioned import Exhausted, RewardConditioned
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -127,21 +127,17 @@ def test_the_estimated_log_probability_is_within_its_error(strategy, belief, see
     _, state = belief
     policy = RewardConditioned(NETWORK, strategy)
     context = some_contexts(CONTEXTUAL, 2, 1, seed)
-    weights = strategy.weights(policy.table(state, context))
-    listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
-    mixed = np.einsum("rnl,rnlm->rnm", weights, listed)
-    share = np.maximum(mixed, 0)[0, 0].sum() / np.maximum(weights[0, 0], 0).sum()
-    error = np.sqrt(max(1 - share, 0) / (share * NORMALIZING_DRAWS))
     contexts = np.repeat(context, 24, axis=1)
     actions = np.broadcast_to(CONTEXTUAL.space.listing(), (2, 24, 3))
     exact = policy.log_prob(state, contexts, actions)
-    estimated = policy._estimated(state, contexts, actions)
+    estimated = policy.density(state, contexts, actions)
     likely = exact[0] > np.log(1e-3)
     assert likely.any()
     # Each of the 24 rows has proposals of its own.
-    ratio = np.exp(exact[0, likely] - estimated[0, likely])
-    assert np.abs(ratio - 1).max() <= 7 * error + 1e-4
-    assert np.array_equal(estimated[1], np.full(24, -np.log(24.0)))
+    difference = np.abs(exact - estimated.log_prob)[0, likely]
+    assert np.all(difference <= 7 * estimated.error[0, likely] + 1e-4)
+    assert np.array_equal(estimated.log_prob[1], np.full(24, -np.log(24.0)))
+    assert not estimated.error[1].any()
 
 
 @trains

@@ -1,6 +1,6 @@
 """The array types that cross module borders."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,3 +8,5 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
+Actions: TypeAlias = NDArray[Any]
+"""Whole numbers, or floats where some part of an action is real-valued."""

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 
 
 class Decision(NamedTuple):
     """Actions ``[R, n, S]`` and, where it is free, the log-probability ``[R, n]`` of each."""
 
-    action: Integers
+    action: Actions
     log_prob: Floats | None

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.problem import Problem
 
 World = TypeVar("World")
@@ -36,17 +36,17 @@ class Environment(ABC, Generic[World]):
         """Draw ``count`` contexts for each replica: ``[R, count, D]``."""
 
     @abstractmethod
-    def mean_reward(self, world: World, context: Floats, action: Integers) -> Floats:
+    def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
         """Expected reward of ``action [R, n, S]``: ``[R, n]``."""
 
     @abstractmethod
     def reward(
-        self, world: World, context: Floats, action: Integers, rng: np.random.Generator
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Floats:
         """Draw the reward of ``action [R, n, S]``: ``[R, n]``."""
 
     def outcome(
-        self, world: World, context: Floats, action: Integers, rng: np.random.Generator
+        self, world: World, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
         """The drawn reward and its expectation; where one costs the other, do both at once."""
         reward = self.reward(world, context, action, rng)
@@ -55,6 +55,15 @@ class Environment(ABC, Generic[World]):
     @abstractmethod
     def best_reward(self, world: World, context: Floats) -> Floats:
         """Expected reward of the best action in each context: ``[R, n]``."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether all replicas meet one truth, and no contexts that tell them apart."""
+        return False
+
+    def advance(self, world: World, count: int, rng: np.random.Generator) -> World:
+        """The truth after ``count`` more decisions; it stays as it is unless this is overridden."""
+        return world
 
     @classmethod
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.conditioned import Conditioned
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
@@ -28,14 +28,14 @@ class Estimator(ABC, Generic[Params]):
         """The belief after more feedback; what must be remembered of the old is in ``params``."""
 
     @abstractmethod
-    def log_prob(self, params: Params, context: Floats, action: Integers) -> Floats:
+    def log_prob(self, params: Params, context: Floats, action: Actions) -> Floats:
         """Log-probability of M actions at every level.
 
         ``context [R, n, D]`` and ``action [R or 1, n or 1, M, S]`` give ``[R, n, L, M]``, all
         levels from the same random draws where there are any. Without context n is 1.
         """
 
-    def prob(self, params: Params, context: Floats, action: Integers) -> Floats:
+    def prob(self, params: Params, context: Floats, action: Actions) -> Floats:
         """The same as probabilities; an estimator that need not take logarithms overrides this."""
         return np.exp(self.log_prob(params, context, action))
 
@@ -54,8 +54,12 @@ class Estimator(ABC, Generic[Params]):
         level: int,
         count: int,
         rng: np.random.Generator,
-    ) -> Integers:
+    ) -> Actions:
         """Draw ``count`` actions at one level: ``[R, n, count, S]``."""
+
+    @abstractmethod
+    def levels(self, params: Params) -> Floats:
+        """The rewards conditioned on, lowest first: ``[R, L]``."""
 
     @abstractmethod
     def level_prior(self, params: Params, context: Floats) -> Floats:
@@ -72,6 +76,11 @@ class Estimator(ABC, Generic[Params]):
     def conditioned(self, params: Params, context: Floats) -> Conditioned:
         """The belief in these contexts; an estimator that can prepare something overrides this."""
         return _AsAsked(self, params, context)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether old feedback counts less than new."""
+        return False
 
     @property
     def trains_networks(self) -> bool:
@@ -92,10 +101,10 @@ class _AsAsked(Conditioned):
     params: Any
     context: Floats
 
-    def prob(self, action: Integers) -> Floats:
+    def prob(self, action: Actions) -> Floats:
         return self.estimator.prob(self.params, self.context, action)
 
-    def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
         return self.estimator.sample(self.params, self.context, level, count, rng)
 
     def rows(self, row: Integers) -> Conditioned:

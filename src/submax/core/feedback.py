@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
 
@@ -18,13 +18,13 @@ class Feedback(NamedTuple):
     """
 
     context: Floats
-    action: Integers
+    action: Actions
     reward: Floats
     log_prob: Floats | None
     weight: Floats
 
     def check(self, problem: Problem) -> None:
-        """Refuse shapes that do not fit the problem, unknown actions and non-finite numbers."""
+        """Refuse shapes, actions and rewards that do not fit the problem."""
         shape = self.reward.shape
         expected = {
             "context": (self.context.shape, (*shape, problem.context_width)),
@@ -45,3 +45,4 @@ class Feedback(NamedTuple):
         for name, values in numbers.items():
             if values is not None and not np.all(np.isfinite(values[there])):
                 raise InvalidValue(f"{name} must be finite, and some of it is not")
+        problem.scale.check(self.reward[there])

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.decision import Decision
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
@@ -38,14 +38,14 @@ class Policy(ABC, Generic[State]):
         """Decide once for every row of ``context [R, n, D]``."""
 
     @abstractmethod
-    def log_prob(self, state: State, context: Floats, action: Integers) -> Floats:
+    def log_prob(self, state: State, context: Floats, action: Actions) -> Floats:
         """Log-probability that ``act`` chooses these actions, row by row."""
 
     @abstractmethod
     def update(self, state: State, feedback: Feedback, rng: np.random.Generator) -> State:
         """The state after feedback has come back."""
 
-    def record(self, state: State, action: Integers) -> State:
+    def record(self, state: State, action: Actions) -> State:
         """The state after ``action [R, n, S]`` was taken and its reward is awaited.
 
         Most policies learn from rewards alone; one that counts pending pulls overrides this.

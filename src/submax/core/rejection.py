@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Actions, Booleans, Floats
 from submax.core.conditioned import Conditioned
 from submax.core.marginalization import ROUNDING
 
@@ -17,7 +17,7 @@ LIMIT = 2000
 class Drawn(NamedTuple):
     """Actions ``[R, n, S]``, and the rows in which no proposal was accepted, ``[R, n]``."""
 
-    action: Integers
+    action: Actions
     exhausted: Booleans
 
 
@@ -47,7 +47,7 @@ def rejection(weights: Floats, belief: Conditioned, rng: np.random.Generator) ->
 
 def _round(
     weight: Floats, belief: Conditioned, count: int, rng: np.random.Generator
-) -> tuple[Integers, Booleans]:
+) -> tuple[Actions, Booleans]:
     """The first accepted of ``count`` proposals in each row, and whether there is one."""
     proposal = _proposed(weight, belief, count, rng)
     accepted = _accepted(weight, belief.prob(proposal), rng)
@@ -59,9 +59,7 @@ def _round(
     return chosen, np.logical_or.reduce(accepted, axis=-1)
 
 
-def _proposed(
-    weight: Floats, belief: Conditioned, count: int, rng: np.random.Generator
-) -> Integers:
+def _proposed(weight: Floats, belief: Conditioned, count: int, rng: np.random.Generator) -> Actions:
     """Draws from the positive part: a level by its weight, then an action at that level."""
     positive = np.maximum(weight, 0.0)
     levels = np.flatnonzero(positive.any(axis=(0, 1)))
@@ -72,7 +70,7 @@ def _proposed(
     share = np.cumsum(positive[..., levels], axis=-1)
     uniform = rng.random((*weight.shape[:2], count)) * share[..., -1:]
     level = (uniform[..., None] >= share[:, :, None, :-1]).sum(axis=-1)
-    picked: Integers = np.take_along_axis(drawn, level[None, ..., None], axis=0)[0]
+    picked: Actions = np.take_along_axis(drawn, level[None, ..., None], axis=0)[0]
     return picked
 
 

@@ -1,21 +1,28 @@
 """Contract of an action space."""
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
 
-from submax.core.arrays import Integers
+from submax.core.arrays import Actions, Integers
 from submax.core.errors import InvalidValue
 
 LISTING_LIMIT = 2**20
 """The largest number of joint actions that is ever written out one by one."""
 
 
-class Space(ABC):
-    """A finite set of joint actions; an action is a row of choices, one for each slot.
+LARGEST_INDEX = 2**62
+"""Beyond this an index is no whole number of a machine."""
 
-    Actions are integer arrays that end in the slot axis S. Every joint action also has one
-    number, its index, from 0 to ``size - 1``.
+
+class Space(ABC):
+    """A set of joint actions; an action is a row of choices, one for each slot.
+
+    Actions are arrays that end in the slot axis S: first the choices, whole numbers, then
+    ``reals`` numbers within bounds. Where there are none of these, actions are integers, and every
+    joint action also has one number, its index, from 0 to ``size - 1``; a space with real-valued
+    parts refuses what needs a list of its actions.
     """
 
     @property
@@ -26,7 +33,7 @@ class Space(ABC):
     @property
     @abstractmethod
     def choices(self) -> tuple[int, ...]:
-        """The number of choices in each slot."""
+        """The number of choices in each slot that is not real-valued."""
 
     @property
     @abstractmethod
@@ -42,8 +49,33 @@ class Space(ABC):
         """The joint action with each number: ``[...] -> [..., S]``."""
 
     @abstractmethod
-    def contains(self, action: Integers) -> bool:
+    def contains(self, action: Actions) -> bool:
         """Whether every action of the array belongs to the space."""
+
+    @property
+    def reals(self) -> int:
+        """How many parts of an action are real-valued."""
+        return 0
+
+    @property
+    def dtype(self) -> type[np.int64] | type[np.float64]:
+        """The type of actions."""
+        return np.float64 if self.reals else np.int64
+
+    @property
+    def log_measure(self) -> float:
+        """Logarithm of the number of joint actions, or of their volume: −log of the uniform."""
+        return math.log(self.size)
+
+    def uniform(self, shape: tuple[int, ...], rng: np.random.Generator) -> Actions:
+        """Draw actions of which each is as likely as any other: ``[*shape, S]``."""
+        if self.size <= LARGEST_INDEX:
+            return self.action(rng.integers(self.size, size=shape))
+        return rng.integers(self.choices, size=(*shape, self.slots))
+
+    def scaled(self, action: Actions) -> Actions:
+        """Actions as networks take them: their real-valued parts from 0 to 1."""
+        return action
 
     def listing(self) -> Integers:
         """All joint actions in the order of their numbers, ``[size, S]``."""
@@ -51,6 +83,10 @@ class Space(ABC):
 
     def check_listable(self, who: str) -> None:
         """Refuse a space with more joint actions than can be written out."""
+        if self.reals:
+            raise InvalidValue(
+                f"{who} keeps a number for every joint action, and {self} has no list"
+            )
         if self.size > LISTING_LIMIT:
             raise InvalidValue(
                 f"{who} keeps a number for every joint action, at most {LISTING_LIMIT}, "

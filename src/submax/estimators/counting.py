@@ -1,35 +1,44 @@
 """Conditioned probabilities by counting."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.buffer import Buffer
 from submax.core.categorical import draw
 from submax.core.checks import non_negative
 from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
 from submax.core.marginalization import normalized, with_total
+from submax.core.memory import Memory
 from submax.core.problem import Problem
+from submax.core.ruler import Ruler
 from submax.core.space import Space
 from submax.core.tally import tally
 
 
 class CountingParams(NamedTuple):
-    """``counts [R, L, A]`` of level and joint action; ``importance [R, A]`` sums r / q."""
+    """``counts [R, L, A]`` of level and joint action; ``importance [R, A]`` sums r / q.
+
+    ``history`` holds the feedback where it must be counted again: levels move, or old rows fade.
+    """
 
     problem: Problem
     counts: Floats
     importance: Floats
+    ruler: Ruler
+    history: Buffer | None
 
 
 @dataclass(frozen=True)
 class Counting(Estimator[CountingParams]):
     """π(a | r) ∝ n_{a,r} + c, with n the counts and c the ``smoothing`` constant.
 
-    The context is not used. With c = 0 a level without data is uniform.
+    The context is not used. A reward counts at the nearest level. With c = 0 a level without data
+    is uniform. ``memory`` says what is kept of the past.
 
     *Departs from the paper:* it counts without saying how an arm that was never seen with a
     reward is treated. With c = 0 any played arm without reward forces λ_max = 1, and the
@@ -37,32 +46,46 @@ class Counting(Estimator[CountingParams]):
     """
 
     smoothing: float = 1.0
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         non_negative("smoothing", self.smoothing)
 
+    @property
+    def forgets(self) -> bool:
+        """Whether its memory does."""
+        return self.memory.forgets
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
         """No counts."""
         problem.space.check_listable("the counting estimator")
-        levels, size = len(problem.levels), problem.space.size
+        size = problem.space.size
+        nothing = np.zeros((replicas, 0))
+        again = problem.scale.moves or self.memory.forgets
         return CountingParams(
-            problem, np.zeros((replicas, levels, size)), np.zeros((replicas, size))
+            problem,
+            np.zeros((replicas, problem.scale.levels, size)),
+            np.zeros((replicas, size)),
+            problem.scale.ruler(nothing, nothing),
+            Buffer.empty(_without_context(problem), replicas) if again else None,
         )
 
     def fit(
         self, params: CountingParams, feedback: Feedback, rng: np.random.Generator
     ) -> CountingParams:
-        """Add the new counts to the old."""
-        problem, counts, importance = params
-        _, levels, size = counts.shape
-        arm = problem.space.index(feedback.action)
-        joint = problem.level_index(feedback.reward) * size + arm
-        added = tally(joint, feedback.weight, levels * size)
-        return CountingParams(
-            problem,
-            counts + added.reshape(counts.shape),
-            importance + _importance(feedback, arm, size),
-        )
+        """Add the new counts to the old, or count all that is kept once more."""
+        problem, history = params.problem, params.history
+        problem.scale.check(feedback.reward[feedback.weight > 0])
+        if history is None:
+            counts, importance = _counted(problem, params.ruler, feedback)
+            return params._replace(
+                counts=params.counts + counts, importance=params.importance + importance
+            )
+        context = np.zeros((*feedback.reward.shape, 0))
+        history = history.add(feedback._replace(context=context), self.memory, rng)
+        ruler = problem.scale.ruler(history.reward, history.weight)
+        counts, importance = _counted(problem, ruler, _as_feedback(history))
+        return CountingParams(problem, counts, importance, ruler, history)
 
     def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
         """Logarithm of the smoothed counts."""
@@ -99,6 +122,10 @@ class Counting(Estimator[CountingParams]):
         index = draw(self._table(params)[:, level, None, :], rows * count, rng)
         return params.problem.space.action(index.reshape(replicas, rows, count))
 
+    def levels(self, params: CountingParams) -> Floats:
+        """As the scale has them."""
+        return params.ruler.levels
+
     def level_prior(self, params: CountingParams, context: Floats) -> Floats:
         """Share of the observations at each level; equal shares before the first."""
         observed = params.counts.sum(axis=-1)
@@ -115,9 +142,12 @@ class Counting(Estimator[CountingParams]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """No smoothing, little, and the default."""
+        """No smoothing, little, and the default; and three that forget."""
         for smoothing in (0.0, 0.1, 1.0):
             yield cls(smoothing)
+        yield cls(memory=Memory(discount=0.9))
+        yield cls(memory=Memory(window=10))
+        yield cls(memory=Memory(reservoir=5))
 
     def _table(self, params: CountingParams) -> Floats:
         return normalized(params.counts + self.smoothing)
@@ -129,6 +159,30 @@ def _for_rows(values: Floats, context: Floats) -> Floats:
     if rows == 1:
         return values[:, None]
     return np.broadcast_to(values[:, None], (replicas, rows, *values.shape[1:]))
+
+
+def _counted(problem: Problem, ruler: Ruler, feedback: Feedback) -> tuple[Floats, Floats]:
+    """Counts of level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
+    replicas, levels = ruler.levels.shape
+    size = problem.space.size
+    arm = problem.space.index(feedback.action)
+    joint = ruler.nearest(feedback.reward) * size + arm
+    counts = tally(joint, feedback.weight, levels * size)
+    return counts.reshape(replicas, levels, size), _importance(feedback, arm, size)
+
+
+def _without_context(problem: Problem) -> Problem:
+    return replace(problem, context_width=0)
+
+
+def _as_feedback(history: Buffer) -> Feedback:
+    return Feedback(
+        history.context.astype(np.float64),
+        history.action.astype(np.int64),
+        history.reward,
+        history.log_prob,
+        history.weight,
+    )
 
 
 def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:

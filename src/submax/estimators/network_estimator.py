@@ -1,30 +1,33 @@
 """What the estimators that train a network have in common."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.buffer import Buffer
 from submax.core.conditioned import Conditioned
 from submax.core.divergence import warn_of_divergence
+from submax.core.errors import InvalidValue
 from submax.core.estimator import Estimator
 from submax.core.extras import require_extra
 from submax.core.feedback import Feedback
+from submax.core.memory import Memory
+from submax.core.minibatches import Minibatches
 from submax.core.problem import Problem
+from submax.core.real_space import RealSpace
+from submax.core.ruler import Ruler
 from submax.core.space import Space
 from submax.core.training import Training
+from submax.networks.decoded_choices import DecodedChoices
+from submax.networks.decoded_density import DecodedDensity
+from submax.networks.density_head import outputs
+from submax.networks.mixture_density import MixtureDensity
 from submax.networks.replicas import parameters_where
 from submax.networks.single_network import SingleNetwork
-from submax.networks.slot_choices import (
-    action_probabilities,
-    choice_probabilities,
-    draw_actions,
-    joint_probabilities,
-)
+from submax.networks.slot_choices import choice_probabilities, joint_probabilities
 from submax.networks.slot_network import SlotNetwork
 
 AT_ONCE = 2**22
@@ -32,27 +35,32 @@ AT_ONCE = 2**22
 
 
 class NetworkParams(NamedTuple):
-    """Everything observed, the trained parameters by name, and the network as plain arrays.
+    """The feedback kept, the trained parameters by name, and the network as plain arrays.
 
-    ``share [R, 1, L]`` is how often each level was observed; ``single`` is the network laid out
-    for one decision at a time, where there is one replica.
+    ``ruler`` has the levels at which the network was written out, ``latent [R, L or 1, Z, J]`` the
+    draws of the latent variable; ``share [R, 1, L]`` is how often each level was observed;
+    ``single`` is the network laid out for one decision at a time, where there is one replica.
     """
 
     problem: Problem
     buffer: Buffer
     parameters: dict[str, NDArray[np.float32]]
     network: SlotNetwork
+    ruler: Ruler
+    latent: Floats
     share: Floats
     single: SingleNetwork | None
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
-    """A network trained on all feedback so far, for all replicas at once, by JAX.
+    """A network trained on the feedback that its memory keeps, for all replicas at once, by JAX.
 
-    Once trained it is evaluated in numpy. Before the first feedback it is uniform.
+    It is told the reward itself, embedded by its place between knots, so that any reward can be
+    asked for. Once trained it is evaluated in numpy. Before the first feedback it knows nothing.
     """
 
     training: Training
+    memory: Memory
     hidden: int
 
     @property
@@ -60,76 +68,129 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def latent_draws(self) -> int:
         """Parts of the mixture (Z)."""
 
+    @property
+    def components(self) -> int:
+        """Components of the density over real-valued parts of an action."""
+        return 0
+
     @abstractmethod
     def design(self, problem: Problem) -> Any:
         """The design to train."""
 
     @abstractmethod
-    def exported(
-        self, design: Any, model: Any, replicas: int, rng: np.random.Generator
-    ) -> SlotNetwork:
-        """The network as plain arrays."""
+    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
+        """Draws of the latent variable, ``[R, L or 1, Z, J]``."""
 
     @property
     def trains_networks(self) -> bool:
         """It does."""
         return True
 
+    @property
+    def forgets(self) -> bool:
+        """Whether its memory does."""
+        return self.memory.forgets
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
-        """A network that is uniform."""
-        require_extra("neural", f"the {type(self).__name__} estimator", "jax", "equinox", "optax")
-        network = SlotNetwork.silent(
-            replicas,
-            len(problem.levels),
-            self.latent_draws,
-            problem.context_width,
-            self.hidden,
-            sum(problem.space.choices),
-        )
-        buffer = Buffer.empty(problem, replicas)
-        return _params(problem, buffer, {}, network)
+        """A network that knows nothing."""
+        who = f"the {type(self).__name__} estimator"
+        if problem.space.reals and not self.components:
+            raise InvalidValue(
+                f"{who} is made for choices, and {problem.space} is real-valued: take the CVAE"
+            )
+        require_extra("neural", who, "jax", "equinox", "optax")
+        nothing = np.zeros((replicas, 0))
+        ruler = problem.scale.ruler(nothing, nothing)
+        latent = np.zeros((replicas, 1, self.latent_draws, 0))
+        network = self._silent(problem, replicas, problem.scale.levels)
+        return _params(problem, Buffer.empty(problem, replicas), {}, network, ruler, latent)
 
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
-        """Train on all feedback so far; without new rows nothing changes."""
-        from submax.nn.parameters import restored
+        """Train on the feedback kept; without new rows nothing changes."""
         from submax.nn.training import train
 
-        feedback.check(params.problem)
+        problem = params.problem
+        feedback.check(problem)
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return params
-        buffer = params.buffer.add(feedback, params.problem)
-        design = self.design(params.problem)
+        buffer = params.buffer.add(feedback, self.memory, rng)
+        ruler = problem.scale.ruler(buffer.reward, buffer.weight)
+        rows = Minibatches.of(
+            buffer, problem.space.scaled(buffer.action), ruler.embedded(buffer.reward)
+        )
         start = params.parameters if self.training.continued and params.parameters else None
-        trained = train(design, self.training, buffer, rng, start)
-        model = restored(design, trained.parameters)
-        network = self.exported(design, model, len(buffer.filled), rng)
+        trained = train(self.design(problem), self.training, rows, rng, start)
+        latent = self.drawn(len(news), problem.scale.levels, rng)
+        network = self._written(problem, trained.parameters, ruler, latent)
         warn_of_divergence(trained.diverged)
         # A replica without news, or whose training diverged, stays as it was.
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
+        if params.parameters:
+            latent = np.where(learned[:, None, None, None], latent, params.latent)
         return _params(
-            params.problem,
+            problem,
             buffer,
             parameters_where(learned, trained.parameters, params.parameters),
             network.where(learned, params.network),
+            ruler.where(learned, params.ruler),
+            latent,
         )
 
-    def log_prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:
+    def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
+        """The same belief, asked for other rewards: ``levels [R, L]``, rising."""
+        if params.latent.shape[1] not in (1, levels.shape[1]):
+            raise InvalidValue(
+                f"with draws of their own for each level, {params.latent.shape[1]} rewards can be "
+                f"asked for, not {levels.shape[1]}"
+            )
+        ruler = params.ruler._replace(levels=levels)
+        problem = params.problem
+        if params.parameters:
+            network = self._written(problem, params.parameters, ruler, params.latent)
+        else:
+            network = self._silent(problem, *levels.shape)
+        return _params(problem, params.buffer, params.parameters, network, ruler, params.latent)
+
+    def _written(
+        self,
+        problem: Problem,
+        parameters: dict[str, NDArray[np.float32]],
+        ruler: Ruler,
+        latent: Floats,
+    ) -> SlotNetwork:
+        """The trained network as plain arrays, at the levels of the ruler."""
+        from submax.nn.parameters import restored
+
+        design = self.design(problem)
+        levels = ruler.embedded(ruler.levels).astype(np.float32)
+        network: SlotNetwork = design.exported(restored(design, parameters), levels, latent)
+        return network
+
+    def _silent(self, problem: Problem, replicas: int, levels: int) -> SlotNetwork:
+        """A network whose outputs are all 0."""
+        space = problem.space
+        width = outputs(sum(space.choices), space.reals, self.components)
+        return SlotNetwork.silent(
+            replicas, levels, self.latent_draws, problem.context_width, self.hidden, width
+        )
+
+    def log_prob(self, params: NetworkParams, context: Floats, action: Actions) -> Floats:
         """Logarithm of the mixture over the latent draws."""
         with np.errstate(divide="ignore"):
             return np.log(self.prob(params, context, action))
 
-    def prob(self, params: NetworkParams, context: Floats, action: Integers) -> Floats:
+    def prob(self, params: NetworkParams, context: Floats, action: Actions) -> Floats:
         """(1/Z) Σ_z Π_s p(a_s | c, l, z)."""
         shape = (*context.shape[:2], *action.shape[2:])
         return self.conditioned(params, context).prob(np.broadcast_to(action, shape))
 
     def prob_of_all(self, params: NetworkParams, context: Floats, space: Space) -> Floats:
         """The same for every joint action."""
-        decoded = self.conditioned(params, context)
-        return joint_probabilities(decoded.probabilities, decoded.sizes).swapaxes(1, 2)
+        probabilities = choice_probabilities(self._outputs(params, context), space.choices)
+        return joint_probabilities(probabilities, space.choices).swapaxes(1, 2)
 
     def sample(
         self,
@@ -138,19 +199,28 @@ class NetworkEstimator(Estimator[NetworkParams]):
         level: int,
         count: int,
         rng: np.random.Generator,
-    ) -> Integers:
+    ) -> Actions:
         """Draw a part of the mixture, then a choice in each slot."""
         one = params._replace(network=params.network.at_level(level), single=None)
         return self.conditioned(one, context).sample(0, count, rng)
 
-    def conditioned(self, params: NetworkParams, context: Floats) -> "Decoded":
+    def conditioned(self, params: NetworkParams, context: Floats) -> Conditioned:
         """Evaluate the network once."""
-        sizes = params.problem.space.choices
+        output, space = self._outputs(params, context), params.problem.space
+        if isinstance(space, RealSpace):
+            mixture = MixtureDensity.of(output, space.choices, space.reals, self.components)
+            return DecodedDensity(mixture, space)
+        return DecodedChoices(choice_probabilities(output, space.choices), space.choices)
+
+    def _outputs(self, params: NetworkParams, context: Floats) -> NDArray[np.float32]:
+        """``[R, L, n, Z, O]``."""
         if params.single is not None and context.shape[1] == 1:
-            logits = params.single.logits(context[0, 0])
-        else:
-            logits = params.network.logits(context)
-        return Decoded(choice_probabilities(logits, sizes), sizes)
+            return params.single.logits(context[0, 0])
+        return params.network.logits(context)
+
+    def levels(self, params: NetworkParams) -> Floats:
+        """Those the network is written out at."""
+        return params.ruler.levels
 
     def level_prior(self, params: NetworkParams, context: Floats) -> Floats:
         """Share of the observations at each level, whatever the context."""
@@ -161,13 +231,13 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def values(self, params: NetworkParams) -> Floats:
         """The sum over the observations whose reward is not 0, some rows at a time."""
         buffer = params.buffer
-        levels = len(params.problem.levels)
+        levels = params.ruler.levels.shape[1]
         earned = buffer.weight * buffer.reward
         paid = np.any(earned != 0, axis=0)
         with np.errstate(invalid="ignore"):
             ratio = np.where(earned != 0, earned * np.exp(-buffer.log_prob), 0.0)[:, paid]
         context = buffer.context[:, paid].astype(np.float64)
-        action = buffer.action[:, paid, None].astype(np.int64)
+        action = buffer.action[:, paid, None].astype(params.problem.space.dtype)
         total = np.zeros((len(ratio), levels))
         rows = max(1, AT_ONCE // (len(ratio) * levels * self.latent_draws * self.hidden))
         for begin in range(0, ratio.shape[1], rows):
@@ -179,35 +249,15 @@ class NetworkEstimator(Estimator[NetworkParams]):
         return result
 
 
-@dataclass(frozen=True)
-class Decoded(Conditioned):
-    """The probability of every choice, ``[R, L, n, Z, C]``, with slots of these sizes."""
-
-    probabilities: Floats
-    sizes: tuple[int, ...]
-
-    def prob(self, action: Integers) -> Floats:
-        """Products of choices, averaged over the latent draws."""
-        return action_probabilities(self.probabilities, action, self.sizes)
-
-    def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
-        """Draw a part of the mixture, then a choice in each slot."""
-        return draw_actions(self.probabilities[:, level], count, self.sizes, rng)
-
-    def rows(self, row: Integers) -> "Decoded":
-        """Nothing is evaluated again."""
-        replica = np.arange(len(row))[:, None]
-        chosen = self.probabilities[replica, :, row]
-        return Decoded(chosen.swapaxes(1, 2), self.sizes)
-
-
 def _params(
     problem: Problem,
     buffer: Buffer,
     parameters: dict[str, NDArray[np.float32]],
     network: SlotNetwork,
+    ruler: Ruler,
+    latent: Floats,
 ) -> NetworkParams:
     """With what follows from the others."""
-    share = buffer.level_share(len(problem.levels))[:, None]
+    share = buffer.level_share(ruler)[:, None]
     single = SingleNetwork.of(network) if len(share) == 1 else None
-    return NetworkParams(problem, buffer, parameters, network, share, single)
+    return NetworkParams(problem, buffer, parameters, network, ruler, latent, share, single)

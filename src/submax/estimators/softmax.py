@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from submax.core.arrays import Floats
 from submax.core.checks import one_of, whole_number
+from submax.core.memory import Memory
 from submax.core.problem import Problem
 from submax.core.training import Training
 from submax.estimators.network_estimator import NetworkEstimator
-from submax.networks.slot_network import INJECTION_FORMS, SlotNetwork
+from submax.networks.slot_network import INJECTION_FORMS
 
 if TYPE_CHECKING:
     from submax.nn.softmax_design import SoftmaxDesign
@@ -27,6 +29,7 @@ class Softmax(NetworkEstimator):
     hidden: int = 32
     injection: str = "modulation"
     training: Training = field(default_factory=Training)
+    memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
         whole_number("hidden", self.hidden, at_least=1)
@@ -44,16 +47,14 @@ class Softmax(NetworkEstimator):
         return SoftmaxDesign(
             problem.space.choices,
             problem.context_width,
-            len(problem.levels),
+            problem.scale.width,
             self.hidden,
             self.injection,
         )
 
-    def exported(
-        self, design: "SoftmaxDesign", model: Any, replicas: int, rng: np.random.Generator
-    ) -> SlotNetwork:
-        """The network as it is."""
-        return design.exported(model)
+    def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
+        """Nothing is drawn."""
+        return np.zeros((replicas, 1, 1, 0))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

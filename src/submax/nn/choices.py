@@ -1,12 +1,19 @@
-"""Choices in slots as one-hot vectors, and their probability."""
+"""Actions as inputs of a network, and the probability of choices."""
 
 import jax
 import jax.numpy as jnp
 
 
+def features(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
+    """One-hot choices of all slots, then the real-valued parts from −1 to 1: ``[S] -> [C + d]``."""
+    choices = one_hot(action, sizes)
+    return jnp.concatenate([choices, 2 * action[len(sizes) :] - 1])
+
+
 def one_hot(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
     """The one-hot choices of all slots, one behind the other: ``[S] -> [C]``."""
-    return jnp.concatenate([jax.nn.one_hot(action[slot], size) for slot, size in enumerate(sizes)])
+    slots = [jax.nn.one_hot(action[slot].astype(int), size) for slot, size in enumerate(sizes)]
+    return jnp.concatenate([*slots, jnp.zeros(0)])
 
 
 def log_prob(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ...]) -> jax.Array:

@@ -1,4 +1,4 @@
-"""The reward level as one more input."""
+"""The reward as one more input."""
 
 from typing import Self
 
@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.nn.dense import Dense
 from submax.nn.injection import Injection, LevelLayer
@@ -15,19 +16,19 @@ class Concatenation(Injection):
     """h ← ReLU(W [h, r] + b): the plain way, which the paper found to be ignored by the network."""
 
     dense: Dense
-    levels: int = eqx.field(static=True)
+    width: int = eqx.field(static=True)
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, levels: int, key: jax.Array) -> Self:
+    def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
         """A layer with new parameters."""
-        return cls(Dense.drawn(inputs + levels, outputs, key), levels)
+        return cls(Dense.drawn(inputs + width, outputs, key), width)
 
-    def __call__(self, x: jax.Array, level: jax.Array) -> jax.Array:
-        """Append the level."""
-        return jax.nn.relu(self.dense(jnp.concatenate([x, level])))
+    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
+        """Append the reward."""
+        return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
 
-    def folded(self) -> LevelLayer:
-        """The column of each level is part of its bias."""
-        weight, columns = np.split(np.asarray(self.dense.weight), [-self.levels], axis=-1)
-        bias = np.asarray(self.dense.bias)[:, None] + columns.swapaxes(-1, -2)
-        return LevelLayer(np.repeat(weight[:, None], self.levels, axis=1), bias)
+    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
+        """What the columns of the reward add is part of the bias."""
+        weight, columns = np.split(np.asarray(self.dense.weight), [-self.width], axis=-1)
+        bias = np.asarray(self.dense.bias)[:, None] + levels @ columns.swapaxes(-1, -2)
+        return LevelLayer(np.repeat(weight[:, None], levels.shape[1], axis=1), bias)

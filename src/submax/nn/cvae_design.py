@@ -1,15 +1,18 @@
-"""A conditional variational auto-encoder over slots."""
+"""A conditional variational auto-encoder over choices and numbers made jointly."""
 
 from dataclasses import dataclass
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from submax.networks.density_head import outputs
 from submax.networks.slot_network import SlotNetwork
-from submax.nn.choices import log_prob, one_hot
+from submax.nn.choices import features, log_prob, one_hot
 from submax.nn.dense import Dense
+from submax.nn.density import log_density
 from submax.nn.design import Design, Example
 from submax.nn.folding import slot_network
 from submax.nn.trunk import Trunk
@@ -23,22 +26,22 @@ class Encoder(eqx.Module):
     log_deviation: Dense
 
     def __call__(
-        self, chosen: jax.Array, context: jax.Array, level: jax.Array
+        self, action: jax.Array, context: jax.Array, reward: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """``[C]``, ``[D]`` and one-hot ``[L] -> μ [J]`` and ``ln σ [J]``."""
-        hidden = self.trunk(jnp.concatenate([chosen, context]), level)
+        """``[C + d]``, ``[D]`` and embedded ``[E] -> μ [J]`` and ``ln σ [J]``."""
+        hidden = self.trunk(jnp.concatenate([action, context]), reward)
         return self.mean(hidden), self.log_deviation(hidden)
 
 
 class Decoder(eqx.Module):
-    """p(a | c, r, z) = Π_s softmax(h_s), with all h from one trunk."""
+    """p(a | c, r, z): a softmax in each slot, a mixture density over numbers, from one trunk."""
 
     trunk: Trunk
     head: Dense
 
-    def __call__(self, latent: jax.Array, context: jax.Array, level: jax.Array) -> jax.Array:
-        """``[J]``, ``[D]`` and one-hot ``[L] -> [C]``."""
-        return self.head(self.trunk(jnp.concatenate([latent, context]), level))
+    def __call__(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
+        """``[J]``, ``[D]`` and embedded ``[E] -> [O]``."""
+        return self.head(self.trunk(jnp.concatenate([latent, context]), reward))
 
 
 class CVAEModel(eqx.Module):
@@ -52,51 +55,62 @@ class CVAEModel(eqx.Module):
 class CVAEDesign(Design[CVAEModel]):
     """Trained by the evidence bound E_q[log p(a | c, r, z)] − β KL(q ‖ N(0, 1)).
 
-    β is ``kl_weight``, a constant. J is ``latent``.
+    β is ``kl_weight``, a constant. J is ``latent``. With ``reals`` real-valued parts of an action
+    there are ``components`` of the mixture density for each z.
 
     Reference: Xu et al. (2024), section 4.3 and figure cvae.
     """
 
     sizes: tuple[int, ...]
+    reals: int
     context_width: int
-    levels: int
+    reward_width: int
     hidden: int
     latent: int
     injection: str
     kl_weight: float
+    components: int
 
     def drawn(self, key: jax.Array) -> CVAEModel:
         """A model with new parameters."""
         keys = jax.random.split(key, 5)
         choices, width = sum(self.sizes), self.context_width
-        shape = (self.hidden, self.levels, self.injection)
+        shape = (self.hidden, self.reward_width, self.injection)
         return CVAEModel(
             Encoder(
-                Trunk.drawn(choices + width, *shape, keys[0]),
+                Trunk.drawn(choices + self.reals + width, *shape, keys[0]),
                 Dense.drawn(self.hidden, self.latent, keys[1]),
                 Dense.drawn(self.hidden, self.latent, keys[2]),
             ),
             Decoder(
                 Trunk.drawn(self.latent + width, *shape, keys[3]),
-                Dense.drawn(self.hidden, choices, keys[4]),
+                Dense.drawn(self.hidden, outputs(choices, self.reals, self.components), keys[4]),
             ),
         )
 
     def losses(self, model: CVAEModel, batch: Example, key: jax.Array) -> jax.Array:
         """Minus the evidence bound, with one draw of z for each example."""
-        noise = jax.random.normal(key, (*batch.level.shape, self.latent))
+        noise = jax.random.normal(key, (*batch.reward.shape[:-1], self.latent))
         return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, noise)
 
     def _loss(self, model: CVAEModel, example: Example, noise: jax.Array) -> jax.Array:
-        level = jax.nn.one_hot(example.level, self.levels)
-        chosen = one_hot(example.action, self.sizes)
-        mean, log_deviation = model.encoder(chosen, example.context, level)
+        action = features(example.action, self.sizes)
+        mean, log_deviation = model.encoder(action, example.context, example.reward)
         deviation = jnp.exp(log_deviation)
         latent = mean + deviation * noise
-        logits = model.decoder(latent, example.context, level)
+        output = model.decoder(latent, example.context, example.reward)
         divergence = jnp.sum((mean**2 + deviation**2 - 1) / 2 - log_deviation)
-        return self.kl_weight * divergence - log_prob(logits, chosen, self.sizes)
+        return self.kl_weight * divergence - self._log_prob(output, example.action)
 
-    def exported(self, model: CVAEModel, latent: ArrayLike) -> SlotNetwork:
-        """The decoder at these draws ``[R, L or 1, Z, J]``, from numpy parameters."""
-        return slot_network(model.decoder.trunk, model.decoder.head, latent)
+    def _log_prob(self, output: jax.Array, action: jax.Array) -> jax.Array:
+        chosen = log_prob(output, one_hot(action, self.sizes), self.sizes)
+        if not self.reals:
+            return chosen
+        numbers = action[len(self.sizes) :]
+        return chosen + log_density(output[sum(self.sizes) :], numbers, self.components)
+
+    def exported(
+        self, model: CVAEModel, levels: NDArray[np.float32], latent: ArrayLike
+    ) -> SlotNetwork:
+        """The decoder at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``, in numpy."""
+        return slot_network(model.decoder.trunk, model.decoder.head, levels, latent)

@@ -1,7 +1,7 @@
 """Contract of what can be trained."""
 
 from abc import ABC, abstractmethod
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 
@@ -9,18 +9,21 @@ Model = TypeVar("Model")
 
 
 class Example(NamedTuple):
-    """One row, or a batch of them: ``context [..., D]``, ``action [..., S]``, ``level [...]``."""
+    """One row, or a batch: ``context [..., D]``, ``action [..., S]``, ``reward [..., E]``.
+
+    Choices are whole numbers as floats, real-valued parts of an action lie between 0 and 1.
+    """
 
     context: jax.Array
     action: jax.Array
-    level: jax.Array
+    reward: jax.Array
 
     @classmethod
-    def of(cls, rows: jax.Array, context_width: int) -> "tuple[Example, jax.Array]":
-        """From rows ``[..., D + S + 2]`` as minibatches hold them; and their weight ``[...]``."""
-        context, action = rows[..., :context_width], rows[..., context_width:-2]
-        example = cls(context, action.astype(int), rows[..., -2].astype(int))
-        return example, rows[..., -1]
+    def of(cls, rows: jax.Array, design: "Design[Any]") -> "tuple[Example, jax.Array]":
+        """From rows ``[..., D + S + E + 1]`` as minibatches hold them; and their weight."""
+        width = design.context_width
+        end = width + len(design.sizes) + design.reals
+        return cls(rows[..., :width], rows[..., width:end], rows[..., end:-1]), rows[..., -1]
 
 
 class Design(ABC, Generic[Model]):
@@ -30,7 +33,14 @@ class Design(ABC, Generic[Model]):
     """
 
     sizes: tuple[int, ...]
+    reals: int
     context_width: int
+    reward_width: int
+
+    @property
+    def columns(self) -> int:
+        """The length of a row, its weight included."""
+        return self.context_width + len(self.sizes) + self.reals + self.reward_width + 1
 
     @abstractmethod
     def drawn(self, key: jax.Array) -> Model:

@@ -1,20 +1,23 @@
 """From trained layers to plain arrays."""
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from submax.networks.slot_network import SlotNetwork
 from submax.nn.dense import Dense
 from submax.nn.trunk import Trunk
 
 
-def slot_network(trunk: Trunk, head: Dense, latent: ArrayLike) -> SlotNetwork:
+def slot_network(
+    trunk: Trunk, head: Dense, levels: NDArray[np.float32], latent: ArrayLike
+) -> SlotNetwork:
     """Fold injections into layers a level, and latent draws into the first bias.
 
-    The trunk's input is (z ⊕ c); ``latent [R, L or 1, Z, J]`` holds the draws of z.
+    ``levels [R, L, E]`` are the embedded rewards that are asked for. The trunk's input is (z ⊕ c);
+    ``latent [R, L or 1, Z, J]`` holds the draws of z.
     """
     draws = np.asarray(latent, dtype=np.float32)
-    first, second = trunk.first.folded(), trunk.second.folded()
+    first, second = trunk.first.folded(levels), trunk.second.folded(levels)
     from_latent, from_context = np.split(first.weight, [draws.shape[-1]], axis=-1)
     bias = first.bias[:, :, None] + draws @ from_latent.swapaxes(-1, -2)
     arrays = (

@@ -1,4 +1,4 @@
-"""Contract of a layer into which the reward level is injected."""
+"""Contract of a layer into which the reward is injected."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -17,12 +17,12 @@ class LevelLayer(NamedTuple):
 
 
 class Injection(eqx.Module):
-    """h ← f(W h + b, r), with the reward level r as a one-hot vector of length L."""
+    """h ← f(W h + b, r), with the reward r as its embedding of width E: one-hot at a knot."""
 
     @abstractmethod
-    def __call__(self, x: jax.Array, level: jax.Array) -> jax.Array:
-        """``[I]`` and ``[L] -> [H]``."""
+    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
+        """``[I]`` and ``[E] -> [H]``."""
 
     @abstractmethod
-    def folded(self) -> LevelLayer:
-        """ReLU(W_l h + b_l) for each level, from numpy parameters of all replicas."""
+    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
+        """ReLU(W_l h + b_l) at levels ``[R, L, E]``, from numpy parameters of all replicas."""

@@ -5,6 +5,7 @@ from typing import Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.nn.dense import Dense
 from submax.nn.injection import Injection, LevelLayer
@@ -13,8 +14,8 @@ from submax.nn.injection import Injection, LevelLayer
 class Modulation(Injection):
     """h ← ReLU((1 + γ(r)) ⊙ (W h + b) + β(r)).
 
-    γ is ``scale`` and β is ``shift``, both a table ``[L, H]`` that begins at zero, so that all
-    levels begin as one and part only as far as the data part them.
+    γ and β are linear in the embedding of r, with the tables ``scale`` and ``shift``, ``[E, H]``.
+    They begin at zero, so that all rewards begin as one and part only as far as the data part them.
 
     Reference: Perez et al. (2018).
     """
@@ -24,19 +25,20 @@ class Modulation(Injection):
     shift: jax.Array
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, levels: int, key: jax.Array) -> Self:
+    def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
         """A layer with new parameters."""
-        zeros = jnp.zeros((levels, outputs))
+        zeros = jnp.zeros((width, outputs))
         return cls(Dense.drawn(inputs, outputs, key), zeros, zeros)
 
-    def __call__(self, x: jax.Array, level: jax.Array) -> jax.Array:
+    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         """Scale and shift before the activation."""
-        return jax.nn.relu((1 + level @ self.scale) * self.dense(x) + level @ self.shift)
+        return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)
 
-    def folded(self) -> LevelLayer:
+    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """W_l = (1 + γ_l) ⊙ W and b_l = (1 + γ_l) ⊙ b + β_l."""
-        scale = 1 + np.asarray(self.scale)
+        scale = 1 + levels @ np.asarray(self.scale)
         weight, bias = np.asarray(self.dense.weight), np.asarray(self.dense.bias)
         return LevelLayer(
-            scale[..., None] * weight[:, None], scale * bias[:, None] + np.asarray(self.shift)
+            scale[..., None] * weight[:, None],
+            scale * bias[:, None] + levels @ np.asarray(self.shift),
         )

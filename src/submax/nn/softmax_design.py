@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import equinox as eqx
 import jax
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from submax.networks.slot_network import SlotNetwork
 from submax.nn.choices import log_prob, one_hot
@@ -15,14 +16,14 @@ from submax.nn.trunk import Trunk
 
 
 class SoftmaxModel(eqx.Module):
-    """Context and reward level → logits of the choices."""
+    """Context and reward → logits of the choices."""
 
     trunk: Trunk
     head: Dense
 
-    def __call__(self, context: jax.Array, level: jax.Array) -> jax.Array:
-        """``[D]`` and one-hot ``[L] -> [C]``."""
-        return self.head(self.trunk(context, level))
+    def __call__(self, context: jax.Array, reward: jax.Array) -> jax.Array:
+        """``[D]`` and embedded ``[E] -> [C]``."""
+        return self.head(self.trunk(context, reward))
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,16 @@ class SoftmaxDesign(Design[SoftmaxModel]):
 
     sizes: tuple[int, ...]
     context_width: int
-    levels: int
+    reward_width: int
     hidden: int
     injection: str
+    reals: int = 0
 
     def drawn(self, key: jax.Array) -> SoftmaxModel:
         """A model with new parameters."""
         trunk, head = jax.random.split(key)
         return SoftmaxModel(
-            Trunk.drawn(self.context_width, self.hidden, self.levels, self.injection, trunk),
+            Trunk.drawn(self.context_width, self.hidden, self.reward_width, self.injection, trunk),
             Dense.drawn(self.hidden, sum(self.sizes), head),
         )
 
@@ -47,12 +49,13 @@ class SoftmaxDesign(Design[SoftmaxModel]):
         """Minus the log-likelihood of the choices."""
 
         def loss(example: Example) -> jax.Array:
-            logits = model(example.context, jax.nn.one_hot(example.level, self.levels))
+            logits = model(example.context, example.reward)
             return -log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
 
         return jax.vmap(loss)(batch)
 
-    def exported(self, model: SoftmaxModel) -> SlotNetwork:
-        """Plain arrays, from numpy parameters of all replicas; a latent variable of width 0."""
-        replicas = model.head.bias.shape[0]
-        return slot_network(model.trunk, model.head, np.zeros((replicas, 1, 1, 0)))
+    def exported(
+        self, model: SoftmaxModel, levels: NDArray[np.float32], latent: ArrayLike
+    ) -> SlotNetwork:
+        """Plain arrays at levels ``[R, L, E]``; the latent variable has width 0."""
+        return slot_network(model.trunk, model.head, levels, latent)

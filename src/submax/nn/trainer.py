@@ -49,7 +49,7 @@ class Trainer:
         return Progress(vector, vector, state, keys[:, 1], step, jnp.full(self.replicas, NEVER))
 
     def advance(self, progress: Progress, rows: jax.Array) -> Progress:
-        """Some steps, with minibatches ``rows [T, R, B, D + S + 2]``."""
+        """Some steps, with minibatches ``rows [T, R, B, D + S + E + 1]``."""
         return jax.lax.scan(self._step, progress, rows)[0]
 
     def _step(self, progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
@@ -85,7 +85,7 @@ class Trainer:
     def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
         """The weighted mean over a minibatch."""
         model_of = ravel_pytree(self.design.drawn(jax.random.key(0)))[1]
-        batch, weight = Example.of(rows, self.design.context_width)
+        batch, weight = Example.of(rows, self.design)
         losses = self.design.losses(model_of(vector), batch, key)
         return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
-from submax.core.buffer import Buffer
 from submax.core.minibatches import Minibatches
 from submax.core.training import Training
 from submax.networks.replicas import Parameters
@@ -47,16 +46,16 @@ class Programs(NamedTuple):
 def train(
     design: Design[Any],
     training: Training,
-    buffer: Buffer,
+    minibatches: Minibatches,
     rng: np.random.Generator,
     start: Mapping[str, NDArray[np.float32]] | None = None,
 ) -> Trained:
-    """Train a model for each replica on its rows of the buffer, from ``start`` or from scratch.
+    """Train a model for each replica on its rows, from ``start`` or from scratch.
 
     What is compiled depends on the design, the training and the number of replicas, and not on
-    the buffer, so that it is compiled once however the buffer grows.
+    how many rows there are, so that it is compiled once however they grow.
     """
-    replicas = len(buffer.filled)
+    replicas = len(minibatches.filled)
     begin, advance = programs(design, training, replicas)
     # The one place where a key of JAX is made from a generator of numpy.
     seeds = rng.integers(2**32, size=replicas, dtype=np.uint32)
@@ -65,7 +64,7 @@ def train(
         vector = packed(design, start)
         # Two copies, since what training is given it writes over.
         progress = progress._replace(vector=jnp.array(vector), good=jnp.array(vector))
-    at_once, minibatches = _at_once(training), Minibatches.of(buffer)
+    at_once = _at_once(training)
     for _ in range(-(-training.steps // at_once)):
         progress = advance(progress, minibatches.draw(at_once, training.batch, rng))
     vector, diverged = jax.device_get((progress.vector, progress.diverged))
@@ -95,8 +94,7 @@ def compilations() -> int:
 def _programs(design: Design[Any], training: Training, replicas: int) -> Programs:
     trainer = Trainer(design, training, replicas)
     seeds = _shape((replicas,), jnp.uint32)
-    columns = design.context_width + len(design.sizes) + 2
-    rows = _shape((_at_once(training), replicas, training.batch, columns), jnp.float32)
+    rows = _shape((_at_once(training), replicas, training.batch, design.columns), jnp.float32)
     start = jax.eval_shape(trainer.begin, seeds)
     return Programs(
         _compiled(jax.jit(trainer.begin).lower(seeds)),

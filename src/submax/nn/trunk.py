@@ -24,15 +24,15 @@ class Trunk(eqx.Module):
     second: Injection
 
     @classmethod
-    def drawn(cls, inputs: int, hidden: int, levels: int, injection: str, key: jax.Array) -> Self:
+    def drawn(cls, inputs: int, hidden: int, width: int, injection: str, key: jax.Array) -> Self:
         """Two layers of ``hidden`` units with new parameters."""
         keys = jax.random.split(key)
         layer = INJECTIONS[injection]
         return cls(
-            layer.drawn(inputs, hidden, levels, keys[0]),
-            layer.drawn(hidden, hidden, levels, keys[1]),
+            layer.drawn(inputs, hidden, width, keys[0]),
+            layer.drawn(hidden, hidden, width, keys[1]),
         )
 
-    def __call__(self, x: jax.Array, level: jax.Array) -> jax.Array:
-        """``[I]`` and one-hot ``[L] -> [H]``."""
-        return self.second(self.first(x, level), level)
+    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
+        """``[I]`` and embedded ``[E] -> [H]``."""
+        return self.second(self.first(x, reward), reward)

@@ -29,9 +29,9 @@ class ValueModel(eqx.Module):
 
 @dataclass(frozen=True)
 class ValueDesign(Design[ValueModel]):
-    """σ(f(a, c)) is the reward between the lowest and the highest level, by cross-entropy.
+    """σ(f(a, c)) is the reward scaled to 0 … 1, by cross-entropy.
 
-    ``targets [L]`` are the levels scaled to 0 … 1. Each hidden unit is left out with probability
+    Each hidden unit is left out with probability
     ``dropout`` in training, and the others are scaled up.
 
     Reference: Gal and Ghahramani (2016).
@@ -39,9 +39,10 @@ class ValueDesign(Design[ValueModel]):
 
     sizes: tuple[int, ...]
     context_width: int
-    targets: tuple[float, ...]
     hidden: int
     dropout: float
+    reals: int = 0
+    reward_width: int = 1
 
     def drawn(self, key: jax.Array) -> ValueModel:
         """A model with new parameters."""
@@ -55,15 +56,14 @@ class ValueDesign(Design[ValueModel]):
     def losses(self, model: ValueModel, batch: Example, key: jax.Array) -> jax.Array:
         """Cross-entropy, with dropout masks of its own for each example."""
         kept = 1 - self.dropout
-        shape = (*batch.level.shape, 2, self.hidden)
+        shape = (*batch.reward.shape[:-1], 2, self.hidden)
         masks = jax.random.bernoulli(key, kept, shape) / kept if self.dropout else jnp.ones(shape)
         return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, masks)
 
     def _loss(self, model: ValueModel, example: Example, masks: jax.Array) -> jax.Array:
         x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])
         logit = model(x, masks)
-        target = jnp.array(self.targets)[example.level]
-        return jax.nn.softplus(logit) - target * logit
+        return jax.nn.softplus(logit) - example.reward[0] * logit
 
     def exported(self, model: ValueModel) -> ValueNetwork:
         """Plain arrays, from numpy parameters; the first layer is parted in choices and context."""

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.decision import Decision
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
@@ -21,7 +21,7 @@ class RandomState(NamedTuple):
 
 @dataclass(frozen=True)
 class Random(Policy[RandomState]):
-    """Every joint action with the same probability, whatever comes back."""
+    """Every joint action with the same probability or density, whatever comes back."""
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
         """Remember the problem."""
@@ -29,13 +29,12 @@ class Random(Policy[RandomState]):
 
     def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> Decision:
         """Draw uniformly."""
-        index = rng.integers(state.problem.space.size, size=context.shape[:2])
-        action = state.problem.space.action(index)
+        action = state.problem.space.uniform(context.shape[:2], rng)
         return Decision(action, self.log_prob(state, context, action))
 
-    def log_prob(self, state: RandomState, context: Floats, action: Integers) -> Floats:
-        """−log of the number of joint actions."""
-        return np.full(action.shape[:2], -np.log(state.problem.space.size))
+    def log_prob(self, state: RandomState, context: Floats, action: Actions) -> Floats:
+        """−log of the number of joint actions, or of their volume."""
+        return np.full(action.shape[:2], -state.problem.space.log_measure)
 
     def update(
         self, state: RandomState, feedback: Feedback, rng: np.random.Generator

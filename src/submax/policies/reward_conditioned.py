@@ -1,6 +1,5 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +7,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Actions, Booleans, Floats
 from submax.core.categorical import draw, log_prob_of
 from submax.core.checks import whole_number
 from submax.core.decision import Decision
 from submax.core.errors import InvalidValue
+from submax.core.estimated_density import EstimatedDensity, estimated_density
 from submax.core.estimator import Estimator
+from submax.core.fallback import Fallback
 from submax.core.feedback import Feedback
-from submax.core.marginalization import clipped, draw_one, unseen
+from submax.core.marginalization import draw_one, unseen
 from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.core.rejection import LIMIT, rejection
@@ -38,11 +39,9 @@ REJECTED_ROWS = 2560
 """So many rows of all replicas are drawn by rejection at a time: what they need stays small."""
 ESTIMATED_ROWS = 64
 """The same where the normalizing constant of each row is estimated."""
-NORMALIZING_DRAWS = 2000
-"""Proposals from which the normalizing constant is estimated where actions cannot be listed."""
 
 
-class Exhausted(UserWarning):
+class Exhausted(Fallback):
     """Some decisions were uniform, since the mixture left too little to be found."""
 
 
@@ -117,14 +116,12 @@ class RewardConditioned(Policy[RewardConditionedState]):
         ]
         return Decision(*map(_joined, zip(*listed, strict=True)))
 
-    def log_prob(self, state: RewardConditionedState, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the list of all; beyond 2²⁰ of them, see ``_estimated``."""
+    def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
+        """Look the actions up in the list of all; where there is none, see ``density``."""
         state.problem.check_context(context)
         state.problem.check_action(action)
-        if state.problem.space.size > LISTING_LIMIT:
-            rows = max(1, ESTIMATED_ROWS // len(context))
-            pairs = zip(_split(context, rows), _split(action, rows), strict=True)
-            return np.concatenate([self._estimated(state, *pair) for pair in pairs], axis=1)
+        if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
+            return self.density(state, context, action).log_prob
         index = state.problem.space.index(action)
         if state.problem.context_width == 0:
             return log_prob_of(self.probabilities(state, context[:, :1]), index)
@@ -135,6 +132,19 @@ class RewardConditioned(Policy[RewardConditionedState]):
             for part, indices in zip(parts, np.split(index, ends, axis=1), strict=True)
         ]
         return np.concatenate(found, axis=1)
+
+    def density(
+        self, state: RewardConditionedState, context: Floats, action: Actions
+    ) -> EstimatedDensity:
+        """The log-probability, or log-density, without a list of actions, and its standard error.
+
+        The normalizing constant is estimated from proposals. A decision that found none of
+        ``LIMIT`` proposals acceptable was uniform, and so is this where no mass is found.
+        """
+        rows = max(1, ESTIMATED_ROWS // len(context))
+        pairs = zip(_split(context, rows), _split(action, rows), strict=True)
+        parts = [self._estimated(state, *pair) for pair in pairs]
+        return EstimatedDensity(*map(_joined, zip(*parts, strict=True)))
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
@@ -151,7 +161,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
         else:
             values = np.broadcast_to(state.values[:, None], prior.shape)
         nothing = np.empty((*prior.shape, 0))
-        return Table(nothing, np.array(state.problem.levels), prior, values)
+        levels = self.estimator.levels(state.params)[:, None]
+        return Table(nothing, np.broadcast_to(levels, prior.shape), prior, values)
 
     def update(
         self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
@@ -166,11 +177,13 @@ class RewardConditioned(Policy[RewardConditionedState]):
         return self.estimator.values(params) if self.strategy.needs_values else None
 
     def _lists(self, problem: Problem) -> bool:
+        if problem.space.reals:
+            return False
         return self.strategy.needs_table or problem.space.size <= self.listing_limit
 
     def _parts(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
         """The rows in parts whose probabilities can be written out at a time."""
-        size = len(context) * len(state.problem.levels) * state.problem.space.size
+        size = len(context) * state.problem.scale.levels * state.problem.space.size
         return _split(context, max(1, AT_ONCE // size))
 
     def _one(
@@ -187,7 +200,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
 
     def _rejected(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
-    ) -> Integers:
+    ) -> Actions:
         """Draw from the mixture by rejection, and uniformly where nothing is known."""
         table = self.table(state, context)
         weights = self.strategy.weights(table)
@@ -199,43 +212,25 @@ class RewardConditioned(Policy[RewardConditionedState]):
         action, exhausted = rejection(weights, belief, rng)
         exhausted &= ~forget
         if exhausted.any():
-            warnings.warn(
-                f"{exhausted.sum()} of {exhausted.size} decisions accepted none of {LIMIT} "
-                "proposals, so that nothing tells the actions apart, and were uniform",
-                Exhausted,
-                stacklevel=3,
-            )
+            warn_of_exhaustion(exhausted)
         forget |= exhausted
         if forget.any():
-            choices = state.problem.space.choices
-            uniform = rng.integers(choices, size=action.shape)
+            uniform = state.problem.space.uniform(action.shape[:2], rng)
             action = np.where(forget[..., None], uniform, action)
         return action
 
     def _estimated(
-        self, state: RewardConditionedState, context: Floats, action: Integers
-    ) -> Floats:
-        """The log-probability with the normalizing constant estimated from proposals.
-
-        Its standard error is about √((1 − s) / (s N)), with s the share of the positive part that
-        remains and N the number of proposals. The draws are always the same ones.
-        """
-        rng = np.random.default_rng(0)
+        self, state: RewardConditionedState, context: Floats, action: Actions
+    ) -> EstimatedDensity:
         table = self.table(state, context)
         weights = self.strategy.weights(table)
         belief = self.estimator.conditioned(state.params, context)
-        positive = np.maximum(weights, 0.0)
-        mass = np.zeros(weights.shape[:2])
-        for level in np.flatnonzero(positive.any(axis=(0, 1))):
-            found = belief.prob(belief.sample(int(level), NORMALIZING_DRAWS, rng))
-            proposed = np.einsum("rnl,rnlm->rnm", positive, found)
-            ratio = clipped(weights, found) / np.where(proposed > 0, proposed, 1.0)
-            mass += positive[..., level] * ratio.mean(axis=-1)
-        own = clipped(weights, belief.prob(action[:, :, None]))[..., 0]
-        with np.errstate(divide="ignore"):
-            known = np.log(own) - np.log(np.where(mass > 0, mass, 1.0))
-        nothing = unseen(table, weights) | ~state.informed[:, None] | (mass == 0)
-        return np.where(nothing, -math.log(state.problem.space.size), known)
+        log_prob, error, known = estimated_density(weights, belief, action)
+        known &= ~unseen(table, weights) & state.informed[:, None]
+        uniform = -state.problem.space.log_measure
+        return EstimatedDensity(
+            np.where(known, log_prob, uniform), np.where(known, error, 0.0), known
+        )
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -263,6 +258,16 @@ class RewardConditioned(Policy[RewardConditionedState]):
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
         }
+
+
+def warn_of_exhaustion(exhausted: Booleans) -> None:
+    """Count the rows in which nothing was accepted."""
+    count = int(exhausted.sum())
+    message = (
+        f"{count} of {exhausted.size} decisions accepted none of {LIMIT} proposals, so that "
+        "nothing tells the actions apart, and were uniform"
+    )
+    warnings.warn(Exhausted(message, count), stacklevel=4)
 
 
 def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generator) -> Decision:

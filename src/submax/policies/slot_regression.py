@@ -10,6 +10,7 @@ from scipy import special
 from submax.core.arrays import Floats, Integers
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
+from submax.core.scale import Scale
 from submax.policies.slot_effects import SlotEffects
 
 BLOCK = 2**21
@@ -19,7 +20,8 @@ BLOCK = 2**21
 class Rows(NamedTuple):
     """Feedback in the order it is learned, ready to use: ``[n, R]`` and ``[n, R, E]``.
 
-    ``sign`` is +1 for the highest reward level and −1 for all others.
+    ``sign`` is +1 for the highest reward level and −1 for all others; on a scale whose levels move,
+    +1 for the upper half of what a reward can be.
     """
 
     position: Integers
@@ -82,6 +84,15 @@ def _learn(mean: Floats, variance: Floats, row: Rows) -> None:
     variance[row.position] = spread * (kept / scale)
 
 
+def high_from(scale: Scale) -> float:
+    """Rewards above this are high."""
+    if scale.moves:
+        return sum(scale.known_bounds("a regression on high rewards")) / 2
+    nothing = np.zeros((1, 0))
+    second, highest = scale.ruler(nothing, nothing).levels[0, -2:]
+    return float(second + highest) / 2
+
+
 def _blocks(effects: SlotEffects, problem: Problem, feedback: Feedback) -> Iterator[Rows]:
     """Rows that are there, from the first on; replicas that have fewer end with weight 0."""
     there = feedback.weight > 0
@@ -102,8 +113,7 @@ def _prepared(effects: SlotEffects, problem: Problem, feedback: Feedback, order:
     # A row that is not there may hold anything.
     action = np.where(there[..., None], feedback.action[chosen], 0)
     context = np.where(there[..., None], feedback.context[chosen], 0.0)
-    reward = np.where(there, feedback.reward[chosen], problem.levels[0])
-    highest = problem.level_index(reward) == len(problem.levels) - 1
+    highest = np.where(there, feedback.reward[chosen], -np.inf) > high_from(problem.scale)
     position = effects.active(action) + effects.count * replica[:, None, None]
     ready = (position, effects.values(context), np.where(highest, 1.0, -1.0), weight)
     return Rows(*(np.ascontiguousarray(np.swapaxes(part, 0, 1)) for part in ready))

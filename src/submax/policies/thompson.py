@@ -25,9 +25,9 @@ class Thompson(Policy[ArmStatistics]):
     """Draw a value for every arm from its posterior and take the largest.
 
     The prior of every arm is Beta(α, β), its posterior Beta(α + successes, β + failures). A reward
-    between the lowest and highest level counts as part of a success. π(a) is the probability that
-    a's draw is the largest, ∫ f_a Π_{b≠a} F_b: many decisions from one posterior are drawn from
-    that table, few by sampling the posterior; both have the same distribution.
+    between the lowest and the highest that can be counts as part of a success. π(a) is the
+    probability that a's draw is the largest, ∫ f_a Π_{b≠a} F_b: many decisions from one posterior
+    are drawn from that table, few by sampling the posterior; both have the same distribution.
 
     Reference: Thompson (1933); Chapelle and Li (2011).
     """
@@ -42,6 +42,7 @@ class Thompson(Policy[ArmStatistics]):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         """Nothing pulled: the prior."""
+        problem.scale.known_bounds("Thompson sampling with Beta posteriors")
         return ArmStatistics.empty(problem, replicas)
 
     def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
@@ -84,6 +85,6 @@ class Thompson(Policy[ArmStatistics]):
         return {f"thompson-1-{beta}": cls(1.0, float(beta)) for beta in (1, 9, 99)}
 
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
-        lowest, highest = state.problem.levels[0], state.problem.levels[-1]
+        lowest, highest = state.problem.scale.known_bounds("Thompson sampling")
         successes = (state.rewards - lowest * state.pulls) / (highest - lowest)
         return self.alpha + successes, self.beta + state.pulls - successes

@@ -11,12 +11,16 @@ from submax.core.divergence import warn_of_divergence
 from submax.core.errors import InvalidValue
 from submax.core.extras import require_extra
 from submax.core.feedback import Feedback
+from submax.core.memory import Memory
+from submax.core.minibatches import Minibatches
 from submax.core.problem import Problem
+from submax.core.scale import Scale
 from submax.core.training import Training
 from submax.networks.replicas import parameters_where
 from submax.networks.slot_choices import first_choices
 from submax.networks.value_network import ValueNetwork
 
+EVERYTHING = Memory()
 AT_ONCE = 2**22
 """About so many activations are held at a time."""
 LARGEST = 2**28
@@ -59,16 +63,16 @@ class ValueBelief(NamedTuple):
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return self
-        buffer = self.buffer.add(feedback, self.problem)
+        buffer = self.buffer.add(feedback, EVERYTHING, rng)
         design = ValueDesign(
             self.problem.space.choices,
             self.problem.context_width,
-            _scaled(self.problem.levels),
             self.network.head_weight.shape[1],
             dropout,
         )
         start = self.parameters if training.continued and self.parameters else None
-        trained = train(design, training, buffer, rng, start)
+        rows = Minibatches.of(buffer, buffer.action, _targets(self.problem.scale, buffer))
+        trained = train(design, training, rows, rng, start)
         network = design.exported(restored(design, trained.parameters))
         warn_of_divergence(trained.diverged)
         # A replica without news, or whose training diverged, stays as it was.
@@ -110,6 +114,15 @@ def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
     return mask if mask.shape[1] == 1 else mask[:, part]
 
 
-def _scaled(levels: tuple[float, ...]) -> tuple[float, ...]:
-    """The levels between 0 and 1."""
-    return tuple((level - levels[0]) / (levels[-1] - levels[0]) for level in levels)
+def _targets(scale: Scale, buffer: Buffer) -> Floats:
+    """Rewards from 0 at the lowest to 1 at the highest that can be, or was, observed."""
+    if scale.bounds is None:
+        there = buffer.weight > 0
+        low = np.where(there, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+        high = np.where(there, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    else:
+        low, high = (np.full((len(buffer.reward), 1), bound) for bound in scale.bounds)
+    apart = high > low
+    share = (buffer.reward - np.where(apart, low, 0.0)) / np.where(apart, high - low, 1.0)
+    targets: Floats = np.where(apart, np.clip(share, 0.0, 1.0), 0.5)
+    return targets[..., None]

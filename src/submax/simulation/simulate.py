@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.arrays import Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.checks import whole_number
 from submax.core.environment import Environment
 from submax.core.errors import InvalidValue
@@ -60,34 +60,46 @@ def simulate(
     problem = environment.problem
     state = policy.init(problem, replicas, policy_rng)
     slots = problem.space.slots
-    recorder, pending = Recorder(observations, points, replicas, slots), Pending()
+    recorder, pending = Recorder(observations, points, replicas, problem.space), Pending()
     for step in delay.schedule(observations):
         context = environment.contexts(world, step.decide, context_rng)
         action, log_prob = policy.act(state, context, policy_rng)
         _check(action, (replicas, step.decide, slots), problem, policy)
         state = policy.record(state, action)
         reward, mean = environment.outcome(world, context, action, reward_rng)
+        _check_reward(reward, problem, environment)
         lost = environment.best_reward(world, context) - mean
         recorder.add(action, reward, lost)
         pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
+        world = environment.advance(world, step.decide, world_rng)
         if step.receive:
             state = policy.update(state, pending.take(step.receive), policy_rng)
         if progress is not None:
             progress(step.decide * replicas, replicas if step.receive else 0)
     trace = recorder.trace()
-    if not (np.isfinite(trace.final_regret).all() and np.isfinite(trace.final_reward).all()):
-        raise InvalidValue(f"{environment} gave a reward that is not a finite number")
+    if not np.isfinite(trace.final_regret).all():
+        raise InvalidValue(f"{environment} gave a mean that is not a finite number")
     return trace
 
 
 def _check(
-    action: Integers, shape: tuple[int, int, int], problem: Problem, policy: Policy[Any]
+    action: Actions, shape: tuple[int, int, int], problem: Problem, policy: Policy[Any]
 ) -> None:
     """Name the policy that chose what does not exist, before it indexes another replica's arm."""
-    fits = action.shape == shape and action.dtype.kind == "i"
+    fits = action.shape == shape and action.dtype == problem.space.dtype
     if not (fits and problem.space.contains(action)):
         raise InvalidValue(
-            f"{policy} must choose whole numbers of shape {shape} within {problem.space}, and gave "
+            f"{policy} must choose {problem.space.dtype.__name__} numbers of shape {shape} within "
+            f"{problem.space}, and gave "
             f"shape {action.shape} of type {action.dtype} from {action.min(initial=0)} to "
             f"{action.max(initial=0)}"
+        )
+
+
+def _check_reward(reward: Floats, problem: Problem, environment: Environment[Any]) -> None:
+    """Name the environment whose rewards are not those it declares."""
+    if not problem.scale.contains(reward).all():
+        stranger = reward[~problem.scale.contains(reward)][0]
+        raise InvalidValue(
+            f"{environment} gave a reward of {stranger}, and declares {problem.scale}"
         )

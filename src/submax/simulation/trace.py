@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.space import Space
 
 
 class Trace(NamedTuple):
@@ -16,7 +17,7 @@ class Trace(NamedTuple):
     """
 
     steps: Integers
-    actions: Integers
+    actions: Actions
     rewards: Floats
     accumulated_reward: Floats
     accumulated_regret: Floats
@@ -35,12 +36,12 @@ class Trace(NamedTuple):
 class Recorder:
     """Fills a trace block by block; its size is that of the trace, however long the run."""
 
-    def __init__(self, observations: int, points: int | None, replicas: int, slots: int) -> None:
+    def __init__(self, observations: int, points: int | None, replicas: int, space: Space) -> None:
         steps = kept_steps(observations, points)
         shape = (replicas, len(steps))
         self._trace = Trace(
             steps,
-            np.empty((*shape, slots), dtype=np.int64),
+            np.empty((*shape, space.slots), dtype=space.dtype),
             np.empty(shape),
             np.empty(shape),
             np.empty(shape),
@@ -49,7 +50,7 @@ class Recorder:
         self._reward: Floats = np.zeros((replicas, 1))
         self._regret: Floats = np.zeros((replicas, 1))
 
-    def add(self, actions: Integers, rewards: Floats, regret: Floats) -> None:
+    def add(self, actions: Actions, rewards: Floats, regret: Floats) -> None:
         """Record one block of decisions, each array ``[R, n, ...]``."""
         steps, all_actions, all_rewards, reward_so_far, regret_so_far = self._trace
         count = rewards.shape[1]

@@ -41,7 +41,7 @@ class Iterated(Strategy):
         """Improve the marginal ``depth`` times."""
         marginal = np.einsum("...l,...lm->...m", table.prior, table.probabilities)
         # Counted from the lowest level: the advantage is the same, and nothing cancels.
-        paid = table.prior * (table.levels - table.levels[0])
+        paid = table.prior * (table.levels - table.levels[..., :1])
         earned = np.einsum("...l,...lm->...m", paid, table.probabilities)
         value = earned / np.where(marginal > 0, marginal, 1.0)
         mass = marginal

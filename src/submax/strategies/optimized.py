@@ -38,11 +38,7 @@ class Optimized(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """1 − λ on the first level, λ on the last."""
-        if not np.all(np.isfinite(table.values)):
-            raise InvalidValue(
-                "the optimized strategy needs the logged probability of every decision, "
-                "and some feedback had none"
-            )
+        check_values("optimized", table)
         low, high = table.probabilities[..., 0, :], table.probabilities[..., -1, :]
         lowest, highest = bounds(low, high)
         chosen = np.where(table.values[..., -1] >= table.values[..., 0], highest, lowest)
@@ -52,6 +48,15 @@ class Optimized(Strategy):
     def examples(cls) -> Iterator[Self]:
         """It has no parameters."""
         yield cls()
+
+
+def check_values(name: str, table: Table) -> None:
+    """Refuse a table without the values that the strategy of this ``name`` reads."""
+    if not np.all(np.isfinite(table.values)):
+        raise InvalidValue(
+            f"the {name} strategy needs the logged probability of every decision, "
+            "and some feedback had none"
+        )
 
 
 def bounds(low: Floats, high: Floats) -> Bounds:
@@ -64,7 +69,7 @@ def bounds(low: Floats, high: Floats) -> Bounds:
     >>> bounds(np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.25, 0.5]))
     Bounds(lowest=array(-1.), highest=array(2.))
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = high / low
     # 0 / 0 is NaN: an action that neither level takes bounds nothing.
     above = np.fmax.reduce(ratio, axis=-1) - 1

@@ -36,10 +36,10 @@ class Target(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """The target distribution, whatever the table."""
-        if len(self.distribution) != len(table.levels):
+        if len(self.distribution) != table.levels.shape[-1]:
             raise InvalidValue(
                 f"distribution has {len(self.distribution)} probabilities, "
-                f"but the problem has {len(table.levels)} reward levels"
+                f"but the problem has {table.levels.shape[-1]} reward levels"
             )
         return np.broadcast_to(np.array(self.distribution), table.prior.shape)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.environment import Environment
 from submax.core.space import Space
 from submax.testing.require import require
@@ -36,13 +36,13 @@ def _check_record(environment: Environment[Any]) -> None:
 
 def _check_shapes(environment: Environment[Any], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    space, levels = environment.problem.space, environment.problem.levels
+    space, scale = environment.problem.space, environment.problem.scale
     for replicas, rows in ((1, 0), (1, 1), (REPLICAS, ROWS)):
         world = environment.reset(replicas, rng)
         context = environment.contexts(world, rows, rng)
         expected = (replicas, rows, environment.problem.context_width)
         require(context.shape == expected, environment, f"contexts must have shape {expected}")
-        action = space.action(rng.integers(space.size, size=(replicas, rows)))
+        action = space.uniform((replicas, rows), rng)
         reward = environment.reward(world, context, action, rng)
         for name, values in (
             ("reward", reward),
@@ -52,8 +52,7 @@ def _check_shapes(environment: Environment[Any], seed: int) -> None:
             require(values.shape == (replicas, rows), environment, f"{name} must be [R, n]")
             require(values.dtype == np.float64, environment, f"{name} must be of type float64")
             require(np.all(np.isfinite(values)), environment, f"{name} must be finite")
-        if len(levels) == 2:
-            require(np.all(np.isin(reward, levels)), environment, "rewards must be levels")
+        require(np.all(scale.contains(reward)), environment, f"rewards must be those of {scale}")
 
 
 def _check_means(environment: Environment[Any], seed: int) -> None:
@@ -62,8 +61,8 @@ def _check_means(environment: Environment[Any], seed: int) -> None:
     space = environment.problem.space
     world = environment.reset(REPLICAS, rng)
     context = np.repeat(environment.contexts(world, 1, rng), DRAWS, axis=1)
-    for index in rng.permutation(min(space.size, ACTIONS_LISTED))[:ACTIONS_DRAWN]:
-        action = _tiled(space.action(np.array(index)), DRAWS)
+    for one in rng.permutation(_some_actions(space, rng))[:ACTIONS_DRAWN]:
+        action = np.tile(one, (REPLICAS, DRAWS, 1))
         mean = environment.mean_reward(world, context, action)
         reward = environment.reward(world, context, action, rng)
         surprise = np.abs(np.sum(reward - mean, axis=1))
@@ -77,7 +76,7 @@ def _check_outcome(environment: Environment[Any], seed: int) -> None:
     space = environment.problem.space
     world = environment.reset(REPLICAS, rng)
     context = environment.contexts(world, ROWS, rng)
-    action = space.action(rng.integers(space.size, size=(REPLICAS, ROWS)))
+    action = space.uniform((REPLICAS, ROWS), rng)
     both = environment.outcome(world, context, action, np.random.default_rng(seed))
     reward = environment.reward(world, context, action, np.random.default_rng(seed))
     mean = environment.mean_reward(world, context, action)
@@ -87,14 +86,18 @@ def _check_outcome(environment: Environment[Any], seed: int) -> None:
 
 
 def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Floats:
-    """Bernstein's bound on the sum of reward − mean for two levels, else six standard errors."""
-    levels = environment.problem.levels
-    if len(levels) > 2:
-        result: Floats = 6 * reward.std(axis=1, ddof=1) * np.sqrt(DRAWS)
+    """Bernstein's bound on the sum of reward − mean where rewards are bounded.
+
+    Where they are not, eight standard errors: tails are fatter than those of a normal.
+    """
+    bounds = environment.problem.scale.bounds
+    if bounds is None:
+        result: Floats = 8 * reward.std(axis=1, ddof=1) * np.sqrt(DRAWS) + 1e-9
         return result
-    variance = np.sum((mean - levels[0]) * (levels[-1] - mean), axis=1)
+    low, high = bounds
+    variance = np.sum((mean - low) * (high - mean), axis=1)
     effort = np.log(2 / FALSE_ALARM)
-    reach = (levels[-1] - levels[0]) / 3 * effort
+    reach = (high - low) / 3 * effort
     bound: Floats = reach + np.sqrt(reach**2 + 2 * effort * variance)
     return bound
 
@@ -108,7 +111,7 @@ def _check_best(environment: Environment[Any], seed: int) -> None:
         require(
             np.all(means <= best + 1e-9), environment, "no action may be better than best_reward"
         )
-        if environment.problem.space.size <= ACTIONS_LISTED:
+        if _listable(environment.problem.space):
             reached = np.isclose(means.max(axis=1, keepdims=True), best, rtol=0, atol=1e-9)
             require(np.all(reached), environment, "some action must earn best_reward")
 
@@ -123,7 +126,7 @@ def _check_worlds(environment: Environment[Any], seed: int) -> None:
     )
     met = np.concatenate([contexts.reshape(REPLICAS, -1), means], axis=1)
     require(
-        np.any(met != met[0]),
+        environment.shared or np.any(met != met[0]),
         environment,
         "different replicas must not all meet the same contexts and mean rewards",
     )
@@ -139,16 +142,15 @@ def _met(environment: Environment[Any], seed: int) -> tuple[Floats, Floats]:
 
 def _listed_means(environment: Environment[Any], world: Any, context: Floats) -> Floats:
     """Mean reward of every action that can be listed, in the one context of each replica."""
-    actions = _first_actions(environment.problem.space)
+    actions = _some_actions(environment.problem.space, np.random.default_rng(0))
     tiled = np.repeat(context, len(actions), axis=1)
     return environment.mean_reward(world, tiled, np.tile(actions, (REPLICAS, 1, 1)))
 
 
-def _first_actions(space: Space) -> Integers:
-    if space.size <= ACTIONS_LISTED:
-        return space.listing()
-    return space.action(np.arange(ACTIONS_LISTED, dtype=np.int64))
+def _some_actions(space: Space, rng: np.random.Generator) -> Actions:
+    """All actions where they can be listed, else many of them: ``[M, S]``."""
+    return space.listing() if _listable(space) else space.uniform((ACTIONS_LISTED,), rng)
 
 
-def _tiled(action: Integers, rows: int) -> Integers:
-    return np.tile(action, (REPLICAS, rows, 1))
+def _listable(space: Space) -> bool:
+    return not space.reals and space.size <= ACTIONS_LISTED

@@ -9,7 +9,7 @@ from submax.core.estimator import Estimator
 from submax.core.problem import Problem
 from submax.testing.estimator_belief import check_belief, check_draws
 from submax.testing.estimator_fit import check_fit
-from submax.testing.examples import PROBLEMS, REPLICAS, some_feedback
+from submax.testing.examples import PROBLEMS, REPLICAS, SCALED, accepted, some_feedback
 from submax.testing.require import require
 
 TAUGHT = 30
@@ -18,14 +18,16 @@ TAUGHT = 30
 def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
     """Raise an AssertionError where ``estimator`` breaks its contract.
 
-    It runs plain arms, joint choices and a problem with context, before and after feedback, alone
-    and over replicas.
+    It runs plain arms, joint choices, a problem with context and the scales of rewards, before and
+    after feedback, alone and over replicas.
     """
     restored = pickle.loads(pickle.dumps(estimator))
     require(restored == estimator, estimator, "it must be equal to its pickled copy")
     for problem in PROBLEMS:
         for replicas in REPLICAS:
             _check_problem(estimator, problem, replicas, seed)
+    for problem in accepted(estimator, SCALED):
+        _check_problem(estimator, problem, REPLICAS[-1], seed)
 
 
 def _check_problem(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:

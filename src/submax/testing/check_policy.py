@@ -5,7 +5,7 @@ import pickle
 from typing import Any
 
 from submax.core.policy import Policy
-from submax.testing.examples import PROBLEMS, REPLICAS
+from submax.testing.examples import PROBLEMS, REPLICAS, SCALED, accepted
 from submax.testing.policy_decisions import check_decisions, check_frequencies
 from submax.testing.policy_learning import check_learning
 from submax.testing.require import require
@@ -14,8 +14,8 @@ from submax.testing.require import require
 def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     """Raise an AssertionError where ``policy`` breaks its contract.
 
-    It runs plain arms, joint choices and a problem with context, fresh and after feedback, alone
-    and over replicas.
+    It runs plain arms, joint choices, a problem with context and the scales of rewards, fresh and
+    after feedback, alone and over replicas.
     """
     _check_record(policy)
     for problem in PROBLEMS:
@@ -23,6 +23,9 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
             check_decisions(policy, problem, replicas, seed)
             check_learning(policy, problem, replicas, seed)
         check_frequencies(policy, problem, seed)
+    for problem in accepted(policy, SCALED):
+        check_decisions(policy, problem, REPLICAS[-1], seed)
+        check_learning(policy, problem, REPLICAS[-1], seed)
 
 
 def _check_record(policy: Policy[Any]) -> None:

@@ -38,7 +38,7 @@ def random_table(leading: tuple[int, ...], size: int, rng: np.random.Generator) 
     """Draw a table of two levels with any conditioned policies, prior and values."""
     return Table(
         probabilities=rng.dirichlet(np.ones(size), size=(*leading, 2)),
-        levels=LEVELS,
+        levels=np.broadcast_to(LEVELS, (*leading, 2)),
         prior=rng.dirichlet(np.ones(2), size=leading),
         values=rng.random((*leading, 2)),
     )
@@ -98,7 +98,7 @@ def _check_leading_axes(strategy: Strategy, table: Table) -> None:
 
 
 def _part(table: Table, place: tuple[int, ...]) -> Table:
-    return Table(table.probabilities[place], table.levels, table.prior[place], table.values[place])
+    return Table(*(part[place] for part in table))
 
 
 def _check_unseen_levels(strategy: Strategy, table: Table) -> None:

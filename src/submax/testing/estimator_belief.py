@@ -24,7 +24,7 @@ def check_belief(
     for rows in (0, 1, ROWS):
         context = some_contexts(problem, replicas, rows, seed)
         listed = listed_probabilities(estimator, problem, params, context)
-        shape = (replicas, rows, len(problem.levels), problem.space.size)
+        shape = (replicas, rows, problem.scale.levels, problem.space.size)
         require(listed.shape == shape, estimator, f"log_prob must have shape {shape}")
         rule = "the probabilities of all joint actions must sum to one at every level"
         require(np.allclose(listed.sum(axis=-1), 1, atol=1e-9), estimator, rule)
@@ -34,7 +34,7 @@ def check_belief(
         require(np.all(prior >= 0), estimator, "level_prior must not be negative")
         require(np.allclose(prior.sum(axis=-1), 1), estimator, "level_prior must sum to one")
     values = estimator.values(params)
-    require(values.shape == (replicas, len(problem.levels)), estimator, "values must be [R, L]")
+    require(values.shape == (replicas, problem.scale.levels), estimator, "values must be [R, L]")
     require(unchanged(before, params), estimator, "to ask must not change the parameters")
 
 
@@ -44,7 +44,7 @@ def check_draws(
     """Compare samples with the probabilities, level by level and row by row."""
     context = some_contexts(problem, replicas, ROWS, seed)
     listed = listed_probabilities(estimator, problem, params, context)
-    for level in range(len(problem.levels)):
+    for level in range(problem.scale.levels):
         rngs = (np.random.default_rng(seed) for _ in range(2))
         action, again = (estimator.sample(params, context, level, DRAWS, rng) for rng in rngs)
         expected = (replicas, ROWS, DRAWS, problem.space.slots)

@@ -11,6 +11,8 @@ from submax.core.problem import Problem
 from submax.testing.estimator_belief import listed_probabilities
 from submax.testing.examples import (
     first_replica_changed,
+    fixed_levels,
+    low_and_high,
     padded,
     rows_of,
     some_contexts,
@@ -32,9 +34,11 @@ def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: 
     require(unchanged(given, feedback), estimator, "fit must not change the feedback")
     _check_same_data(estimator, problem, fresh, feedback, fitted, seed)
     _check_replicas(estimator, problem, fresh, feedback, fitted, seed)
-    _check_prior(estimator, problem, fresh, feedback, seed)
-    _check_memory(estimator, fresh, feedback, seed)
-    _check_values(estimator, fitted, feedback)
+    if not problem.scale.moves:
+        _check_prior(estimator, problem, fresh, feedback, seed)
+    if not estimator.forgets:
+        _check_memory(estimator, fresh, feedback, seed)
+        _check_values(estimator, fitted, feedback)
     _check_missing_propensities(estimator, problem, fresh, feedback, seed)
 
 
@@ -79,7 +83,7 @@ def _check_prior(
     estimator: Estimator[Any], problem: Problem, fresh: Any, feedback: Feedback, seed: int
 ) -> None:
     """Show one level only, and look for exact zeros at the others."""
-    for level, reward in enumerate(problem.levels):
+    for level, reward in enumerate(fixed_levels(problem.scale)):
         shown = feedback._replace(reward=np.full_like(feedback.reward, reward))
         params = estimator.fit(fresh, shown, np.random.default_rng(seed))
         prior = estimator.level_prior(params, feedback.context[:, :1])
@@ -116,7 +120,7 @@ def _check_values(estimator: Estimator[Any], fitted: Any, feedback: Feedback) ->
 def _check_missing_propensities(
     estimator: Estimator[Any], problem: Problem, fresh: Any, feedback: Feedback, seed: int
 ) -> None:
-    rewarded = np.full_like(feedback.reward, problem.levels[-1])
+    rewarded = np.full_like(feedback.reward, low_and_high(problem.scale)[1])
     silent = feedback._replace(reward=rewarded, log_prob=None)
     values = estimator.values(estimator.fit(fresh, silent, np.random.default_rng(seed)))
     rule = "values must be NaN where the probability of a rewarded decision was not logged"

@@ -1,15 +1,22 @@
 """Problems, contexts and feedback that the suites run on."""
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arms import Arms
 from submax.core.arrays import Floats, Integers
+from submax.core.continuous import Continuous
+from submax.core.counts import Counts
+from submax.core.discrete import Discrete
+from submax.core.errors import InvalidValue
+from submax.core.estimator import Estimator
 from submax.core.feedback import Feedback
+from submax.core.policy import Policy
 from submax.core.problem import Problem
+from submax.core.scale import Scale
 from submax.core.slots import Slots
 
 PROBLEMS = (
@@ -18,9 +25,28 @@ PROBLEMS = (
     Problem(Slots((2, 3))),
     Problem(Arms(3), context_width=2),
 )
+SCALED = (
+    Problem(Arms(3), scale=Discrete((-1.0, 0.0, 2.0))),
+    Problem(Arms(3), context_width=2, scale=Continuous()),
+    Problem(Arms(3), scale=Continuous(low=0.0, high=50.0, asked=3)),
+    Problem(Slots((2, 3)), scale=Counts()),
+)
+"""Problems that a class may refuse, when it is made for other rewards."""
 REPLICAS = (1, 4)
 
 Number = TypeVar("Number", bound=np.generic)
+
+
+def accepted(
+    subject: Policy[Any] | Estimator[Any], problems: tuple[Problem, ...]
+) -> Iterator[Problem]:
+    """The problems that a class does not refuse when it is told of them."""
+    for problem in problems:
+        try:
+            subject.init(problem, 1, np.random.default_rng(0))
+        except InvalidValue:
+            continue
+        yield problem
 
 
 def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floats:
@@ -36,16 +62,36 @@ def some_feedback(problem: Problem, replicas: int, rows: int, seed: int) -> Feed
     return Feedback(
         context=some_contexts(problem, replicas, rows, seed),
         action=problem.space.action(rng.integers(problem.space.size, size=shape)),
-        reward=rng.choice(np.array(problem.levels), size=shape),
+        reward=some_rewards(problem.scale, shape, rng),
         log_prob=np.log(rng.uniform(0.1, 1.0, size=shape)),
         weight=np.ones(shape),
     )
 
 
+def some_rewards(scale: Scale, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
+    """Draw levels where they are fixed, else small counts, which any scale allows."""
+    if scale.moves:
+        return rng.poisson(2.0, size=shape).astype(np.float64)
+    return rng.choice(fixed_levels(scale), size=shape)
+
+
+def fixed_levels(scale: Scale) -> Floats:
+    """The levels of a scale that does not move: ``[L]``."""
+    nothing = np.zeros((1, 0))
+    levels: Floats = scale.ruler(nothing, nothing).levels[0]
+    return levels
+
+
+def low_and_high(scale: Scale) -> tuple[float, float]:
+    """A poor and a good reward."""
+    low, high = (0.0, 4.0) if scale.moves else fixed_levels(scale)[[0, -1]]
+    return float(low), float(high)
+
+
 def clear_feedback(problem: Problem, replicas: int, rows: int) -> list[Feedback]:
     """Make histories with one good action, with good ones only, and with bad ones only."""
     index = np.tile(np.arange(rows) % problem.space.size, (replicas, 1))
-    low, high = problem.levels[0], problem.levels[-1]
+    low, high = low_and_high(problem.scale)
     return [
         Feedback(
             context=np.ones((*index.shape, problem.context_width)),
@@ -97,9 +143,10 @@ def repeated(feedback: Feedback, replicas: int) -> Feedback:
 def first_replica_changed(problem: Problem, feedback: Feedback) -> Iterator[Feedback]:
     """Let replica 0 alone find nothing good, then each of the first actions in turn."""
     index = problem.space.index(feedback.action[0])
+    low, high = low_and_high(problem.scale)
     for favourite in range(-1, min(problem.space.size, 3)):
         reward = feedback.reward.copy()
-        reward[0] = np.where(index == favourite, problem.levels[-1], problem.levels[0])
+        reward[0] = np.where(index == favourite, high, low)
         yield feedback._replace(reward=reward)
 
 

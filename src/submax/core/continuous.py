@@ -1,0 +1,81 @@
+"""Rewards that are any number."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.core.errors import InvalidValue
+from submax.core.quantile_levels import check_quantiles, quantile_ruler
+from submax.core.ruler import Ruler
+from submax.core.scale import Scale
+
+
+@dataclass(frozen=True)
+class Continuous(Scale):
+    """A reward is a number, between ``low`` and ``high`` where they are given.
+
+    The levels are quantiles of what was observed, and move as data arrive: those at the shares q₀
+    and q₁ in ``quantiles``, and evenly between them where ``asked`` is more than two. A network is
+    told a reward by its place between ``knots`` quantiles of the different rewards.
+
+    Reference: Xu et al. (2024), section 3.1.1; Kumar et al. (2019).
+    """
+
+    low: float | None = None
+    high: float | None = None
+    quantiles: tuple[float, float] = (0.1, 0.9)
+    asked: int = 2
+    knots: int = 5
+
+    def __post_init__(self) -> None:
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if bound is not None and not math.isfinite(bound):
+                raise InvalidValue(
+                    f"{name} must be a finite number, not {bound}; leave it out where there is none"
+                )
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise InvalidValue(f"low must be below high, not {self.low} and {self.high}")
+        check_quantiles(self.quantiles, self.asked, self.knots)
+
+    @property
+    def levels(self) -> int:
+        """As many as asked for."""
+        return self.asked
+
+    @property
+    def width(self) -> int:
+        """The number of knots."""
+        return self.knots
+
+    @property
+    def moves(self) -> bool:
+        """With every reward."""
+        return True
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Both where both are given."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def contains(self, reward: Floats) -> Booleans:
+        """Finite numbers within the bounds."""
+        fits = np.isfinite(reward)
+        if self.low is not None:
+            fits &= reward >= self.low
+        if self.high is not None:
+            fits &= reward <= self.high
+        return fits
+
+    def ruler(self, reward: Floats, weight: Floats) -> Ruler:
+        """Quantiles."""
+        return quantile_ruler(reward, weight, self.quantiles, self.asked, self.knots)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Without bounds, and with bounds and several levels."""
+        yield cls()
+        yield cls(low=-5.0, high=50.0, quantiles=(0.0, 1.0), asked=4, knots=3)

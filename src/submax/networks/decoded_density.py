@@ -1,0 +1,34 @@
+"""What a network says in given contexts, where some part of an action is real-valued."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.conditioned import Conditioned
+from submax.core.real_space import RealSpace
+from submax.networks.mixture_density import MixtureDensity
+
+
+@dataclass(frozen=True)
+class DecodedDensity(Conditioned):
+    """A mixture density with axes ``[R, L, n, Z, ...]`` over a space with real-valued parts."""
+
+    mixture: MixtureDensity
+    space: RealSpace
+
+    def prob(self, action: Floats) -> Floats:
+        """The density in the units of the space: that on the unit cube over the volume."""
+        found = self.mixture.density(self.space.scaled(action), self.space.choices)
+        found /= math.prod(np.subtract(self.space.high, self.space.low))
+        return found
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Floats:
+        """Draw choices and numbers at one level."""
+        drawn = self.mixture.at_level(level).sample(count, self.space.choices, rng)
+        return self.space.unscaled(drawn)
+
+    def rows(self, row: Integers) -> "DecodedDensity":
+        """Nothing is evaluated again."""
+        return DecodedDensity(self.mixture.rows(row), self.space)

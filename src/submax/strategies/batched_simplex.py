@@ -1,0 +1,227 @@
+"""The simplex method for many small linear programs at once.
+
+Every program is: maximize gᵀx, and among the best points hᵀx, subject to N x ≤ p, with x free and
+p ≥ 0, so that x = 0 is allowed. It is held as a dictionary: each basic variable is written as
+p_i − Σ_j N_ij x_j of the variables that are zero now. A pivot makes one basic variable zero in
+exchange for another, and changes the dictionary by a matrix of rank one. Free variables enter in
+the direction of their cost and never leave; then slacks change places until no cost is positive.
+The largest cost enters at first, and the lowest number after that, which cannot go in circles.
+
+Reference: Dantzig (1963), Linear Programming and Extensions; Bland (1977), New finite pivoting
+rules for the simplex method; Harris (1973), Pivot selection methods of the Devex LP code.
+"""
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.marginalization import ROUNDING
+
+SMALLEST_PIVOT = 1e-9
+"""Smaller entries are taken for zeros that rounding has blurred."""
+SMALLEST_INPUT = ROUNDING / 2
+"""The same in a program of one variable: nothing is computed before its only pivot."""
+SMALLEST_COST = 1e-10
+"""Of a cost, beside the numbers it was computed from; below that it counts as zero."""
+CONSISTENT = 1e-9
+"""Of the cost of a direction that nothing bounds; above that the program is unbounded."""
+VIOLATION = 1e-12
+"""A limit may be passed by that much for the sake of a larger pivot."""
+FEASIBLE = 1e-10
+"""A point that passes a limit by more is not a solution."""
+REFINEMENTS = 2
+FINISHED_SHARE = 1 / 8
+"""Programs that are done leave the arrays when there are so many of them."""
+
+
+class Solution(NamedTuple):
+    """The best ``point [B, K]``, and whether it was found; the point is 0 where it was not."""
+
+    point: Floats
+    solved: Booleans
+
+
+@dataclass
+class _Dictionaries:
+    """Programs at work; variables 0 … K − 1 are free, K + i is the slack of row i.
+
+    ``entries [B, K + 1, M + 2]`` holds N, with p after its columns and both costs after its rows.
+    ``outside [B, K]`` are the variables that are zero, ``basic [B, M]`` those of the rows.
+    """
+
+    number: Integers
+    entries: Floats
+    sizes: Floats
+    """How large the terms were whose sum is a cost, ``[B, K, 2]``; 0 while it is the input."""
+    outside: Integers
+    basic: Integers
+    closed: Booleans
+    """Columns that no row bounds, ``[B, K]``."""
+    smallest: Floats
+    """Of the entries that count as a pivot, ``[B, 1]``."""
+    unbounded: Booleans
+
+    def take(self, chosen: Booleans) -> Self:
+        """Some of the programs."""
+        return type(self)(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+class _Move(NamedTuple):
+    """The column that enters and its direction, 0 where the program is finished; ``[B]``."""
+
+    column: Integers
+    direction: Floats
+
+    def take(self, chosen: Booleans) -> "_Move":
+        return _Move(self.column[chosen], self.direction[chosen])
+
+
+def maximize(costs: Floats, matrix: Floats, limits: Floats) -> Solution:
+    """Solve B programs of K variables and M rows.
+
+    ``costs [B, K, 2]`` is g and h, ``matrix [B, K, M]`` is N transposed, ``limits [B, M]`` is p.
+    Rows and costs should be of the size of 1, since what counts as zero is told beside that. A
+    program is not solved where it is unbounded, or where rounding leaves no trustworthy point.
+
+    >>> cost, rows = np.array([[[2.0, 0.0], [1.0, 0.0]]]), np.array([[[1.0, 0, -1], [0, 1.0, -1]]])
+    >>> maximize(cost, rows, np.ones((1, 3)))
+    Solution(point=array([[1., 1.]]), solved=array([ True]))
+    """
+    count, width, rows = matrix.shape
+    found = Solution(np.zeros((count, width)), np.zeros(count, dtype=bool))
+    working = _start(costs, matrix, limits)
+    patience = 10 + 4 * width
+    for step in range(patience + 10 * (width + rows)):
+        by_number = step >= patience
+        move = _entering(working, by_number)
+        finished = move.direction == 0
+        if np.count_nonzero(finished) >= FINISHED_SHARE * len(finished):
+            _finish(found, working.take(finished), matrix, limits)
+            working, move = working.take(~finished), move.take(~finished)
+        if not len(working.number):
+            break
+        row, bounded = _leaving(working, move, by_number)
+        _close(working, move, bounded)
+        _pivot(working, move.column, row, bounded & (move.direction != 0))
+    return found
+
+
+def _start(costs: Floats, matrix: Floats, limits: Floats) -> _Dictionaries:
+    count, width, rows = matrix.shape
+    entries = np.zeros((count, width + 1, rows + 2))
+    entries[:, :width, :rows] = matrix
+    entries[:, width, :rows] = limits
+    entries[:, :width, rows:] = costs
+    variables = matrix.any(axis=-1).sum(axis=-1, keepdims=True)
+    return _Dictionaries(
+        number=np.arange(count),
+        entries=entries,
+        sizes=np.zeros(costs.shape),
+        outside=np.tile(np.arange(width), (count, 1)),
+        basic=np.tile(np.arange(width, width + rows), (count, 1)),
+        closed=np.zeros((count, width), dtype=bool),
+        smallest=np.where(variables > 1, SMALLEST_PIVOT, SMALLEST_INPUT),
+        unbounded=np.zeros(count, dtype=bool),
+    )
+
+
+def _entering(working: _Dictionaries, by_number: bool) -> _Move:
+    """Free variables first; then what raises g; then what raises h and leaves g as it is."""
+    width = working.outside.shape[1]
+    costs = working.entries[:, :width, -2:]
+    costs = np.where(np.abs(costs) > SMALLEST_COST * working.sizes, costs, 0.0)
+    first = costs[..., 0] != 0
+    cost = np.where(first, costs[..., 0], costs[..., 1])
+    free = working.outside < width
+    allowed = ((cost > 0) | (free & (cost < 0))) & ~working.closed
+    allowed &= ~working.unbounded[:, None]
+    if by_number:
+        column = np.where(allowed, working.outside, np.iinfo(np.int64).max).argmin(axis=1)
+    else:
+        rank = np.where(allowed, 1 + first + 2 * free, 0)
+        best = rank == rank.max(axis=1, keepdims=True)
+        column = np.where(best, np.abs(cost), -1.0).argmax(axis=1)
+    at = np.arange(len(column)), column
+    return _Move(column, np.where(allowed[at], np.sign(cost[at]), 0.0))
+
+
+def _leaving(working: _Dictionaries, move: _Move, by_number: bool) -> tuple[Integers, Booleans]:
+    """The row whose limit is met first, and whether there is one; ``[B]`` each.
+
+    Among rows that are met at once but for rounding, the one with the largest pivot.
+    """
+    width = working.outside.shape[1]
+    slope = working.entries[np.arange(len(move.column)), move.column, :-2]
+    slope = slope * move.direction[:, None]
+    blocks = (slope > working.smallest) & (working.basic >= width)
+    divisor = np.where(blocks, slope, 1.0)
+    left = np.maximum(working.entries[:, -1, :-2], 0.0)
+    relaxed = np.where(blocks, (left + VIOLATION) / divisor, np.inf).min(axis=1, keepdims=True)
+    tied = blocks & (left <= relaxed * divisor)
+    if by_number:
+        row = np.where(tied, working.basic, np.iinfo(np.int64).max).argmin(axis=1)
+    else:
+        row = np.where(tied, slope, 0.0).argmax(axis=1)
+    return row, blocks.any(axis=1)
+
+
+def _close(working: _Dictionaries, move: _Move, bounded: Booleans) -> None:
+    """Leave out columns that nothing bounds, and the programs that would gain by them."""
+    at = np.flatnonzero(~bounded & (move.direction != 0))
+    column = move.column[at]
+    working.closed[at, column] = True
+    gain = np.abs(working.entries[at, column, -2])
+    working.unbounded[at] |= gain > CONSISTENT * (1 + working.sizes[at, column, 0])
+
+
+def _pivot(working: _Dictionaries, column: Integers, row: Integers, moving: Booleans) -> None:
+    """Exchange the variable of ``column`` with that of ``row``, in the programs that move."""
+    at = np.flatnonzero(moving)
+    column, row = column[at], row[at]
+    entries, width = working.entries, working.outside.shape[1]
+    pivot = entries[at, column, row]
+    # Programs that stay are multiplied by zeros: cheaper than to take the others out.
+    lead, across = np.zeros(entries.shape[:2]), np.zeros((len(entries), entries.shape[2]))
+    lead[at] = entries[at, :, row] / pivot[:, None]
+    lead[at, column] = 1 / pivot
+    across[at] = entries[at, column]
+    _grow(working.sizes, at, column, lead[at, :width], across[at, -2:])
+    entries[at, column] = 0.0
+    entries -= lead[:, :, None] * across[:, None, :]
+    entries[at, :, row] = lead[at]
+    entered = working.outside[at, column]
+    working.outside[at, column] = working.basic[at, row]
+    working.basic[at, row] = entered
+
+
+def _grow(sizes: Floats, at: Integers, column: Integers, lead: Floats, cost: Floats) -> None:
+    """Keep the largest term of every cost; the cost of ``column`` is divided and has no new one."""
+    before = sizes[at, column]
+    terms = np.maximum(before, np.abs(cost))[:, None, :] * np.abs(lead)[..., None]
+    after = np.maximum(sizes[at], terms)
+    own = np.arange(len(at)), column
+    after[own] = before * np.abs(lead[own])[:, None]
+    sizes[at] = after
+
+
+def _finish(found: Solution, done: _Dictionaries, matrix: Floats, limits: Floats) -> None:
+    """Read the points off, correct them by the rows they were computed from, and check them."""
+    matrix, limits = matrix[done.number], limits[done.number]
+    width = matrix.shape[1]
+    program, row = np.nonzero(done.basic < width)
+    variable = done.basic[program, row]
+    point = np.zeros(done.outside.shape)
+    point[program, variable] = done.entries[program, -1, row]
+    tight = np.maximum(done.outside - width, 0)
+    for _ in range(REFINEMENTS):
+        left = limits - np.einsum("bkm,bk->bm", matrix, point)
+        rest = np.where(done.outside >= width, np.take_along_axis(left, tight, axis=1), 0.0)
+        change = np.einsum("bk,bkm->bm", rest, done.entries[:, :-1, :-2])
+        point[program, variable] += change[program, row]
+    left = limits - np.einsum("bkm,bk->bm", matrix, point)
+    allowed = FEASIBLE + ROUNDING * np.abs(point).sum(axis=1)
+    solved = ~done.unbounded & (left.min(axis=1) >= -allowed)
+    found.point[done.number] = np.where(solved[:, None], point, 0.0)
+    found.solved[done.number] = solved

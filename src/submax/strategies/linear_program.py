@@ -1,0 +1,121 @@
+"""The linear program over all reward levels."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.fallback import Fallback
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+from submax.strategies.batched_simplex import maximize
+from submax.strategies.optimized import Optimized, bounds, check_values
+
+
+class Unsolved(Fallback):
+    """Some linear programs had no solution, and the decisions were optimistic."""
+
+
+class _Programs(NamedTuple):
+    """What remains when the ``base`` level takes the rest of the weight, for B tables."""
+
+    base: Integers
+    costs: Floats
+    matrix: Floats
+    limits: Floats
+
+
+@dataclass(frozen=True)
+class LinearProgram(Strategy):
+    """The weights that earn most among those that give a policy without clipping.
+
+    maximize Σ_l w_l V_l subject to Σ_l w_l π(a | l) ≥ 0 for every action a and Σ_l w_l = 1, with V
+    the importance-sampled rewards in ``table.values``: one program for each row of the table. With
+    two levels it is ``Optimized``. Among the weights that earn most, those with the highest mean
+    level Σ_l l w_l are taken.
+
+    Levels that were never observed have weight 0; where fewer than two were observed there is
+    nothing to weigh, and the weights are those of ``Optimized``. With b the highest level observed
+    and w_b = 1 − Σ_{l≠b} w_l, the program is to maximize Σ_l w_l (V_l − V_b) subject to
+    Σ_l w_l (π(a | b) − π(a | l)) ≤ π(a | b), where w = 0 is the optimistic policy. A level that
+    has the conditioned policy of b, but for rounding, is not told apart from b and has weight 0.
+
+    The policies allowed are bounded, but the weights are not where conditioned policies depend on
+    one another and their values not in the same way, as may be when values are over all contexts
+    and policies of one. Such a row is optimistic and counted in a warning, ``Unsolved``.
+
+    >>> table = Table(
+    ...     probabilities=np.array([[0.4, 0.4, 0.2], [0.1, 0.4, 0.5], [0.2, 0.2, 0.6]]),
+    ...     levels=np.array([0.0, 0.5, 1.0]),
+    ...     prior=np.array([0.5, 0.3, 0.2]),
+    ...     values=np.array([0.1, 0.3, 0.2]),
+    ... )
+    >>> LinearProgram().probabilities(table).round(3).tolist()
+    [0.0, 0.4, 0.6]
+
+    Reference: Xu et al. (2024), equation gm-inference; Dantzig (1963).
+
+    *Departs from the paper:* it optimizes λ for two levels only, equations objective-is and bounds.
+    """
+
+    needs_values: ClassVar[bool] = True
+    needs_table: ClassVar[bool] = True
+
+    def weights(self, table: Table) -> Floats:
+        """The solution, and 1 on the highest level observed where there is none."""
+        check_values("linear program", table)
+        observed = table.prior > 0
+        few = observed.sum(axis=-1) < 2
+        weights = Optimized().weights(table) if few.any() else np.empty(table.prior.shape)
+        if few.all():
+            return weights
+        weights[~few], solved = _solved(table, observed, ~few)
+        unsolved = int(np.count_nonzero(~solved))
+        if unsolved:
+            message = (
+                f"{unsolved} of {few.size} linear programs had no solution, since conditioned "
+                "policies that depend on one another have values that do not, and were optimistic"
+            )
+            warnings.warn(Unsolved(message, unsolved), stacklevel=3)
+        return weights
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()
+
+
+def _solved(table: Table, observed: Booleans, where: Booleans) -> tuple[Floats, Booleans]:
+    """Weights ``[B, L]`` for the B entries ``where [...]`` is set, and whether they were found."""
+    programs = _programs(table.probabilities[where], table.values[where], observed[where])
+    weights, solved = maximize(programs.costs, programs.matrix, programs.limits)
+    rest = 1 - weights.sum(axis=-1)
+    weights[np.arange(len(weights)), programs.base] = rest
+    return weights, solved
+
+
+def _programs(rows: Floats, values: Floats, observed: Booleans) -> _Programs:
+    """``[B, L, M]``, ``[B, L]`` and ``[B, L]`` give the programs of the levels observed."""
+    levels = observed.shape[1]
+    base = levels - 1 - observed[:, ::-1].argmax(axis=1)
+    at = np.arange(len(base)), base
+    limits = rows[at]
+    told_apart = observed & (bounds(rows, limits[:, None]).lowest <= 0)
+    values = _scaled(values)
+    costs = np.stack([values - values[at][:, None], np.arange(levels) - base[:, None]], axis=-1)
+    costs = np.where(told_apart[..., None], costs, 0.0)
+    matrix = np.where(told_apart[..., None], limits[:, None] - rows, 0.0)
+    # Each action counts as much as any other, however rare: its bound is a ratio.
+    size = np.where(observed[..., None], rows, 0.0).max(axis=1)
+    size[size == 0] = 1.0
+    return _Programs(base, costs, matrix / size[:, None], limits / size)
+
+
+def _scaled(values: Floats) -> Floats:
+    """Divided by a power of two that makes them smaller than one, which rounds nothing."""
+    exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True))[1]
+    scaled: Floats = np.ldexp(values, -exponent)
+    return scaled
