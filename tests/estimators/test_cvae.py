@@ -7,6 +7,7 @@ import pytest
 from submax.core import extras
 from submax.core.errors import InvalidValue, MissingExtra
 from submax.core.feedback import Feedback
+from submax.core.memory import Memory
 from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.core.training import Training
@@ -136,7 +137,9 @@ def with_equal_levels(estimator, seed):
     for name, array in parameters.items():
         if name.endswith(("scale", "shift")):
             array[:] = 0.0
-    return estimator.exported(design, restored(design, parameters), REPLICAS, rng)
+    levels = np.broadcast_to(np.eye(2, dtype=np.float32), (REPLICAS, 2, 2))
+    latent = estimator.drawn(REPLICAS, 2, rng)
+    return design.exported(restored(design, parameters), levels, latent)
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["shared draws", "draws a level"])
@@ -208,7 +211,7 @@ def test_values_without_propensities_are_unknown(seed):
     silent = some_feedback(PROBLEM, REPLICAS, 6, seed)._replace(
         log_prob=None, reward=np.array([[0.0] * 6, [1.0] * 6])
     )
-    params = params._replace(buffer=params.buffer.add(silent, PROBLEM))
+    params = params._replace(buffer=params.buffer.add(silent, Memory(), None))
     values = ESTIMATOR.values(params)
     assert np.array_equal(values[0], [0.0, 0.0])
     assert np.all(np.isnan(values[1]))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from submax.core.discrete import Discrete
+from submax.core.memory import Memory
 from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.networks.slot_choices import first_choices
@@ -19,10 +20,16 @@ from submax.policies.gradient_belief import GradientBelief, _squares, _summed, _
 from submax.policies.value_belief import ValueBelief
 from submax.testing.examples import some_feedback
 
-SIZES, WIDTH, LEVELS, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
+SIZES, WIDTH, KNOTS, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
 REPLICAS, ROWS, DRAWS = 3, 4, 3
 CHOICES = sum(SIZES)
 PRECISION = {"rtol": 1e-5, "atol": 1e-5}
+# Every replica is asked for levels of its own: at each knot, and one between two.
+LEVELS = np.array(
+    [np.roll([*np.eye(KNOTS), [0.4, 0.6, 0.0]], shift, axis=0) for shift in range(REPLICAS)],
+    dtype=np.float32,
+)
+ASKED = LEVELS.shape[1]
 
 
 def some_parameters(design, seed):
@@ -51,13 +58,14 @@ def read_back(network, tmp_path):
     return read_network(path)
 
 
+@pytest.mark.parametrize("reals", [0, 2])
 @pytest.mark.parametrize("width", [0, WIDTH])
 @pytest.mark.parametrize("shared", [True, False], ids=["shared draws", "draws a level"])
 @pytest.mark.parametrize("form", INJECTION_FORMS)
-def test_the_decoder_of_a_cvae(form, shared, width, tmp_path, seed):
-    design = CVAEDesign(SIZES, width, LEVELS, HIDDEN, LATENT, form, 0.5)
+def test_the_decoder_of_a_cvae(form, shared, width, reals, tmp_path, seed):
+    design = CVAEDesign(SIZES, reals, width, KNOTS, HIDDEN, LATENT, form, 0.5, 2)
     model = restored(design, some_parameters(design, seed))
-    shape = (REPLICAS, 1 if shared else LEVELS, DRAWS, LATENT)
+    shape = (REPLICAS, 1 if shared else ASKED, DRAWS, LATENT)
     latent = np.random.default_rng((seed, 3)).normal(size=shape).astype(np.float32)
     context = some_context(seed, width)
 
@@ -65,12 +73,12 @@ def test_the_decoder_of_a_cvae(form, shared, width, tmp_path, seed):
         return decoder(latent, context, level)
 
     # Replicas, levels, rows and draws.
-    axes = [(0, 0, 0, None), (None, 0, None, 0), (None, None, 0, None), (None, 0, None, None)]
-    every = np.broadcast_to(latent, (REPLICAS, LEVELS, DRAWS, LATENT))
-    levels = np.eye(LEVELS, dtype=np.float32)
-    expected = over(axes, decode)(model.decoder, every, context, levels)
-    assert expected.shape == (REPLICAS, LEVELS, ROWS, DRAWS, CHOICES)
-    network = design.exported(model, latent)
+    axes = [(0, 0, 0, 0), (None, 0, None, 0), (None, None, 0, None), (None, 0, None, None)]
+    every = np.broadcast_to(latent, (REPLICAS, ASKED, DRAWS, LATENT))
+    expected = over(axes, decode)(model.decoder, every, context, LEVELS)
+    # Of two components, one chance, and a location and a width for each number.
+    assert expected.shape == (REPLICAS, ASKED, ROWS, DRAWS, CHOICES + (2 + 4 * reals) * (reals > 0))
+    network = design.exported(model, LEVELS, latent)
     np.testing.assert_allclose(network.logits(context), expected, **PRECISION)
     again = read_back(network, tmp_path)
     np.testing.assert_array_equal(again.logits(context), network.logits(context))
@@ -79,15 +87,14 @@ def test_the_decoder_of_a_cvae(form, shared, width, tmp_path, seed):
 @pytest.mark.parametrize("width", [0, WIDTH])
 @pytest.mark.parametrize("form", INJECTION_FORMS)
 def test_a_softmax_network(form, width, tmp_path, seed):
-    design = SoftmaxDesign(SIZES, width, LEVELS, HIDDEN, form)
+    design = SoftmaxDesign(SIZES, width, KNOTS, HIDDEN, form)
     model = restored(design, some_parameters(design, seed))
     context = some_context(seed, width)
-    axes = [(0, 0, None), (None, None, 0), (None, 0, None)]
-    levels = np.eye(LEVELS, dtype=np.float32)
-    expected = over(axes, lambda model, *given: model(*given))(model, context, levels)
-    network = design.exported(model)
+    axes = [(0, 0, 0), (None, None, 0), (None, 0, None)]
+    expected = over(axes, lambda model, *given: model(*given))(model, context, LEVELS)
+    network = design.exported(model, LEVELS, np.zeros((REPLICAS, 1, 1, 0)))
     found = network.logits(context)
-    assert found.shape == (REPLICAS, LEVELS, ROWS, 1, CHOICES)
+    assert found.shape == (REPLICAS, ASKED, ROWS, 1, CHOICES)
     np.testing.assert_allclose(found[:, :, :, 0], expected, **PRECISION)
     again = read_back(network, tmp_path)
     np.testing.assert_array_equal(again.logits(context), found)
@@ -96,7 +103,7 @@ def test_a_softmax_network(form, width, tmp_path, seed):
 @pytest.fixture(scope="module")
 def values(seed):
     """A value design with its model of all replicas, and the same as plain arrays."""
-    design = ValueDesign(SIZES, WIDTH, (0.0, 0.5, 1.0), HIDDEN, 0.0)
+    design = ValueDesign(SIZES, WIDTH, HIDDEN, 0.0)
     parameters = some_parameters(design, seed)
     return design, parameters, design.exported(restored(design, parameters))
 
@@ -190,7 +197,7 @@ def test_the_precision_is_the_sum_of_squared_gradients(values, problem, seed):
     # Replicas with fewer rows, and one without any.
     feedback.weight[1, 2:] = 0.0
     feedback.weight[2] = 0.0
-    belief = belief._replace(buffer=belief.buffer.add(feedback, problem), network=network)
+    belief = belief._replace(buffer=belief.buffer.add(feedback, Memory(), None), network=network)
     listing = problem.space.listing()
     rows = inputs(feedback.context, listing)
     taken = problem.space.index(feedback.action)[..., None, None]

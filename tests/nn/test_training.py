@@ -11,6 +11,7 @@ from submax.core.buffer import Buffer
 from submax.core.divergence import Diverged
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
+from submax.core.memory import Memory
 from submax.core.minibatches import Minibatches
 from submax.core.problem import Problem
 from submax.core.training import Training
@@ -45,19 +46,36 @@ def some_rows(replicas, rows, seed):
 
 
 def filled(feedback):
-    return Buffer.empty(PROBLEM, len(feedback.reward)).add(feedback, PROBLEM)
+    return Buffer.empty(PROBLEM, len(feedback.reward)).add(feedback, Memory(), None)
+
+
+def laid_out(buffer):
+    """As the estimator lays it out, the reward as one of two."""
+    told = np.stack([buffer.reward == 0, buffer.reward == 1], axis=-1)
+    return Minibatches.of(buffer, buffer.action, told)
+
+
+def trained_on(buffer, training, rng, *start):
+    return train(DESIGN, training, laid_out(buffer), rng, *start)
+
+
+def exported(parameters):
+    """The network at both levels, without latent variable."""
+    replicas = len(next(iter(parameters.values())))
+    levels = np.broadcast_to(np.eye(2, dtype=np.float32), (replicas, 2, 2))
+    return DESIGN.exported(restored(DESIGN, parameters), levels, np.zeros((replicas, 1, 1, 0)))
 
 
 def losses(parameters, buffer):
     """The weighted loss of each replica over all its rows, from the exported network."""
-    network = DESIGN.exported(restored(DESIGN, parameters))
+    network = exported(parameters)
     probabilities = choice_probabilities(network.logits(buffer.context)[:, :, :, 0], (3,))
     found = []
     for replica, rows in enumerate(buffer.filled):
         terms = [
             -np.log(
                 probabilities[
-                    replica, buffer.level[replica, row], row, buffer.action[replica, row, 0]
+                    replica, int(buffer.reward[replica, row]), row, buffer.action[replica, row, 0]
                 ]
             )
             for row in range(rows)
@@ -77,7 +95,7 @@ def in_a_loop(buffer, training, steps, seed):
     """Parameters of one replica before each step, and after the last, by AdamW as it is."""
     rng = np.random.default_rng(seed)
     drawn = rng.integers(2**32, size=1, dtype=np.uint32)
-    minibatches = Minibatches.of(buffer)
+    minibatches = laid_out(buffer)
     rows = np.concatenate([minibatches.draw(27, training.batch, rng) for _ in range(2)])[:, 0]
     optimizer = optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
     model = DESIGN.drawn(jax.random.split(jax.random.key(drawn[0]))[0])
@@ -86,11 +104,10 @@ def in_a_loop(buffer, training, steps, seed):
     @jax.jit
     def step(model, state, rows):
         def loss(model):
-            levels = jax.nn.one_hot(rows[:, 2].astype(int), 2)
-            logits = jax.vmap(model)(rows[:, :1], levels)
+            logits = jax.vmap(model)(rows[:, :1], rows[:, 2:4])
             chosen = jax.nn.one_hot(rows[:, 1].astype(int), 3)
             terms = -jnp.sum(jax.nn.log_softmax(logits) * chosen, axis=1)
-            return jnp.sum(rows[:, 3] * terms) / jnp.sum(rows[:, 3])
+            return jnp.sum(rows[:, 4] * terms) / jnp.sum(rows[:, 4])
 
         change, after = optimizer.update(jax.grad(loss)(model), state, model)
         return optax.apply_updates(model, change), after
@@ -110,7 +127,7 @@ def buffer(seed):
 
 @pytest.fixture(scope="module")
 def trained(buffer, seed):
-    return train(DESIGN, TRAINING, buffer, np.random.default_rng(seed))
+    return trained_on(buffer, TRAINING, np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +143,7 @@ def loop(single, seed):
 def test_it_takes_the_steps_of_a_plain_loop_and_not_one_more(single, loop, seed):
     assert TRAINING.steps % 2 == 1
     history, _ = loop
-    found = packed(DESIGN, train(DESIGN, TRAINING, single, np.random.default_rng(seed)).parameters)
+    found = packed(DESIGN, trained_on(single, TRAINING, np.random.default_rng(seed)).parameters)
     last = np.abs(history[54] - history[53]).max()
     assert np.abs(found[0] - history[53]).max() < last / 10
 
@@ -135,7 +152,7 @@ def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(
     weight = single.weight.copy()
     weight[0, 7] = np.nan
     bad = single._replace(weight=weight)
-    found = train(DESIGN, TRAINING, bad, np.random.default_rng(seed))
+    found = trained_on(bad, TRAINING, np.random.default_rng(seed))
     history, rows = loop
     met = (rows[:53, :, 0] == single.context[0, 7, 0]).any(axis=1)
     if not met.any():
@@ -151,7 +168,7 @@ def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(
 def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
     weight = buffer.weight.copy()
     weight[1] = np.nan
-    bad = train(DESIGN, TRAINING, buffer._replace(weight=weight), np.random.default_rng(seed))
+    bad = trained_on(buffer._replace(weight=weight), TRAINING, np.random.default_rng(seed))
     assert bad.diverged.tolist() == [-1, 0, -1]
     assert trained.diverged.tolist() == [-1, -1, -1]
     for name, array in bad.parameters.items():
@@ -162,7 +179,7 @@ def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
 
 
 def test_an_absurd_learning_rate_leaves_parameters_with_a_finite_loss(buffer, seed):
-    found = train(DESIGN, ABSURD, buffer, np.random.default_rng(seed))
+    found = trained_on(buffer, ABSURD, np.random.default_rng(seed))
     diverged = found.diverged >= 0
     assert diverged.any()
     assert np.all(found.diverged[diverged] >= 1)
@@ -181,8 +198,8 @@ def test_training_lowers_the_loss(buffer, trained, seed):
 
 
 def test_the_same_seed_gives_the_same_parameters_and_another_does_not(buffer, trained, seed):
-    again = train(DESIGN, TRAINING, buffer, np.random.default_rng(seed))
-    other = train(DESIGN, TRAINING, buffer, np.random.default_rng(seed + 1))
+    again = trained_on(buffer, TRAINING, np.random.default_rng(seed))
+    other = trained_on(buffer, TRAINING, np.random.default_rng(seed + 1))
     assert np.array_equal(packed(DESIGN, again.parameters), packed(DESIGN, trained.parameters))
     assert not np.allclose(packed(DESIGN, other.parameters), packed(DESIGN, trained.parameters))
 
@@ -190,7 +207,7 @@ def test_the_same_seed_gives_the_same_parameters_and_another_does_not(buffer, tr
 def test_a_replica_without_rows_stays_where_it_begins(seed):
     feedback = some_rows(REPLICAS, 20, seed)
     feedback.weight[1] = 0.0
-    start = train(DESIGN, SLIGHT, filled(feedback), np.random.default_rng(seed))
+    start = trained_on(filled(feedback), SLIGHT, np.random.default_rng(seed))
     assert start.diverged.tolist() == [-1, -1, -1]
     first = first_parameters(REPLICAS, seed)[1]
     np.testing.assert_allclose(packed(DESIGN, start.parameters)[1], first, rtol=1e-6)
@@ -199,11 +216,11 @@ def test_a_replica_without_rows_stays_where_it_begins(seed):
 def test_from_given_parameters_a_slight_step_hardly_moves(buffer, trained, seed):
     rng = np.random.default_rng(seed + 1)
     before = packed(DESIGN, trained.parameters)
-    found = packed(DESIGN, train(DESIGN, SLIGHT, buffer, rng, trained.parameters).parameters)
+    found = packed(DESIGN, trained_on(buffer, SLIGHT, rng, trained.parameters).parameters)
     np.testing.assert_allclose(found, before, rtol=0, atol=1e-6)
     assert np.array_equal(before, packed(DESIGN, trained.parameters))
     rng = np.random.default_rng(seed + 1)
-    anew = packed(DESIGN, train(DESIGN, SLIGHT, buffer, rng).parameters)
+    anew = packed(DESIGN, trained_on(buffer, SLIGHT, rng).parameters)
     assert np.abs(anew - before).max() > 0.01
 
 
@@ -215,15 +232,15 @@ def test_wrong_parameters_are_refused(buffer, trained, seed):
     more = {**trained.parameters, "another": np.zeros((REPLICAS, 2), dtype=np.float32)}
     for wrong in (fewer, turned, more, {}):
         with pytest.raises(InvalidValue, match="these are not the parameters of SoftmaxDesign"):
-            train(DESIGN, TRAINING, buffer, rng, wrong)
+            trained_on(buffer, TRAINING, rng, wrong)
 
 
 def test_nothing_is_compiled_however_the_buffer_grows(trained, seed):
     feedback = some_rows(REPLICAS, 400, seed)
     rng = np.random.default_rng(seed)
     # The first round, from given parameters too.
-    start = train(DESIGN, TRAINING, filled(rows_of(feedback, slice(0, 2))), rng).parameters
-    train(DESIGN, TRAINING, filled(rows_of(feedback, slice(0, 2))), rng, start)
+    start = trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng).parameters
+    trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng, start)
     compiled = []
 
     def listen(event, duration, **facts):
@@ -234,14 +251,13 @@ def test_nothing_is_compiled_however_the_buffer_grows(trained, seed):
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
         for rows in (1, 3, 50, 51, 400):
-            start = train(
-                DESIGN, TRAINING, filled(rows_of(feedback, slice(0, rows))), rng, start
-            ).parameters
-            train(DESIGN, TRAINING, filled(rows_of(feedback, slice(0, rows))), rng)
+            some = filled(rows_of(feedback, slice(0, rows)))
+            start = trained_on(some, TRAINING, rng, start).parameters
+            trained_on(some, TRAINING, rng)
         # An equal design and training are the same, whoever made them.
         same = SoftmaxDesign((3,), 1, 2, 8, "modulation")
         again = Training(steps=53, batch=16, learning_rate=0.02, weight_decay=0.01)
-        train(same, again, filled(feedback), rng)
+        train(same, again, laid_out(filled(feedback)), rng)
     finally:
         unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
         if unregister is not None:
@@ -295,7 +311,7 @@ def test_in_the_estimator_the_last_good_network_stays(monkeypatch, seed):
         assert np.array_equal(old[1], new[1])
     assert not np.array_equal(first.network.head_weight[0], second.network.head_weight[0])
     # A replica that had learned nothing yet takes what training left it with.
-    learned = DESIGN.exported(restored(DESIGN, second.parameters))
+    learned = exported(second.parameters)
     for new, expected in zip(second.network, learned, strict=True):
         assert np.array_equal(new[2], expected[2])
 
@@ -325,5 +341,5 @@ def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
     second = estimator.fit(first, rows_of(feedback, slice(10, 20)), np.random.default_rng(seed + 1))
     for name, array in first.parameters.items():
         np.testing.assert_allclose(second.parameters[name], array, rtol=0, atol=1e-6)
-    anew = train(DESIGN, SLIGHT, second.buffer, np.random.default_rng(seed + 1)).parameters
+    anew = trained_on(second.buffer, SLIGHT, np.random.default_rng(seed + 1)).parameters
     assert np.abs(packed(DESIGN, anew) - packed(DESIGN, first.parameters)).max() > 0.01

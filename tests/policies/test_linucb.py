@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.arms import Arms
+from submax.core.continuous import Continuous
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
@@ -82,7 +83,7 @@ def test_blocks_of_rows_change_nothing(seed, monkeypatch):
 
 @pytest.mark.parametrize("width", [0, 2])
 def test_actions_that_tie_share_the_probability(width, seed):
-    problem = Problem(Arms(4), context_width=width)
+    problem = Problem(Arms(4), context_width=width, scale=Continuous())
     policy, rng = LinUCB(), np.random.default_rng(seed)
     state = policy.init(problem, 1, rng)
     context = some_contexts(problem, 1, 100, seed)

@@ -134,8 +134,10 @@ def test_the_estimated_log_probability_is_within_its_error(strategy, belief, see
     likely = exact[0] > np.log(1e-3)
     assert likely.any()
     # Each of the 24 rows has proposals of its own.
-    difference = np.abs(exact - estimated.log_prob)[0, likely]
+    difference = np.abs(exact[0, likely] - estimated.log_prob[0, likely])
     assert np.all(difference <= 7 * estimated.error[0, likely] + 1e-4)
+    assert np.array_equal(np.isneginf(exact), np.isneginf(estimated.log_prob))
+    assert np.array_equal(estimated.known, np.repeat([[True], [False]], 24, axis=1))
     assert np.array_equal(estimated.log_prob[1], np.full(24, -np.log(24.0)))
     assert not estimated.error[1].any()
 
@@ -227,7 +229,9 @@ def test_strangers_are_named(listing_limit, seed):
     with pytest.raises(InvalidValue, match="number 0 of row 3, replica 1 is nan"):
         policy.log_prob(state, context, action)
     action[0, 1] = (1, 3, 0)
-    with pytest.raises(InvalidValue, match=r"below \[2, 3, 4\], and \[1, 3, 0\] is none"):
+    with pytest.raises(
+        InvalidValue, match=r"\(2, 3, 4\)\) has 3 parts within its bounds, and \[1, 3, 0\] is"
+    ):
         policy.log_prob(state, np.zeros((2, 4, 2)), action)
 
 
@@ -257,7 +261,11 @@ def test_levels_that_are_equal_exhaust_the_proposals(seed):
         action = policy.act(state, context, np.random.default_rng(seed)).action
     said = re.compile(r"(\d+) of \1 decisions accepted none of 2000 proposals")
     counts = [int(said.match(str(one.message))[1]) for one in told]
+    assert counts == [one.message.decisions for one in told]
     assert sum(counts) == 2000
     assert goodness_of_fit(action, np.full(4, 0.25)) > SMALLEST_P_VALUE
     assert np.allclose(policy.log_prob(state, context, action), np.log(0.25))
-    assert np.allclose(policy._estimated(state, context, action), np.log(0.25))
+    estimated = policy.density(state, context, action)
+    assert np.allclose(estimated.log_prob, np.log(0.25))
+    assert not estimated.error.any()
+    assert not estimated.known.any()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from submax.core.arms import Arms
+from submax.core.counts import Counts
 from submax.core.decision import Decision
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InvalidValue
@@ -59,7 +60,7 @@ class Numbered(Environment):
 
     @property
     def problem(self):
-        return Problem(Arms(3), context_width=1)
+        return Problem(Arms(3), context_width=1, scale=Counts())
 
     def reset(self, replicas, rng):
         return {"replicas": replicas, "taken": 0}
@@ -239,7 +240,7 @@ class Outside(Random):
 
 @pytest.mark.parametrize("action", [(2,), (-1,), (0.0,), (0, 0)])
 def test_a_policy_that_chooses_what_does_not_exist_is_named(action):
-    with pytest.raises(InvalidValue, match=r"Outside\(.* must choose whole numbers of shape"):
+    with pytest.raises(InvalidValue, match=r"Outside\(.* must choose int64 numbers of shape"):
         simulate(Bernoulli(2), Outside(action), observations=4, replicas=2)
 
 
@@ -249,9 +250,17 @@ class PaysNothingKnown(Bernoulli):
         return Outcome(np.full(action.shape[:2], np.nan), np.zeros(action.shape[:2]))
 
 
-def test_an_environment_that_pays_nan_is_named():
-    with pytest.raises(InvalidValue, match=r"PaysNothingKnown\(.* gave a reward that is not a fin"):
-        simulate(PaysNothingKnown(2), Random(), observations=4, replicas=2)
+@dataclass(frozen=True)
+class PaysTwo(Bernoulli):
+    def outcome(self, world, context, action, rng):
+        return Outcome(np.full(action.shape[:2], 2.0), np.zeros(action.shape[:2]))
+
+
+@pytest.mark.parametrize(("environment", "paid"), [(PaysNothingKnown(2), "nan"), (PaysTwo(2), "2")])
+def test_an_environment_that_pays_what_it_does_not_declare_is_named(environment, paid):
+    name = type(environment).__name__
+    with pytest.raises(InvalidValue, match=rf"{name}\(.* gave a reward of {paid}.*Binary\(\)"):
+        simulate(environment, Random(), observations=4, replicas=2)
 
 
 @pytest.mark.parametrize("seed", [None, -1, 1.5, True, "7", (1, -2), (1, None)])

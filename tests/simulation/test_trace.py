@@ -2,26 +2,30 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from submax.core.mixed import Mixed
+from submax.core.slots import Slots
 from submax.simulation.trace import Recorder, kept_steps
 
 
 @given(
     st.lists(st.integers(1, 7), min_size=1, max_size=8),
     st.one_of(st.none(), st.integers(1, 60)),
+    st.sampled_from([Slots((5, 5)), Mixed((5,), (-1.0,), (1.0,))]),
     st.integers(0, 2**32 - 1),
 )
-def test_blocks_of_any_size_give_the_plain_running_sums(sizes, points, seed):
+def test_blocks_of_any_size_give_the_plain_running_sums(sizes, points, space, seed):
     rng = np.random.default_rng(seed)
     observations = sum(sizes)
-    actions = rng.integers(5, size=(3, observations, 2))
+    actions = space.uniform((3, observations), rng)
     rewards, regret = rng.random((2, 3, observations))
-    recorder, begin = Recorder(observations, points, 3, 2), 0
+    recorder, begin = Recorder(observations, points, 3, space), 0
     for size in sizes:
         block = slice(begin, begin + size)
         recorder.add(actions[:, block], rewards[:, block], regret[:, block])
         begin += size
     trace = recorder.trace()
     kept = trace.steps - 1
+    assert trace.actions.dtype == space.dtype
     assert np.array_equal(trace.actions, actions[:, kept])
     assert np.array_equal(trace.rewards, rewards[:, kept])
     assert np.allclose(trace.accumulated_reward, np.cumsum(rewards, axis=1)[:, kept])

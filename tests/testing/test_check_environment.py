@@ -98,7 +98,7 @@ class OneColumnOfBest(Bernoulli):
     [
         (PaysTheNextArm(3), "the average of many rewards must be near mean_reward"),
         (PaysTenPercentMore(3), "the average of many rewards must be near mean_reward"),
-        (PaysTwo(3), "rewards must be levels"),
+        (PaysTwo(3), r"rewards must be those of Binary\(\)"),
         (OtherMeanAtOnce(3), "outcome must be what reward and mean_reward give"),
         (BestIsAverage(3), "no action may be better than best_reward"),
         (BestIsOne(3), "some action must earn best_reward"),

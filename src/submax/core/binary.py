@@ -45,6 +45,10 @@ class Binary(Scale):
         """0 and 1, whatever is observed."""
         return Ruler.fixed((0.0, 1.0), len(reward))
 
+    def asking(self, levels: int) -> Self:
+        """There are two."""
+        return self
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """It has no parameters."""

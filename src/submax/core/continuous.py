@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -73,6 +73,10 @@ class Continuous(Scale):
     def ruler(self, reward: Floats, weight: Floats) -> Ruler:
         """Quantiles."""
         return quantile_ruler(reward, weight, self.quantiles, self.asked, self.knots)
+
+    def asking(self, levels: int) -> Self:
+        """So many quantiles."""
+        return replace(self, asked=levels)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -1,7 +1,7 @@
 """Rewards with finitely many values."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -67,6 +67,10 @@ class Discrete(Scale):
         """The values asked for, whatever is observed."""
         places = np.linspace(0, len(self.values) - 1, self.levels).round().astype(int)
         return Ruler.fixed(tuple(self.values[place] for place in places), len(reward))
+
+    def asking(self, levels: int) -> Self:
+        """So many of the values."""
+        return replace(self, asked=min(levels, len(self.values)))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

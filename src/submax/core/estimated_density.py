@@ -13,7 +13,9 @@ DRAWS = 2000
 
 
 class EstimatedDensity(NamedTuple):
-    """``log_prob [R, n]`` and its standard ``error``; ``known`` is False where no mass was found.
+    """``log_prob [R, n, M]`` and its standard ``error [R, n]``.
+
+    ``known [R, n]`` is False where no mass was found.
 
     A probability, or a density where the actions are real-valued. Where nothing is known, both
     mean nothing.
@@ -30,7 +32,7 @@ def estimated_density(weights: Floats, belief: Conditioned, action: Actions) -> 
     M = Σ_l w_l⁺ E_l[share(a)], with E_l over actions drawn at level l and share(a) what is left of
     the positive part there, between 0 and 1: the mean over ``DRAWS`` draws, which are always the
     same ones. Its standard error over M is that of the logarithm. ``weights [R, n, L]``, ``action
-    [R, n, S]``.
+    [R, n, M, S]``.
     """
     rng = np.random.default_rng(0)
     positive = np.maximum(weights, 0.0)
@@ -43,7 +45,7 @@ def estimated_density(weights: Floats, belief: Conditioned, action: Actions) -> 
         variance += positive[..., level] ** 2 * share.var(axis=-1) / DRAWS
     known = mass > 0
     whole = np.where(known, mass, 1.0)
-    own = clipped(weights, belief.prob(action[:, :, None]))[..., 0]
+    own = clipped(weights, belief.prob(action))
     with np.errstate(divide="ignore"):
-        log_prob = np.log(own) - np.log(whole)
+        log_prob = np.log(own) - np.log(whole)[..., None]
     return EstimatedDensity(log_prob, np.sqrt(variance) / whole, known)

@@ -25,7 +25,10 @@ class Ruler(NamedTuple):
 
     def nearest(self, reward: Floats) -> Integers:
         """The position of the nearest level, ``[R, n]``; halfway, that of the lower one."""
-        borders = (self.levels[:, 1:] + self.levels[:, :-1]) / 2
+        lower, upper = self.levels[:, :-1], self.levels[:, 1:]
+        borders = np.where(upper > lower, (lower + upper) / 2, np.inf)
+        # Beyond the first of several equal levels is beyond all of them.
+        borders = np.minimum.accumulate(borders[:, ::-1], axis=1)[:, ::-1]
         index = np.zeros(reward.shape, dtype=np.int64)
         for border in borders.T:
             index += reward > border[:, None]
@@ -35,10 +38,11 @@ class Ruler(NamedTuple):
         """A reward as its place between the two knots around it: ``[R, n] -> [R, n, E]``.
 
         All entries are zero but those of the two knots, which are 1 − t and t, with t the share of
-        the way from one to the other; so a reward at a knot is one-hot. Beyond the last knot a
-        reward counts as that knot.
+        the way from one to the other; so a reward at a knot is one-hot. Beyond the first and
+        the last knot a reward counts as that knot.
         """
         replicas, rows = reward.shape
+        reward = np.maximum(reward, self.knots[:, :1])
         inner = self.knots[:, 1:-1]
         before = (reward[..., None] >= inner[:, None]).sum(axis=-1)
         low = np.take_along_axis(self.knots, before, axis=1)

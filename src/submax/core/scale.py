@@ -42,6 +42,10 @@ class Scale(ABC):
     def ruler(self, reward: Floats, weight: Floats) -> Ruler:
         """The levels, given what was observed: ``[R, N]`` twice; weight 0 is no observation."""
 
+    @abstractmethod
+    def asking(self, levels: int) -> "Scale":
+        """The same with so many levels, or as many as there are rewards where these are fewer."""
+
     def check(self, reward: Floats) -> None:
         """Refuse a reward that cannot occur."""
         fits = self.contains(reward)

@@ -22,6 +22,9 @@ class Strategy(ABC):
     def weights(self, table: Table) -> Floats:
         """Weight of every reward level, ``[..., L]``; they may be negative."""
 
+    def check_levels(self, levels: int) -> None:
+        """Refuse so many reward levels, where the strategy is made for others."""
+
     def probabilities(self, table: Table) -> Floats:
         """The inference policy, ``[..., M]``: the weights mixed, clipped and normalized.
 

@@ -49,8 +49,8 @@ class MixtureDensity(NamedTuple):
     def density(self, action: Floats, sizes: tuple[int, ...]) -> Floats:
         """Of actions ``[R, n, M, S]``, for parts ``[R, L, n, Z, ...]``: ``[R, n, L, M]``."""
         choices, numbers = np.split(action, [len(sizes)], axis=-1)
-        logs = self._log_components(numbers[:, None, :, :, None, None, :])
-        found = np.einsum("rlnmzk,rlnzk->rlnmz", np.exp(logs), self.component)
+        parts = self._components(numbers[:, None, :, :, None, None, :])
+        found = np.einsum("rlnmzk,rlnzk->rlnmz", parts, self.component)
         for slot, first in enumerate(first_choices(sizes) if sizes else ()):
             place = (first + choices[..., slot].astype(np.int64))[:, None, :, :, None]
             entries = self.probabilities.swapaxes(-1, -2)
@@ -87,19 +87,20 @@ class MixtureDensity(NamedTuple):
         replica = np.arange(len(row))[:, None]
         return type(self)(*(part[replica, :, row].swapaxes(1, 2) for part in self))
 
-    def _log_components(self, numbers: Floats) -> Floats:
-        """Σ_j log f(x_j): ``[R, 1, n, M, 1, 1, d] -> [R, L, n, M, Z, K]``.
+    def _components(self, numbers: Floats) -> Floats:
+        """Π_j f(x_j): ``[R, 1, n, M, 1, 1, d] -> [R, L, n, M, Z, K]``.
 
-        With y = (x − m) / s, b = (1 − m) / s and a = −m / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a)))
+        With y = (x − m) / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a))), where b and a are y at 1 and 0,
         and σ(b) − σ(a) = σ(b) σ(−a) (1 − exp(a − b)), which keeps its digits in both tails.
         """
         location, scale = self.location[:, :, :, None], self.scale[:, :, :, None]
-        place = (numbers - location) / scale
         inside = special.log_expit((1 - location) / scale) + special.log_expit(location / scale)
-        inside += np.log(-np.expm1(-1 / scale)) + np.log(scale)
-        terms = special.log_expit(place) + special.log_expit(-place) - inside
-        total: Floats = terms.sum(axis=-1)
-        return total
+        constant = np.exp(-inside) / (-np.expm1(-1 / scale) * scale)
+        falling = np.exp(-np.abs((numbers - location) / scale))
+        falling /= np.square(1 + falling)
+        falling *= constant
+        product: Floats = falling.prod(axis=-1) if numbers.shape[-1] > 1 else falling[..., 0]
+        return product
 
 
 def _inverted(probabilities: Floats, rng: np.random.Generator) -> Integers:

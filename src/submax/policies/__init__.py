@@ -32,4 +32,9 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         return named[specification]
     if not isinstance(specification, Mapping):
         raise InvalidValue(f"a policy is a name or a table with a 'kind', not {specification!r}")
-    return POLICIES.build(specification, {"estimator": ESTIMATORS, "strategy": STRATEGIES})
+    parts: dict[str, Folder[Any]] = {
+        "estimator": ESTIMATORS,
+        "strategy": STRATEGIES,
+        "policy": POLICIES,
+    }
+    return POLICIES.build(specification, parts)

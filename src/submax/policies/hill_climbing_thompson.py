@@ -15,7 +15,7 @@ from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.policies.climbing_pool import ClimbingPool
 from submax.policies.slot_effects import SlotEffects
-from submax.policies.slot_regression import SlotRegression
+from submax.policies.slot_regression import SlotRegression, high_from
 
 LARGEST = 2**28
 """The most numbers that the posterior or the kept draws of all replicas may hold."""
@@ -72,6 +72,8 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         """The prior."""
         effects = self._effects(problem)
         self._check_size(effects, replicas)
+        # Refuses rewards of which none is known to be high.
+        high_from(problem.scale)
         regression = SlotRegression.prior(effects, replicas, self.prior_variance)
         pool = ClimbingPool.empty(effects, replicas, self.draws, self.restarts)
         return HillClimbingState(problem, regression, pool, np.zeros(replicas, dtype=np.bool_))

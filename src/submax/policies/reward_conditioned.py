@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -65,7 +65,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
     π‡(a | c) = Σ_l w_l π(a | c, r_l): the ``estimator`` gives π, the ``strategy`` gives w. Before
     the first data every strategy is uniform. Up to ``listing_limit`` joint actions are written out
     one by one; beyond it decisions are drawn by rejection, at a cost that does not depend on
-    their number. A strategy that must see every action always lists them.
+    their number. A strategy that must see every action always lists them. ``levels`` is how many
+    rewards are conditioned on, where it is not what the scale of the problem says.
 
     Reference: Xu et al. (2024), equation gm-inference.
     """
@@ -73,9 +74,12 @@ class RewardConditioned(Policy[RewardConditionedState]):
     estimator: Estimator[Any] = field(default_factory=Counting)
     strategy: Strategy = field(default_factory=SubMax)
     listing_limit: int = 4096
+    levels: int | None = None
 
     def __post_init__(self) -> None:
         whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
+        if self.levels is not None:
+            whole_number("levels", self.levels, at_least=2)
 
     @property
     def trains_networks(self) -> bool:
@@ -86,6 +90,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
         self, problem: Problem, replicas: int, rng: np.random.Generator
     ) -> RewardConditionedState:
         """The estimator's belief before any data."""
+        if self.levels is not None:
+            problem = replace(problem, scale=problem.scale.asking(self.levels))
+        self.strategy.check_levels(problem.scale.levels)
         if self.strategy.needs_table:
             problem.space.check_listable(f"the {type(self.strategy).__name__} strategy")
         params = self.estimator.init(problem, replicas, rng)
@@ -141,10 +148,17 @@ class RewardConditioned(Policy[RewardConditionedState]):
         The normalizing constant is estimated from proposals. A decision that found none of
         ``LIMIT`` proposals acceptable was uniform, and so is this where no mass is found.
         """
+        if state.problem.context_width == 0:
+            # All rows have one constant.
+            found = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
+            log_prob = found.log_prob[:, 0]
+            error, known = (np.broadcast_to(part, log_prob.shape) for part in found[1:])
+            return EstimatedDensity(log_prob, error, known)
         rows = max(1, ESTIMATED_ROWS // len(context))
-        pairs = zip(_split(context, rows), _split(action, rows), strict=True)
+        pairs = zip(_split(context, rows), _split(action[:, :, None], rows), strict=True)
         parts = [self._estimated(state, *pair) for pair in pairs]
-        return EstimatedDensity(*map(_joined, zip(*parts, strict=True)))
+        log_prob, error, known = map(_joined, zip(*parts, strict=True))
+        return EstimatedDensity(log_prob[..., 0], error, known)
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
@@ -229,7 +243,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         known &= ~unseen(table, weights) & state.informed[:, None]
         uniform = -state.problem.space.log_measure
         return EstimatedDensity(
-            np.where(known, log_prob, uniform), np.where(known, error, 0.0), known
+            np.where(known[..., None], log_prob, uniform), np.where(known, error, 0.0), known
         )
 
     @classmethod
@@ -243,6 +257,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         for estimator in (*Softmax.examples(), *CVAE.examples()):
             yield cls(estimator, Optimized())
         yield cls(next(CVAE.examples()), Clipped(4.0), listing_limit=1)
+        yield cls(next(CVAE.examples()), Optimistic())
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:

@@ -23,7 +23,7 @@ SMALLEST_PIVOT = 1e-9
 """Smaller entries are taken for zeros that rounding has blurred."""
 SMALLEST_INPUT = ROUNDING / 2
 """The same in a program of one variable: nothing is computed before its only pivot."""
-SMALLEST_COST = 1e-10
+SMALLEST_COST = 1e-14
 """Of a cost, beside the numbers it was computed from; below that it counts as zero."""
 CONSISTENT = 1e-9
 """Of the cost of a direction that nothing bounds; above that the program is unbounded."""

@@ -36,12 +36,16 @@ class Target(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """The target distribution, whatever the table."""
-        if len(self.distribution) != table.levels.shape[-1]:
+        self.check_levels(table.levels.shape[-1])
+        return np.broadcast_to(np.array(self.distribution), table.prior.shape)
+
+    def check_levels(self, levels: int) -> None:
+        """As many as probabilities."""
+        if len(self.distribution) != levels:
             raise InvalidValue(
                 f"distribution has {len(self.distribution)} probabilities, "
-                f"but the problem has {table.levels.shape[-1]} reward levels"
+                f"but the problem has {levels} reward levels"
             )
-        return np.broadcast_to(np.array(self.distribution), table.prior.shape)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

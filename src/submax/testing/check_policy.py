@@ -7,6 +7,7 @@ from typing import Any
 from submax.core.policy import Policy
 from submax.testing.examples import PROBLEMS, REPLICAS, SCALED, accepted
 from submax.testing.policy_decisions import check_decisions, check_frequencies
+from submax.testing.policy_densities import REAL, check_densities
 from submax.testing.policy_learning import check_learning
 from submax.testing.require import require
 
@@ -14,8 +15,8 @@ from submax.testing.require import require
 def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     """Raise an AssertionError where ``policy`` breaks its contract.
 
-    It runs plain arms, joint choices, a problem with context and the scales of rewards, fresh and
-    after feedback, alone and over replicas.
+    It runs plain arms, joint choices, a problem with context, the scales of rewards and
+    real-valued actions, fresh and after feedback, alone and over replicas.
     """
     _check_record(policy)
     for problem in PROBLEMS:
@@ -26,6 +27,8 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     for problem in accepted(policy, SCALED):
         check_decisions(policy, problem, REPLICAS[-1], seed)
         check_learning(policy, problem, REPLICAS[-1], seed)
+    for problem in accepted(policy, REAL):
+        check_densities(policy, problem, seed)
 
 
 def _check_record(policy: Policy[Any]) -> None:

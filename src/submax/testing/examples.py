@@ -61,7 +61,7 @@ def some_feedback(problem: Problem, replicas: int, rows: int, seed: int) -> Feed
     shape = (replicas, rows)
     return Feedback(
         context=some_contexts(problem, replicas, rows, seed),
-        action=problem.space.action(rng.integers(problem.space.size, size=shape)),
+        action=problem.space.uniform(shape, rng),
         reward=some_rewards(problem.scale, shape, rng),
         log_prob=np.log(rng.uniform(0.1, 1.0, size=shape)),
         weight=np.ones(shape),
@@ -151,6 +151,7 @@ def first_replica_changed(problem: Problem, feedback: Feedback) -> Iterator[Feed
 
 
 def _interleaved(values: NDArray[Number], filler: float) -> NDArray[Number]:
-    result = np.full((values.shape[0], 2 * values.shape[1], *values.shape[2:]), filler)
+    shape = (values.shape[0], 2 * values.shape[1], *values.shape[2:])
+    result = np.full(shape, filler, dtype=values.dtype)
     result[:, 1::2] = values
-    return result.astype(values.dtype)
+    return result

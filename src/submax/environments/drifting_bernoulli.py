@@ -1,0 +1,94 @@
+"""Bernoulli arms whose chances change."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy import special
+
+from submax.core.arms import Arms
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import positive, whole_number
+from submax.core.environment import Environment, Outcome
+from submax.core.problem import Problem
+from submax.environments.drift import drifted
+
+
+class MovingChances(NamedTuple):
+    """``path [R, K]`` is x, ``chance [R, K]`` what it stands for."""
+
+    path: Floats
+    chance: Floats
+
+
+@dataclass(frozen=True)
+class DriftingBernoulli(Environment[MovingChances]):
+    """K arms that pay 0 or 1, with chances F⁻¹(Φ(x)) that move with an Ornstein–Uhlenbeck path x.
+
+    x starts from N(0, 1) and after n decisions is ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with
+    ρ = exp(−1 / ``memory``). Φ is the normal distribution, F that of Beta(``alpha``, ``beta``):
+    at any time the chances have exactly this law, as those of `Bernoulli`. K is ``arms``. An arm
+    has forgotten most of what it was after a few times ``memory`` decisions.
+
+    Reference: Uhlenbeck and Ornstein (1930), On the theory of the Brownian motion.
+    """
+
+    arms: int
+    alpha: float = 1.0
+    beta: float = 1.0
+    memory: float = 5000.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        for name in ("alpha", "beta", "memory"):
+            positive(name, getattr(self, name))
+
+    @property
+    def problem(self) -> Problem:
+        """Plain arms, no context, rewards 0 and 1."""
+        return Problem(Arms(self.arms))
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> MovingChances:
+        """Draw the start of every path."""
+        return self._at(rng.standard_normal((replicas, self.arms)))
+
+    def advance(self, world: MovingChances, count: int, rng: np.random.Generator) -> MovingChances:
+        """Move every path on."""
+        fresh = rng.standard_normal(world.path.shape)
+        return self._at(drifted(world.path, fresh, count, self.memory))
+
+    def contexts(self, world: MovingChances, count: int, rng: np.random.Generator) -> Floats:
+        """Contexts of width 0."""
+        return np.zeros((len(world.chance), count, 0))
+
+    def mean_reward(self, world: MovingChances, context: Floats, action: Actions) -> Floats:
+        """The chance of the arm, as it is now."""
+        return np.take_along_axis(world.chance, action[..., 0], axis=1)
+
+    def reward(
+        self, world: MovingChances, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        """Toss the arm's coin."""
+        return self.outcome(world, context, action, rng).reward
+
+    def outcome(
+        self, world: MovingChances, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        """Look the chance up once for both."""
+        chance = self.mean_reward(world, context, action)
+        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
+
+    def best_reward(self, world: MovingChances, context: Floats) -> Floats:
+        """The highest chance, the same in every row."""
+        return np.broadcast_to(world.chance.max(axis=-1)[:, None], context.shape[:2])
+
+    def _at(self, path: Floats) -> MovingChances:
+        return MovingChances(path, special.betaincinv(self.alpha, self.beta, special.ndtr(path)))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Slow and dense, fast and sparse, and one arm."""
+        yield cls(3)
+        yield cls(20, alpha=1.0, beta=9.0, memory=100.0)
+        yield cls(1, alpha=0.5, beta=0.5)

@@ -1,0 +1,68 @@
+"""Bayesian regression on random Fourier features, for all replicas at once."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import positive, whole_number
+
+
+class FourierStatistics(NamedTuple):
+    """Sums over the observations, with φ ``[F]`` the features and r the reward of each.
+
+    ``precision [R, F, F]`` is Σ φ φᵀ, ``response [R, F]`` is Σ r φ, ``features [R, F]`` is Σ φ;
+    ``observed``, ``reward`` and ``square [R]`` are those of 1, r and r².
+    """
+
+    precision: Floats
+    response: Floats
+    features: Floats
+    observed: Floats
+    reward: Floats
+    square: Floats
+
+    @classmethod
+    def empty(cls, replicas: int, features: int) -> Self:
+        """No observations."""
+        flat, none = np.zeros((replicas, features)), np.zeros(replicas)
+        return cls(np.zeros((replicas, features, features)), flat, flat, none, none, none)
+
+    def add(self, features: Floats, reward: Floats, weight: Floats) -> Self:
+        """Count ``features [R, n, F]`` with ``reward`` and ``weight [R, n]``."""
+        weighted = features * weight[..., None]
+        return type(self)(
+            self.precision + weighted.swapaxes(1, 2) @ features,
+            self.response + (weighted * reward[..., None]).sum(axis=1),
+            self.features + weighted.sum(axis=1),
+            self.observed + weight.sum(axis=1),
+            self.reward + (weight * reward).sum(axis=1),
+            self.square + (weight * reward**2).sum(axis=1),
+        )
+
+    def draws(self, count: int, scale: float, ridge: float, rng: np.random.Generator) -> Floats:
+        """Coefficients from the posterior, for standardized rewards: ``[R, count, F]``.
+
+        N(θ̂, scale² A⁻¹) with A = ridge I + Σ φ φᵀ and θ̂ = A⁻¹ Σ φ (r − r̄) / s, where r̄ and s are
+        the mean and the standard deviation of the rewards so far.
+        """
+        total = np.maximum(self.observed, 1.0)
+        mean = self.reward / total
+        variance = np.maximum(self.square / total - mean**2, 0.0)
+        deviation = np.where(variance > 0, np.sqrt(variance), 1.0)
+        response = (self.response - mean[:, None] * self.features) / deviation[:, None]
+        size = self.response.shape[1]
+        root = np.linalg.cholesky(self.precision + ridge * np.eye(size))
+        # A = L Lᵀ, so that Lᵀ⁻¹ (L⁻¹ b + scale ξ) has mean A⁻¹ b and covariance scale² A⁻¹.
+        noise = scale * rng.standard_normal((len(root), size, count))
+        half = np.linalg.solve(root, response[..., None]) + noise
+        found: Floats = np.linalg.solve(root.swapaxes(1, 2), half).swapaxes(1, 2)
+        return found
+
+
+def check_regression(features: object, draws: object, scale: object, ridge: object) -> None:
+    """Refuse what cannot be the parameters of such a regression."""
+    whole_number("features", features, at_least=1)
+    whole_number("draws", draws, at_least=1)
+    positive("scale", scale)
+    positive("ridge", ridge)

@@ -1,0 +1,41 @@
+"""SubMax over many reward levels."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from submax.core.arrays import Floats
+from submax.core.strategy import Strategy
+from submax.core.table import Table
+
+
+@dataclass(frozen=True)
+class Advantage(Strategy):
+    """Weigh every level by how far its reward lies above the mean: w_l = p_l (r_l − r̄).
+
+    p is the prior of the levels, r their rewards and r̄ = Σ_l p_l r_l. Since p_l π(a | l) =
+    q(a) p(l | a), with q the logging policy, the mixture is q(a) (v(a) − v̄): one step of policy
+    improvement by positive advantage, where v(a) is the mean reward of a at the resolution of the
+    levels. With two levels it is SubMax. With more it asks for a high mean, where SubMax asks for
+    the highest rewards, which may come from actions that seldom earn them.
+
+    >>> import numpy as np
+    >>> table = Table(
+    ...     probabilities=np.array([[0.2, 0.8], [0.8, 0.2], [0.4, 0.6]]),
+    ...     levels=np.array([0.0, 1.0, 3.0]), prior=np.array([0.5, 0.3, 0.2]),
+    ...     values=np.full(3, np.nan),
+    ... )
+    >>> Advantage().weights(table).round(2).tolist()
+    [-0.45, 0.03, 0.42]
+    """
+
+    def weights(self, table: Table) -> Floats:
+        """They sum to zero, as those of SubMax do; a level never observed has none."""
+        mean = (table.prior * table.levels).sum(axis=-1, keepdims=True)
+        weights: Floats = table.prior * (table.levels - mean)
+        return weights
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()

@@ -1,0 +1,176 @@
+import itertools
+import math
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from submax.networks.density_head import NARROWEST, REACH, WIDEST, first_locations, outputs
+from submax.networks.mixture_density import MixtureDensity
+from submax.nn.density import log_density
+from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+REPLICAS, LEVELS, ROWS, DRAWS, COMPONENTS = 2, 2, 1, 2, 3
+BINS, NODES = 4, 30
+# With 30 nodes in each of 4 bins, Gauss-Legendre integrates the narrowest component to 1e-12.
+SHAPES = [((), 1), ((), 2), ((2, 3), 1), ((3,), 2)]
+shapes = pytest.mark.parametrize(("sizes", "reals"), SHAPES, ids=str)
+
+
+def some_output(sizes, reals, seed, scale=2.0, rows=ROWS):
+    width = outputs(sum(sizes), reals, COMPONENTS)
+    shape = (REPLICAS, LEVELS, rows, DRAWS, width)
+    drawn = np.random.default_rng((seed, width)).normal(scale=scale, size=shape)
+    return drawn.astype(np.float32)
+
+
+def mixture_of(output, sizes, reals):
+    return MixtureDensity.of(output, sizes, reals, COMPONENTS)
+
+
+def line():
+    """Places and weights of the nodes in all bins of one dimension: ``[B, P]`` twice."""
+    place, weight = np.polynomial.legendre.leggauss(NODES)
+    first = np.arange(BINS)[:, None] / BINS
+    return first + (place + 1) / (2 * BINS), np.broadcast_to(weight / (2 * BINS), (BINS, NODES))
+
+
+def masses(mixture, sizes, reals):
+    """The probability of every joint choice and bin: ``[R, n, L, Π K · B^d]``."""
+    place, weight = line()
+    points = np.array(list(itertools.product(place.ravel(), repeat=reals)))
+    weights = np.array([math.prod(one) for one in itertools.product(weight.ravel(), repeat=reals)])
+    index = np.array(list(itertools.product(np.repeat(np.arange(BINS), NODES), repeat=reals)))
+    cell = index @ BINS ** np.arange(reals)
+    found = []
+    for choice in itertools.product(*map(range, sizes)):
+        action = np.concatenate([np.tile(choice, (len(points), 1)), points], axis=1)
+        tiled = np.broadcast_to(action, (REPLICAS, mixture.component.shape[2], *action.shape))
+        density = mixture.density(tiled, sizes) * weights
+        found.append(np.stack([density[..., cell == one].sum(-1) for one in range(BINS**reals)]))
+    return np.moveaxis(np.concatenate(found), 0, -1)
+
+
+def cells(action, sizes, reals):
+    """Which joint choice and bin each action is in, numbered as in ``masses``."""
+    numbers = np.minimum((action[..., len(sizes) :] * BINS).astype(np.int64), BINS - 1)
+    joint = np.zeros(action.shape[:-1], dtype=np.int64)
+    for slot, size in enumerate(sizes):
+        joint = joint * size + action[..., slot].astype(np.int64)
+    return joint * BINS**reals + numbers @ BINS ** np.arange(reals)
+
+
+@shapes
+def test_the_density_integrates_to_1(sizes, reals, seed):
+    mixture = mixture_of(some_output(sizes, reals, seed), sizes, reals)
+    np.testing.assert_allclose(masses(mixture, sizes, reals).sum(axis=-1), 1, rtol=1e-9)
+
+
+@shapes
+def test_draws_agree_with_the_density(sizes, reals, seed):
+    mixture = mixture_of(some_output(sizes, reals, seed), sizes, reals)
+    expected = masses(mixture, sizes, reals)
+    for level in range(LEVELS):
+        rng = np.random.default_rng((seed, level))
+        drawn = mixture.at_level(level).sample(4000, sizes, rng)
+        assert drawn.shape == (REPLICAS, ROWS, 4000, len(sizes) + reals)
+        assert drawn[..., len(sizes) :].min() >= 0
+        assert drawn[..., len(sizes) :].max() <= 1
+        index = cells(drawn, sizes, reals)
+        for replica, row in np.ndindex(REPLICAS, ROWS):
+            share = expected[replica, row, level] / expected[replica, row, level].sum()
+            assert goodness_of_fit(index[replica, row], share) > SMALLEST_P_VALUE
+
+
+def test_a_component_is_a_logistic_density_cut_off_at_0_and_1(seed):
+    rng = np.random.default_rng(seed)
+    location, scale = rng.uniform(-2, 3, size=12), rng.uniform(NARROWEST, WIDEST, size=12)
+    shape = (1, 12, 1, 1, 1, 1)
+    mixture = MixtureDensity(
+        np.zeros((1, 12, 1, 1, 0)),
+        np.ones(shape[:-1]),
+        location.reshape(shape),
+        scale.reshape(shape),
+    )
+    place = np.linspace(0, 1, 21)
+    found = mixture.density(place.reshape(1, 1, 21, 1), ())[0, 0]
+    for one in range(12):
+        # Mirrored where the location is high: the differences keep their digits in the lower tail.
+        middle, side = location[one], 1.0
+        if middle < 0.5:
+            middle, side = 1 - middle, -1.0
+        logistic = stats.logistic(middle, scale[one])
+        inside = logistic.cdf(1) - logistic.cdf(0)
+        expected = logistic.pdf(place if side > 0 else 1 - place) / inside
+        np.testing.assert_allclose(found[one], expected, rtol=1e-8)
+        drawn = mixture.at_level(one).sample(2000, (), rng).ravel()
+        fit = stats.kstest(
+            drawn if side > 0 else 1 - drawn,
+            lambda x, own=logistic, share=inside: (own.cdf(x) - own.cdf(0)) / share,
+        )
+        assert fit.pvalue > SMALLEST_P_VALUE
+
+
+@shapes
+def test_extreme_outputs_give_densities_and_draws(sizes, reals, seed):
+    rng = np.random.default_rng(seed)
+    output = some_output(sizes, reals, seed, rows=4)
+    output = rng.choice([-50.0, 0.0, 50.0], size=output.shape).astype(np.float32)
+    mixture = mixture_of(output, sizes, reals)
+    assert np.all((mixture.scale >= NARROWEST * 0.999) & (mixture.scale <= WIDEST * 1.001))
+    reach = np.abs(mixture.location - first_locations(COMPONENTS, reals))
+    assert np.all(reach <= REACH)
+    for level in range(LEVELS):
+        drawn = mixture.at_level(level).sample(200, sizes, rng)
+        numbers = drawn[..., len(sizes) :]
+        assert np.all((numbers >= 0) & (numbers <= 1))
+        density = mixture.density(drawn, sizes)
+        assert np.isfinite(density).all()
+        assert np.all(density[:, :, level] > 0)
+    ends = np.array(list(itertools.product([0.0, 1.0], repeat=len(sizes) + reals)))
+    found = mixture.density(np.broadcast_to(ends, (REPLICAS, 4, *ends.shape)), sizes)
+    assert np.isfinite(found).all()
+    assert np.all(found >= 0)
+    np.testing.assert_allclose(masses(mixture, sizes, reals).sum(axis=-1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("reals", [1, 2])
+def test_in_training_the_density_is_the_same(reals, seed):
+    rng = np.random.default_rng(seed)
+    count, width = 200, outputs(0, reals, COMPONENTS)
+    output = rng.normal(scale=2.0, size=(count, width)).astype(np.float32)
+    output[:20] = rng.choice([-50.0, 50.0], size=(20, width))
+    numbers = rng.random((count, reals)).astype(np.float32)
+    numbers[:10] = rng.choice([0.0, 1.0], size=(10, reals))
+    both = jax.value_and_grad(lambda one, x: log_density(one, x, COMPONENTS))
+    found, slope = jax.jit(jax.vmap(both))(output, numbers)
+    mixture = mixture_of(output[None, None, :, None], (), reals)
+    exact = np.log(mixture.density(numbers[None, :, None].astype(np.float64), ())[0, :, 0, 0])
+    # (x − m) / s is at most (1 + reach) / narrowest for each number, in some roundings.
+    largest = reals * (1 + REACH) / NARROWEST
+    np.testing.assert_allclose(found, exact, rtol=0, atol=16 * largest * np.finfo(np.float32).eps)
+    assert np.isfinite(slope).all()
+
+
+def test_some_rows_are_those_rows(seed):
+    sizes, reals, rows = (2, 3), 2, 5
+    mixture = mixture_of(some_output(sizes, reals, seed, rows=rows), sizes, reals)
+    rng = np.random.default_rng(seed)
+    choices = rng.integers(sizes, size=(REPLICAS, rows, 7, 2))
+    action = np.concatenate([choices, rng.random((REPLICAS, rows, 7, reals))], axis=-1)
+    whole = mixture.density(action, sizes)
+    row = np.array([[3, 0, 3], [4, 1, 2]])
+    chosen = np.take_along_axis(action, row[..., None, None], axis=1)
+    found = mixture.rows(row).density(chosen, sizes)
+    np.testing.assert_allclose(found, np.take_along_axis(whole, row[..., None, None], axis=1))
+    for part, one in zip(mixture.at_level(1), mixture, strict=True):
+        assert np.array_equal(part, one[:, 1])
+
+
+def test_components_begin_apart_and_inside():
+    for reals in (1, 2, 3):
+        places = first_locations(8, reals)
+        assert places.shape == (8, reals)
+        assert np.all((places >= 0) & (places < 1))
+        assert np.abs(places[:, None] - places)[~np.eye(8, dtype=bool)].max(axis=-1).min() > 0.05
