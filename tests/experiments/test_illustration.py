@@ -3,12 +3,12 @@ import itertools
 import numpy as np
 
 from submax.experiments.illustration import compute
-from submax.experiments.specification import load_paper
+from submax.experiments.specification import load_named
 
 
 def test_panels_are_the_paper_equations_on_raw_counts():
     """Every panel recomputed from its neighbours: λ of the optimized policy, SubMax, the mean."""
-    specification = load_paper("illustration").changed(replicas=600, seed=3)
+    specification = load_named("illustration").changed(replicas=600, seed=3)
     panels = compute(specification)
     low, high = panels["rcp-negative"].probabilities, panels["rcp-positive"].probabilities
     assert len(low) == 600
@@ -27,7 +27,7 @@ def test_panels_are_the_paper_equations_on_raw_counts():
 
 
 def test_orderings_of_the_paper_hold_on_average():
-    panels = compute(load_paper("illustration").changed(replicas=1500))
+    panels = compute(load_named("illustration").changed(replicas=1500))
     order = ["rcp-negative", "random", "rcp-optimistic", "rcp-optimized", "rcp-submax"]
     for lower, higher in itertools.pairwise(order):
         gain = panels[higher].expected_reward - panels[lower].expected_reward

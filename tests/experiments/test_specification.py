@@ -5,7 +5,7 @@ from submax.core.training import Training
 from submax.estimators.cvae import CVAE
 from submax.experiments.cells import cells, make_environment, policy_of
 from submax.experiments.selection import select
-from submax.experiments.specification import load_file, load_paper, paper_experiments, parse
+from submax.experiments.specification import load_file, load_named, paper_experiments, parse
 from submax.policies.reward_conditioned import RewardConditioned
 
 OWN = """
@@ -26,7 +26,7 @@ steps = [0, 5]
 
 def test_paper_experiments_are_complete():
     assert paper_experiments()[:2] == ["illustration", "bernoulli"]
-    specification = load_paper("bernoulli")
+    specification = load_named("bernoulli")
     assert (specification.observations, specification.replicas) == (5000, 100)
     every = cells(specification)
     assert len(every) == 27 * 15
@@ -43,7 +43,7 @@ def test_paper_experiments_are_complete():
         "thompson-1-99", "gradient", "rcp-optimistic", "rcp-optimized", "rcp-submax",
         "rcp-iterated-2",
     }  # fmt: skip
-    environment = load_paper("illustration").environment
+    environment = load_named("illustration").environment
     assert make_environment(environment).problem.space.size == 10
 
 
@@ -162,7 +162,7 @@ def test_wrong_values_of_a_quick_look_are_refused(change, words):
 
 @pytest.mark.parametrize("name", paper_experiments())
 def test_every_experiment_of_the_paper_can_be_built(name):
-    specification = load_paper(name)
+    specification = load_named(name)
     for version in (specification, specification.quickly()):
         every = cells(version)
         assert len({cell.key for cell in every}) == len(every)
@@ -174,14 +174,14 @@ def test_every_experiment_of_the_paper_can_be_built(name):
 
 def test_the_networks_of_the_paper_are_the_same_for_every_strategy():
     for name in ("contextual", "combinatorial"):
-        policies = [policy_of(policy) for policy in load_paper(name).policies]
+        policies = [policy_of(policy) for policy in load_named(name).policies]
         conditioned = [one for one in policies if isinstance(one, RewardConditioned)]
         networks = {one.estimator for one in conditioned if isinstance(one.estimator, CVAE)}
         assert len(networks) == 1
 
 
 def test_several_numbers_become_one_text():
-    (labels,) = {tuple(cell.labels.items()) for cell in cells(load_paper("combinatorial"))}
+    (labels,) = {tuple(cell.labels.items()) for cell in cells(load_named("combinatorial"))}
     assert dict(labels)["sizes"] == "2x4x8x16x32"
     assert dict(labels)["shift"] == -3
 

@@ -3,7 +3,7 @@ import pytest
 
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
 from submax.core.errors import InvalidValue
-from submax.experiments.specification import load_paper, paper_experiments, policy_name
+from submax.experiments.specification import load_named, paper_experiments, policy_name
 from submax.plots.style import LOOKS, look_of
 from submax.policies import presets
 
@@ -56,7 +56,7 @@ def test_what_cannot_be_drawn_says_why(traces):
 def test_every_preset_can_be_told_apart_in_black_and_white():
     assert set(presets()) <= set(LOOKS)
     for name in paper_experiments():
-        shown = [policy_name(policy) for policy in load_paper(name).policies]
+        shown = [policy_name(policy) for policy in load_named(name).policies]
         looks = [look_of(policy, position) for position, policy in enumerate(shown)]
         marks = {(str(look.dash), look.marker, look.width) for look in looks}
         assert len(marks) == len(looks), name

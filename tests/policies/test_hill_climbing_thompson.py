@@ -314,3 +314,12 @@ def test_too_many_effects_are_refused_before_any_memory_is_taken():
     contextual = Problem(Slots((100,) * 6), context_width=1)
     with pytest.raises(InvalidValue, match="times 20 replicas times 500 draws"):
         HillClimbingThompson(context_effects=True).init(contextual, 20, rng)
+
+
+def test_what_it_is_not_made_for_is_refused_before_any_decision():
+    rng, policy = np.random.default_rng(0), HillClimbingThompson()
+    with pytest.raises(InvalidValue, match=r"made for choices, and Mixed\(.*\) has numbers"):
+        policy.init(Problem(Mixed((2,), (0.0,), (1.0,))), 1, rng)
+    with pytest.raises(InvalidValue, match="needs to know the lowest and the highest reward"):
+        policy.init(Problem(Slots((2, 2)), scale=Continuous()), 1, rng)
+    policy.init(Problem(Slots((2, 2)), scale=Continuous(low=0.0, high=1.0)), 1, rng)

@@ -61,20 +61,21 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @run_options
 def reproduce(names: tuple[str, ...], **options: Any) -> None:
-    """Run experiments of the paper by name, or all.
+    """Run experiments by name; all stands for those of the paper, beyond for the others.
 
-    They are illustration, bernoulli, contextual, combinatorial, ablations and joint-ablations.
+    Of the paper: illustration, bernoulli, contextual, combinatorial, ablations and joint-ablations.
+    Beyond it: bump, continual, drifting, gaussian, poisson, pricing and ratings.
 
     A run that was stopped goes on where it was when the same command is given again.
     """
     from submax.cli.run import Options, run_experiments
-    from submax.experiments.specification import load_paper, paper_experiments
+    from submax.experiments.specification import beyond_experiments, load_named, paper_experiments
 
-    known = paper_experiments()
+    groups = {"all": paper_experiments(), "beyond": beyond_experiments()}
     for name in names:
-        one_of("experiment", name, [*known, "all"])
-    wanted = known if "all" in names else list(dict.fromkeys(names))
-    run_experiments([load_paper(name) for name in wanted], Options(**options))
+        one_of("experiment", name, [*groups["all"], *groups["beyond"], *groups])
+    wanted = dict.fromkeys(one for name in names for one in groups.get(name, [name]))
+    run_experiments([load_named(name) for name in wanted], Options(**options))
 
 
 @main.command()

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,7 @@ def print_policies() -> None:
 
 def print_illustration(directory: Path, console: Console) -> None:
     """Expected reward of each policy."""
-    with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _summary(directory)
     table = Table(title=f"Expected reward over {rows[0]['environments']} environments")
     table.add_column("policy")
     table.add_column("expected reward", justify="right")
@@ -54,7 +53,10 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     for title, group in _groups(finals.configurations()).items():
         for measure in measures:
             wide.print(_final_table(title, group, finals, measure))
-    wide.print(_seconds_line(directory))
+    summary = _summary(directory)
+    wide.print(_seconds_line(summary))
+    for line in _fallback_lines(summary):
+        wide.print(line, markup=False, soft_wrap=True)
     if calibrated := list(calibrations(section, finals, specification.observations)):
         wide.print(_calibration_table(calibrated))
     if section:
@@ -99,10 +101,28 @@ def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measur
     return table
 
 
-def _seconds_line(directory: Path) -> str:
-    """Where the time of all cells went, added up over the processes."""
+def _summary(directory: Path) -> list[dict[str, str]]:
     with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+        return list(csv.DictReader(file))
+
+
+def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Which policies took decisions more simply than asked, and how many."""
+    taken: dict[str, list[int]] = {}
+    for row in rows:
+        counts = taken.setdefault(row["policy"], [0, 0])
+        counts[0] += int(row["fallbacks"])
+        counts[1] += int(row["observations"]) * int(row["replicas"])
+    for policy, (fallbacks, decisions) in taken.items():
+        if fallbacks:
+            yield (
+                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule: "
+                "what was asked could not be solved or drawn (column fallbacks of summary.csv)"
+            )
+
+
+def _seconds_line(rows: Sequence[dict[str, str]]) -> str:
+    """Where the time of all cells went, added up over the processes."""
     parts = ("deciding", "training", "compiling")
     spent = {part: sum(float(row[f"{part}_seconds"]) for row in rows) for part in parts}
     total = sum(float(row["seconds"]) for row in rows)

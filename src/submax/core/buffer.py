@@ -51,7 +51,10 @@ class Buffer(NamedTuple):
         lot = None
         old = self
         if memory.reservoir is not None:
-            lot = rng.random(there.shape, np.float32)
+            # As many as rows that are there, for those that are not to change nothing.
+            drawn = rng.random((len(new), new.max(initial=1)), np.float32)
+            place = np.maximum(np.cumsum(there, axis=1) - 1, 0)
+            lot = np.take_along_axis(drawn, place, axis=1)
             # A replica without news keeps what it has.
             old = old._selected(_highest(old, memory.reservoir) | (new == 0)[:, None])
         if memory.discount < 1:

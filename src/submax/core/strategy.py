@@ -22,7 +22,7 @@ class Strategy(ABC):
     def weights(self, table: Table) -> Floats:
         """Weight of every reward level, ``[..., L]``; they may be negative."""
 
-    def check_levels(self, levels: int) -> None:
+    def check_levels(self, levels: int) -> None:  # noqa: B027  # most take any number
         """Refuse so many reward levels, where the strategy is made for others."""
 
     def probabilities(self, table: Table) -> Floats:

@@ -23,6 +23,7 @@ from submax.policies import make_policy
 from submax.simulation import DELAYS
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.cell_result import CellResult, Seconds
+from submax.simulation.counted_fallbacks import counted_fallbacks
 from submax.simulation.delay import Delay
 from submax.simulation.meter import count
 from submax.simulation.simulate import simulate
@@ -111,20 +112,22 @@ def run_cell(cell: Cell) -> CellResult:
     """Simulate one cell. All policies and delays of one environment meet the same worlds."""
     begin, compiled = time.perf_counter(), _compiling_seconds()
     policy = Timed(policy_of(cell.policy))
-    trace = simulate(
-        make_environment(cell.environment),
-        policy,
-        observations=cell.observations,
-        replicas=cell.replicas,
-        delay=make_delay(cell.delay),
-        seed=[cell.seed, int(_digest(_portable(cell.environment))[:16], 16)],
-        points=cell.points,
-        progress=count,
-    )
+    with counted_fallbacks() as fallbacks:
+        trace = simulate(
+            make_environment(cell.environment),
+            policy,
+            observations=cell.observations,
+            replicas=cell.replicas,
+            delay=make_delay(cell.delay),
+            seed=[cell.seed, int(_digest(_portable(cell.environment))[:16], 16)],
+            points=cell.points,
+            progress=count,
+        )
     compiling = _compiling_seconds() - compiled
     seconds = time.perf_counter() - begin
     training = policy.learning - compiling
-    return CellResult.of(trace, Seconds(seconds, policy.deciding, training, compiling))
+    spent = Seconds(seconds, policy.deciding, training, compiling)
+    return CellResult.of(trace, spent, sum(fallbacks))
 
 
 def _compiling_seconds() -> float:

@@ -69,6 +69,7 @@ def _summary(cell: Cell, result: CellResult) -> Labels:
         "final_q975": float(high),
         "final_reward_mean": float(result.final_reward.mean()),
         "final_reward_standard_error": standard_error(result.final_reward),
+        "fallbacks": result.fallbacks,
         "seconds": round(result.seconds.all, 4),
         "deciding_seconds": round(result.seconds.deciding, 4),
         "training_seconds": round(result.seconds.training, 4),

@@ -12,6 +12,7 @@ from submax.core.checks import one_of, whole_number
 from submax.core.errors import InvalidValue
 
 PAPER = resources.files("submax.experiments") / "paper"
+BEYOND = resources.files("submax.experiments") / "beyond"
 QUICK_REPLICAS = 10
 DATA = (".csv", ".parquet")
 
@@ -79,10 +80,17 @@ def paper_experiments() -> list[str]:
     return [name for name in order if name in names] + sorted(names - set(order))
 
 
-def load_paper(name: str) -> Specification:
-    """One of the paper's experiments."""
-    one_of("experiment", name, paper_experiments())
-    return parse((PAPER / f"{name}.toml").read_text(encoding="utf-8"), name)
+def beyond_experiments() -> list[str]:
+    """The names of the experiments on what the paper leaves open."""
+    return sorted(path.name.removesuffix(".toml") for path in BEYOND.iterdir())
+
+
+def load_named(name: str) -> Specification:
+    """One of the experiments that come with submax."""
+    beyond = beyond_experiments()
+    one_of("experiment", name, [*paper_experiments(), *beyond])
+    folder = BEYOND if name in beyond else PAPER
+    return parse((folder / f"{name}.toml").read_text(encoding="utf-8"), name)
 
 
 def load_file(path: Path) -> Specification:

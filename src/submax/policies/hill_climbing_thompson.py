@@ -70,6 +70,8 @@ class HillClimbingThompson(Policy[HillClimbingState]):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> HillClimbingState:
         """The prior."""
+        if problem.space.reals:
+            raise InvalidValue(f"hill climbing is made for choices, and {problem.space} has numbers")
         effects = self._effects(problem)
         self._check_size(effects, replicas)
         # Refuses rewards of which none is known to be high.

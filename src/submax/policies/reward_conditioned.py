@@ -152,8 +152,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
             # All rows have one constant.
             found = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
             log_prob = found.log_prob[:, 0]
-            error, known = (np.broadcast_to(part, log_prob.shape) for part in found[1:])
-            return EstimatedDensity(log_prob, error, known)
+            error = np.broadcast_to(found.error, log_prob.shape)
+            return EstimatedDensity(log_prob, error, np.broadcast_to(found.known, log_prob.shape))
         rows = max(1, ESTIMATED_ROWS // len(context))
         pairs = zip(_split(context, rows), _split(action[:, :, None], rows), strict=True)
         parts = [self._estimated(state, *pair) for pair in pairs]

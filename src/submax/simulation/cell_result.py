@@ -37,7 +37,10 @@ class Seconds(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """The curves of one run, every replica's last value ``[R]``, and how long it took."""
+    """The curves of one run, every replica's last value ``[R]``, and how long it took.
+
+    ``fallbacks`` counts the decisions that were taken more simply than asked.
+    """
 
     steps: Integers
     regret: Curve
@@ -45,9 +48,10 @@ class CellResult(NamedTuple):
     final_regret: Floats
     final_reward: Floats
     seconds: Seconds
+    fallbacks: int = 0
 
     @classmethod
-    def of(cls, trace: Trace, seconds: Seconds) -> Self:
+    def of(cls, trace: Trace, seconds: Seconds, fallbacks: int = 0) -> Self:
         """Summed up over the replicas of a trace."""
         return cls(
             trace.steps,
@@ -56,4 +60,5 @@ class CellResult(NamedTuple):
             trace.final_regret.copy(),
             trace.final_reward.copy(),
             seconds,
+            fallbacks,
         )

@@ -32,6 +32,7 @@ class CellStore:
                 final_regret=result.final_regret,
                 final_reward=result.final_reward,
                 seconds=np.array(result.seconds),
+                fallbacks=np.array(result.fallbacks),
             )
 
     def read(self, key: str) -> CellResult:
@@ -44,6 +45,7 @@ class CellStore:
                 final_regret=file["final_regret"],
                 final_reward=file["final_reward"],
                 seconds=Seconds(*file["seconds"].tolist()),
+                fallbacks=int(file["fallbacks"]),
             )
 
     def _path(self, key: str) -> Path:
