@@ -17,6 +17,7 @@ from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.optimized import Optimized, bounds
 from submax.strategies.submax import SubMax
+from submax.strategies.target import Target
 from submax.testing.examples import some_contexts, some_feedback
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -212,6 +213,12 @@ def test_a_strategy_that_lists_refuses_a_space_beyond_the_limit(strategy, seed):
         f"the {name} strategy keeps a number for every joint action, at most 1048576, "
         "and this space has 1000000000000"
     )
+
+
+def test_a_strategy_for_other_levels_is_refused_before_any_decision(seed):
+    policy = RewardConditioned(Counting(), Target((0.2, 0.3, 0.5)))
+    with pytest.raises(InvalidValue, match="has 3 probabilities, but the problem has 2 reward"):
+        policy.init(Problem(Arms(2)), 1, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("listing_limit", [1, 4096])

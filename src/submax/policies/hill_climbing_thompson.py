@@ -71,7 +71,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> HillClimbingState:
         """The prior."""
         if problem.space.reals:
-            raise InvalidValue(f"hill climbing is made for choices, and {problem.space} has numbers")
+            raise InvalidValue(f"hill climbing is made for choices, and not {problem.space}")
         effects = self._effects(problem)
         self._check_size(effects, replicas)
         # Refuses rewards of which none is known to be high.

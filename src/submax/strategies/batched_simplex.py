@@ -31,6 +31,8 @@ VIOLATION = 1e-12
 """A limit may be passed by that much for the sake of a larger pivot."""
 FEASIBLE = 1e-10
 """A point that passes a limit by more is not a solution."""
+OPTIMAL = 1e-7
+"""A point whose multipliers do not add up to the costs but for so much is not a solution."""
 REFINEMENTS = 2
 FINISHED_SHARE = 1 / 8
 """Programs that are done leave the arrays when there are so many of them."""
@@ -98,7 +100,7 @@ def maximize(costs: Floats, matrix: Floats, limits: Floats) -> Solution:
         move = _entering(working, by_number)
         finished = move.direction == 0
         if np.count_nonzero(finished) >= FINISHED_SHARE * len(finished):
-            _finish(found, working.take(finished), matrix, limits)
+            _finish(found, working.take(finished), costs, matrix, limits)
             working, move = working.take(~finished), move.take(~finished)
         if not len(working.number):
             break
@@ -206,9 +208,11 @@ def _grow(sizes: Floats, at: Integers, column: Integers, lead: Floats, cost: Flo
     sizes[at] = after
 
 
-def _finish(found: Solution, done: _Dictionaries, matrix: Floats, limits: Floats) -> None:
+def _finish(
+    found: Solution, done: _Dictionaries, costs: Floats, matrix: Floats, limits: Floats
+) -> None:
     """Read the points off, correct them by the rows they were computed from, and check them."""
-    matrix, limits = matrix[done.number], limits[done.number]
+    costs, matrix, limits = (part[done.number] for part in (costs, matrix, limits))
     width = matrix.shape[1]
     program, row = np.nonzero(done.basic < width)
     variable = done.basic[program, row]
@@ -222,6 +226,19 @@ def _finish(found: Solution, done: _Dictionaries, matrix: Floats, limits: Floats
         point[program, variable] += change[program, row]
     left = limits - np.einsum("bkm,bk->bm", matrix, point)
     allowed = FEASIBLE + ROUNDING * np.abs(point).sum(axis=1)
-    solved = ~done.unbounded & (left.min(axis=1) >= -allowed)
+    solved = ~done.unbounded & (left.min(axis=1) >= -allowed) & _optimal(done, costs, matrix)
     found.point[done.number] = np.where(solved[:, None], point, 0.0)
     found.solved[done.number] = solved
+
+
+def _optimal(done: _Dictionaries, costs: Floats, matrix: Floats) -> Booleans:
+    """Whether multipliers u ≥ 0 of the tight rows give g = Nᵀ u, by the numbers of the input."""
+    width = matrix.shape[1]
+    slack = done.outside >= width
+    multiplier = np.where(slack, -done.entries[:, :width, -2], 0.0)
+    tight = np.take_along_axis(matrix, np.maximum(done.outside - width, 0)[:, None], axis=2)
+    terms = tight * multiplier[:, None]
+    size = 1 + np.abs(terms).sum(axis=2)
+    exact = np.abs(costs[..., 0] - terms.sum(axis=2)) <= OPTIMAL * size
+    optimal: Booleans = exact.all(axis=1) & (multiplier >= -OPTIMAL).all(axis=1)
+    return optimal

@@ -54,7 +54,7 @@ class LinearProgram(Strategy):
     ...     values=np.array([0.1, 0.3, 0.2]),
     ... )
     >>> LinearProgram().probabilities(table).round(3).tolist()
-    [0.0, 0.4, 0.6]
+    [0.0, 1.0, 0.0]
 
     Reference: Xu et al. (2024), equation gm-inference; Dantzig (1963).
 
@@ -76,8 +76,8 @@ class LinearProgram(Strategy):
         unsolved = int(np.count_nonzero(~solved))
         if unsolved:
             message = (
-                f"{unsolved} of {few.size} linear programs had no solution, since conditioned "
-                "policies that depend on one another have values that do not, and were optimistic"
+                f"{unsolved} of {few.size} linear programs had no solution that can be "
+                "trusted, since conditioned policies depend on one another, and were optimistic"
             )
             warnings.warn(Unsolved(message, unsolved), stacklevel=3)
         return weights
