@@ -9,15 +9,30 @@ if TYPE_CHECKING:
     from submax import plots as plots
     from submax import testing as testing
     from submax.core.arms import Arms as Arms
+    from submax.core.binary import Binary as Binary
+    from submax.core.box import Box as Box
+    from submax.core.continuous import Continuous as Continuous
+    from submax.core.counts import Counts as Counts
+    from submax.core.discrete import Discrete as Discrete
     from submax.core.errors import InvalidValue as InvalidValue
     from submax.core.errors import MissingExtra as MissingExtra
+    from submax.core.fallback import Fallback as Fallback
     from submax.core.feedback import Feedback as Feedback
+    from submax.core.mixed import Mixed as Mixed
     from submax.core.problem import Problem as Problem
     from submax.core.slots import Slots as Slots
     from submax.environments.bernoulli import Bernoulli as Bernoulli
+    from submax.environments.bump import Bump as Bump
     from submax.environments.classification import Classification as Classification
     from submax.environments.combinatorial import Combinatorial as Combinatorial
     from submax.environments.contextual import Contextual as Contextual
+    from submax.environments.designs import Designs as Designs
+    from submax.environments.drifting_bernoulli import DriftingBernoulli as DriftingBernoulli
+    from submax.environments.drifting_contextual import DriftingContextual as DriftingContextual
+    from submax.environments.gaussian import Gaussian as Gaussian
+    from submax.environments.poisson import Poisson as Poisson
+    from submax.environments.pricing import Pricing as Pricing
+    from submax.environments.ratings import Ratings as Ratings
     from submax.policies import make_policy as make_policy
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag
@@ -27,14 +42,29 @@ _HOME = {
     "Arms": "submax.core.arms",
     "BatchFlush": "submax.simulation.batch_flush",
     "Bernoulli": "submax.environments.bernoulli",
+    "Binary": "submax.core.binary",
+    "Box": "submax.core.box",
+    "Bump": "submax.environments.bump",
     "Classification": "submax.environments.classification",
     "Combinatorial": "submax.environments.combinatorial",
     "Contextual": "submax.environments.contextual",
+    "Continuous": "submax.core.continuous",
+    "Counts": "submax.core.counts",
+    "Designs": "submax.environments.designs",
+    "Discrete": "submax.core.discrete",
+    "DriftingBernoulli": "submax.environments.drifting_bernoulli",
+    "DriftingContextual": "submax.environments.drifting_contextual",
+    "Fallback": "submax.core.fallback",
     "Feedback": "submax.core.feedback",
+    "Gaussian": "submax.environments.gaussian",
     "InvalidValue": "submax.core.errors",
     "Lag": "submax.simulation.lag",
     "MissingExtra": "submax.core.errors",
+    "Mixed": "submax.core.mixed",
+    "Poisson": "submax.environments.poisson",
+    "Pricing": "submax.environments.pricing",
     "Problem": "submax.core.problem",
+    "Ratings": "submax.environments.ratings",
     "Slots": "submax.core.slots",
     "make_policy": "submax.policies",
     "simulate": "submax.simulation.simulate",

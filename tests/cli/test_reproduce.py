@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+
+from submax.cli import main
+from submax.experiments.specification import beyond_experiments, paper_experiments
 
 SMALL = ("--only", "arms=10", "--only", "beta=9", "--replicas", "20")
 COLUMNS = [
@@ -24,6 +28,7 @@ COLUMNS = [
     "final_q975",
     "final_reward_mean",
     "final_reward_standard_error",
+    "fallbacks",
 ]
 
 
@@ -180,6 +185,52 @@ def test_only_leaves_out_experiments_without_a_match(run, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "illustration is left out" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"bernoulli"}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["all"], paper_experiments()),
+        (["beyond"], beyond_experiments()),
+        (["ratings", "beyond", "bernoulli"], ["ratings", *beyond_experiments(), "bernoulli"]),
+        (["all", "beyond", "all"], [*paper_experiments(), *beyond_experiments()]),
+    ],
+    ids=" ".join,
+)
+def test_all_and_beyond_stand_for_their_experiments_each_once(names, expected, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "submax.cli.run.run_experiments", lambda found, options: asked.extend(found)
+    )
+    assert CliRunner().invoke(main, ["reproduce", *names]).exit_code == 0
+    assert [one.name for one in asked] == list(dict.fromkeys(expected))
+
+
+@pytest.mark.parametrize("group", ["all", "beyond"])
+def test_what_no_experiment_of_a_group_has_is_refused(group, tmp_path):
+    out = tmp_path / "out"
+    done = CliRunner().invoke(
+        main, ["reproduce", group, "--only", "policy=ucb9", "--out", str(out)]
+    )
+    assert done.exit_code == 2
+    assert "no configuration has policy=ucb9" in done.stderr
+    assert not out.exists()
+
+
+def test_experiments_beyond_the_paper_run_by_their_names(run, summary, tmp_path):
+    done = run(
+        "reproduce", "ratings", "gaussian", "--replicas", 2, "--only", "arms=5", "--out", tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"ratings", "gaussian"}
+    for name, policies in (("ratings", 10), ("gaussian", 9)):
+        rows = summary(tmp_path / name)
+        assert len(rows) == policies
+        assert {row["arms"] for row in rows} == {"5"}
+        assert all(float(row["final_mean"]) >= 0 for row in rows)
+        assert list((tmp_path / name / "figures").glob("*.png"))
+    assert "Ratings from 1 to 5" in done.stdout
+    assert "Continuous rewards: Gaussian arms" in done.stdout
 
 
 def test_plot_of_a_run_that_is_not_finished(run, start, wait_for_cells, tmp_path):

@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+GUIDES = sorted(set((ROOT / "docs" / "guides").glob("*.md")) - {ROOT / "docs/guides/README.md"})
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -91,7 +92,25 @@ def test_ci_runs_the_same_words():
     assert {"make lint", "make test"} <= set(script.splitlines())
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/design.md"])
+@pytest.mark.xdist_group("README")
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_runs_from_its_first_block_to_its_last(page, tmp_path):
+    code = "\n".join(blocks(page.read_text(encoding="utf-8"), "python"))
+    (tmp_path / "guide.py").write_text(code, encoding="utf-8")
+    done = run(tmp_path, "guide.py")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_every_guide_is_listed():
+    page = (ROOT / "docs" / "guides" / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\(([a-z-]+\.md)\)", page)) == [page.name for page in GUIDES]
+
+
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/design.md", "docs/guides/README.md"]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *GUIDES], ids=str)
 def test_links_lead_somewhere(page):
     path = ROOT / page
     for link in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):

@@ -3,13 +3,14 @@ import pytest
 from scipy import stats
 
 from submax.core.arms import Arms
+from submax.core.binary import Binary
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
 from submax.environments.bernoulli import Bernoulli
 
 
 def test_the_problem_is_plain_arms():
-    assert Bernoulli(7).problem == Problem(Arms(7), 0, (0.0, 1.0))
+    assert Bernoulli(7).problem == Problem(Arms(7), 0, Binary())
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 1.0), (1.0, 9.0), (1.0, 99.0), (0.5, 2.0)])

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from submax.core.binary import Binary
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
 from submax.core.slots import Slots
@@ -14,7 +15,7 @@ HUGE = (10,) * 12
 
 def test_the_problem_is_slots_with_a_context():
     environment = Combinatorial()
-    assert environment.problem == Problem(Slots((2, 4, 8, 16, 32)), 20, (0.0, 1.0))
+    assert environment.problem == Problem(Slots((2, 4, 8, 16, 32)), 20, Binary())
     assert environment.problem.space.size == 32768
 
 

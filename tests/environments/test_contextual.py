@@ -3,6 +3,7 @@ import pytest
 from scipy import special
 
 from submax.core.arms import Arms
+from submax.core.binary import Binary
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
 from submax.core.standard_error import standard_error
@@ -14,7 +15,7 @@ ENVIRONMENTS_OF_THE_PAPER = 50
 
 
 def test_the_problem_is_arms_with_a_context():
-    assert Contextual(3, 5).problem == Problem(Arms(3), 5, (0.0, 1.0))
+    assert Contextual(3, 5).problem == Problem(Arms(3), 5, Binary())
 
 
 def test_means_and_best_by_hand():

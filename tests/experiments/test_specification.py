@@ -1,11 +1,18 @@
+import numpy as np
 import pytest
 
 from submax.core.errors import InvalidValue
 from submax.core.training import Training
 from submax.estimators.cvae import CVAE
-from submax.experiments.cells import cells, make_environment, policy_of
+from submax.experiments.cells import cells, make_environment, policy_of, rehearse
 from submax.experiments.selection import select
-from submax.experiments.specification import load_file, load_named, paper_experiments, parse
+from submax.experiments.specification import (
+    beyond_experiments,
+    load_file,
+    load_named,
+    paper_experiments,
+    parse,
+)
 from submax.policies.reward_conditioned import RewardConditioned
 
 OWN = """
@@ -160,8 +167,8 @@ def test_wrong_values_of_a_quick_look_are_refused(change, words):
         parse(DEFINING.replace("quick = {", change), "own").quickly()
 
 
-@pytest.mark.parametrize("name", paper_experiments())
-def test_every_experiment_of_the_paper_can_be_built(name):
+@pytest.mark.parametrize("name", [*paper_experiments(), *beyond_experiments()])
+def test_every_experiment_can_be_built(name):
     specification = load_named(name)
     for version in (specification, specification.quickly()):
         every = cells(version)
@@ -170,6 +177,23 @@ def test_every_experiment_of_the_paper_can_be_built(name):
         assert all(policies)
     assert "$" not in str(specification.policies)
     assert specification.title
+
+
+def test_no_experiment_beyond_the_paper_has_a_name_of_the_paper():
+    beyond = ["bump", "continual", "drifting", "gaussian", "poisson", "pricing", "ratings"]
+    assert beyond_experiments() == beyond
+    assert set(beyond).isdisjoint(paper_experiments())
+
+
+@pytest.mark.parametrize("name", beyond_experiments())
+def test_the_policies_of_every_experiment_beyond_the_paper_fit_their_environments(name):
+    every = cells(load_named(name))
+    for cell in every:
+        policy_of(cell.policy).init(
+            make_environment(cell.environment).problem, 1, np.random.default_rng(0)
+        )
+    # Networks would be compiled; what they decide before any training is tested elsewhere.
+    rehearse(cell for cell in every if not policy_of(cell.policy).trains_networks)
 
 
 def test_the_networks_of_the_paper_are_the_same_for_every_strategy():

@@ -3,7 +3,12 @@ import pytest
 
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
 from submax.core.errors import InvalidValue
-from submax.experiments.specification import load_named, paper_experiments, policy_name
+from submax.experiments.specification import (
+    beyond_experiments,
+    load_named,
+    paper_experiments,
+    policy_name,
+)
 from submax.plots.style import LOOKS, look_of
 from submax.policies import presets
 
@@ -53,12 +58,30 @@ def test_what_cannot_be_drawn_says_why(traces):
         plots.curves({})
 
 
-def test_every_preset_can_be_told_apart_in_black_and_white():
+def marks(looks):
+    """What is left of looks without their colours."""
+    return [(str(look.dash), look.marker, look.width) for look in looks]
+
+
+def test_every_preset_has_a_look():
     assert set(presets()) <= set(LOOKS)
-    for name in paper_experiments():
-        shown = [policy_name(policy) for policy in load_named(name).policies]
-        looks = [look_of(policy, position) for position, policy in enumerate(shown)]
-        marks = {(str(look.dash), look.marker, look.width) for look in looks}
-        assert len(marks) == len(looks), name
+
+
+@pytest.mark.parametrize("name", [*paper_experiments(), *beyond_experiments()])
+def test_the_policies_of_an_experiment_can_be_told_apart_in_black_and_white(name):
+    shown = [policy_name(policy) for policy in load_named(name).policies]
+    found = marks(look_of(policy, position) for position, policy in enumerate(shown))
+    assert len(set(found)) == len(found)
+
+
+def test_policies_for_real_valued_actions_look_like_no_other():
+    own = {name for name in LOOKS if name.startswith(("grid-", "fourier-"))}
+    assert len(own) == 5
+    drawn = dict(zip(LOOKS, marks(LOOKS.values()), strict=True))
+    for name in own:
+        assert [other for other in LOOKS if drawn[other] == drawn[name]] == [name]
+
+
+def test_policies_without_a_name_in_the_library_differ_by_position():
     unknown = [look_of(f"mine-{position}", position) for position in range(6)]
     assert len(set(unknown)) == 6

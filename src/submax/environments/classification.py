@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from pyarrow import csv, parquet
 
 from submax.core.arms import Arms
 from submax.core.arrays import Floats, Integers
@@ -18,8 +16,7 @@ from submax.core.checks import one_of
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
-
-READERS = {".csv": csv.read_csv, ".parquet": parquet.read_table}
+from submax.environments.table_file import check_file, first_row, numbers, read_table
 
 
 class LabelledRows(NamedTuple):
@@ -58,10 +55,7 @@ class Classification(Environment[int]):
                 raise InvalidValue(f"{name} must be a text, not {getattr(self, name)!r}")
         if not isinstance(self.standardize, bool):
             raise InvalidValue(f"standardize must be true or false, not {self.standardize!r}")
-        if Path(self.file).suffix.lower() not in READERS:
-            raise InvalidValue(f"file must end in .csv or .parquet, not {self.file!r}")
-        if not Path(self.file).is_file():
-            raise InvalidValue(f"there is no file {self.file!r}")
+        check_file(self.file)
 
     @classmethod
     def of(cls, features: ArrayLike, labels: ArrayLike, standardize: bool = True) -> Self:
@@ -135,56 +129,21 @@ class Classification(Environment[int]):
 
 def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
     """Features and labels of a file."""
-    try:
-        table = READERS[file.suffix.lower()](str(file))
-    except (OSError, pa.ArrowException) as error:
-        raise InvalidValue(f"cannot read {str(file)!r}: {error}") from error
+    table = read_table(str(file))
     names = table.column_names
     one_of(f"column of {file.name}:", label, names)
     if names.count(label) > 1:
         raise InvalidValue(f"{file.name} has more than one column {label!r}")
-    numbers = [
-        _numbers(name, column)
+    columns = [
+        numbers(name, column)
         for name, column in zip(names, table.columns, strict=True)
         if name != label
     ]
     labels = table.column(label)
     if labels.null_count:
-        raise InvalidValue(f"column {label!r} has no label in row {_first(labels.is_null())}")
-    features = np.stack(numbers, axis=1) if numbers else np.zeros((len(labels), 0))
+        raise InvalidValue(f"column {label!r} has no label in row {first_row(labels.is_null())}")
+    features = np.stack(columns, axis=1) if columns else np.zeros((len(labels), 0))
     return features, np.asarray(labels.to_numpy())
-
-
-def _numbers(name: str, column: Any) -> Floats:
-    """A column as finite numbers; rows are counted from 1, without the header."""
-    kind = column.type
-    if len(column) and not _is_numeric(kind):
-        row = next((i for i, one in enumerate(column.to_pylist(), 1) if not _is_number(one)), 1)
-        value = column[row - 1].as_py()
-        raise InvalidValue(f"column {name!r} must hold numbers, and row {row} holds {value!r}")
-    numbers = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        row = _first(~np.isfinite(numbers))
-        value = column[row - 1].as_py()
-        raise InvalidValue(f"column {name!r} must hold numbers, and row {row} holds {value!r}")
-    return numbers
-
-
-def _is_numeric(kind: Any) -> bool:
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    return any(test(kind) for test in tests)
-
-
-def _is_number(value: object) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))  # type: ignore[arg-type]  # that is the question
-    except (TypeError, ValueError):
-        return False
-
-
-def _first(wanted: Any) -> int:
-    """The first row that is wanted, counted from 1."""
-    return int(np.argmax(np.asarray(wanted))) + 1
 
 
 def _feature_array(features: ArrayLike) -> Floats:
@@ -227,7 +186,7 @@ def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     except TypeError as error:
         raise InvalidValue(f"labels must be of one type that can be sorted: {error}") from error
     if np.any(classes != classes):
-        raise InvalidValue(f"there is no label in row {_first(labels != labels)}")
+        raise InvalidValue(f"there is no label in row {first_row(labels != labels)}")
     if len(classes) < 2:
         raise InvalidValue(f"there must be at least 2 classes, not {len(classes)}")
     return classes, label

@@ -33,7 +33,7 @@ def read_table(file: str) -> Any:
 
 def numbers(name: str, column: Any) -> Floats:
     """A column as finite numbers; rows are counted from 1, without the header."""
-    if not _is_numeric(column.type):
+    if len(column) and not _is_numeric(column.type):
         rows = enumerate(column.to_pylist(), 1)
         _refuse(name, column, next((row for row, one in rows if not _is_number(one)), 1))
     values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)

@@ -16,6 +16,9 @@ from submax.networks.density_head import (
 )
 from submax.networks.slot_choices import choice_probabilities, first_choices
 
+AT_ONCE = 2**17
+"""About so many densities are worked on at a time, so that they stay near the processor."""
+
 
 class MixtureDensity(NamedTuple):
     """p(a) = (1/Z) Σ_z Π_s p_zs(a_s) Σ_k α_zk Π_j f(x_j; m_zkj, s_zkj), with x from 0 to 1.
@@ -49,14 +52,37 @@ class MixtureDensity(NamedTuple):
     def density(self, action: Floats, sizes: tuple[int, ...]) -> Floats:
         """Of actions ``[R, n, M, S]``, for parts ``[R, L, n, Z, ...]``: ``[R, n, L, M]``."""
         choices, numbers = np.split(action, [len(sizes)], axis=-1)
-        parts = self._components(numbers[:, None, :, :, None, None, :])
-        found = np.einsum("rlnmzk,rlnzk->rlnmz", parts, self.component)
+        found = self._of_numbers(numbers)
         for slot, first in enumerate(first_choices(sizes) if sizes else ()):
-            place = (first + choices[..., slot].astype(np.int64))[:, None, :, :, None]
-            entries = self.probabilities.swapaxes(-1, -2)
-            found *= np.take_along_axis(entries, place, axis=3)
-        mean: Floats = found.mean(axis=-1).swapaxes(1, 2)
+            place = (first + choices[..., slot].astype(np.int64))[:, None, :, None]
+            found *= np.take_along_axis(self.probabilities, place, axis=-1)
+        mean: Floats = found.mean(axis=-2).swapaxes(1, 2)
         return mean
+
+    def _of_numbers(self, numbers: Floats) -> Floats:
+        """Σ_k α_k Π_j f(x_j): ``[R, n, M, d] -> [R, L, n, Z, M]``, some rows at a time."""
+        replicas, rows, count, _ = numbers.shape
+        _, levels, _, draws, components = self.location.shape[:-1]
+        found = np.empty((replicas, levels, rows, draws, count))
+        step = max(1, AT_ONCE // max(1, replicas * levels * count * draws * components))
+        for begin in range(0, rows, step):
+            part = slice(begin, begin + step)
+            weight = self.component[:, :, part, :, None].astype(np.float32)
+            found[:, :, part] = (weight @ self._components(numbers[:, part], part))[..., 0, :]
+        return found
+
+    def _components(self, numbers: Floats, part: slice) -> NDArray[np.float32]:
+        """Π_j f(x_j) for some rows: ``[R, n, M, d] -> [R, L, n, Z, K, M]``, in single precision."""
+        product: NDArray[np.float32] | None = None
+        for dimension in range(numbers.shape[-1]):
+            location, scale = (
+                values[:, :, part, ..., dimension, None] for values in (self.location, self.scale)
+            )
+            place = numbers[:, None, :, None, None, :, dimension]
+            density = _logistic_density(place, location, scale)
+            product = density if product is None else product * density
+        assert product is not None
+        return product
 
     def sample(self, count: int, sizes: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Draw a part of the mixture, a component and each number, all by inversion.
@@ -87,20 +113,26 @@ class MixtureDensity(NamedTuple):
         replica = np.arange(len(row))[:, None]
         return type(self)(*(part[replica, :, row].swapaxes(1, 2) for part in self))
 
-    def _components(self, numbers: Floats) -> Floats:
-        """Π_j f(x_j): ``[R, 1, n, M, 1, 1, d] -> [R, L, n, M, Z, K]``.
 
-        With y = (x − m) / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a))), where b and a are y at 1 and 0,
-        and σ(b) − σ(a) = σ(b) σ(−a) (1 − exp(a − b)), which keeps its digits in both tails.
-        """
-        location, scale = self.location[:, :, :, None], self.scale[:, :, :, None]
-        inside = special.log_expit((1 - location) / scale) + special.log_expit(location / scale)
-        constant = np.exp(-inside) / (-np.expm1(-1 / scale) * scale)
-        falling = np.exp(-np.abs((numbers - location) / scale))
-        falling /= np.square(1 + falling)
-        falling *= constant
-        product: Floats = falling.prod(axis=-1) if numbers.shape[-1] > 1 else falling[..., 0]
-        return product
+def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray[np.float32]:
+    """The logistic density between 0 and 1, at x ``[..., M]``, with m and s ``[..., 1]``.
+
+    With y = (x − m) / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a))), where b and a are y at 1 and 0, and
+    σ(b) − σ(a) = σ(b) σ(−a) (1 − exp(a − b)), which keeps its digits in both tails. σ(y) σ(−y) =
+    e / (1 + e)² with e = exp(−|y|); the part of e that m lies outside costs joins the constant, so
+    that single precision is enough for the rest.
+    """
+    outside = np.maximum(0.0, np.maximum(-location, location - 1)) / scale
+    inside = special.log_expit((1 - location) / scale) + special.log_expit(location / scale)
+    constant = np.exp(-inside - outside) / (-np.expm1(-1 / scale) * scale)
+    falling = place.astype(np.float32) - location.astype(np.float32)
+    np.abs(falling, out=falling)
+    falling *= (-1 / scale).astype(np.float32)
+    falling += outside.astype(np.float32)
+    np.exp(falling, out=falling)
+    falling /= np.square(1 + np.exp(-outside).astype(np.float32) * falling)
+    falling *= constant.astype(np.float32)
+    return falling
 
 
 def _inverted(probabilities: Floats, rng: np.random.Generator) -> Integers:

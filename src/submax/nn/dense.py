@@ -10,6 +10,8 @@ import jax.numpy as jnp
 class Dense(eqx.Module):
     """W x + b, with W Glorot-uniform and b zero at first.
 
+    Without inputs b is all there is, and begins as weights do: at zero nothing behind it learns.
+
     Reference: Glorot and Bengio (2010).
     """
 
@@ -21,6 +23,8 @@ class Dense(eqx.Module):
         """A layer with new weights ``[outputs, inputs]``."""
         limit = (6 / (inputs + outputs)) ** 0.5
         weight = jax.random.uniform(key, (outputs, inputs), minval=-limit, maxval=limit)
+        if inputs == 0:
+            return cls(weight, jax.random.uniform(key, (outputs,), minval=-limit, maxval=limit))
         return cls(weight, jnp.zeros(outputs))
 
     def __call__(self, x: jax.Array) -> jax.Array:

@@ -48,6 +48,11 @@ LOOKS = {
     "linear-thompson": Look("#123f8a", (0, (5, 1, 1, 1, 1, 1)), "^"),
     "hill-climbing-thompson": Look("#008b8b", (0, (5, 1, 1, 1, 1, 1)), "D"),
     "rcp-iterated-2": Look("#6a2bb0", "-", "*", 2.0),
+    "grid-epsilon-greedy-0.1": Look("#c56a00", "--", "P"),
+    "grid-thompson-1-1": Look("#74a9f7", (0, (5, 1, 1, 1, 1, 1)), "P"),
+    "grid-linear-thompson": Look("#123f8a", (0, (5, 1, 1, 1, 1, 1)), "X"),
+    "grid-rcp-submax": Look("#a00000", "-", "P", 2.0),
+    "fourier-thompson": Look("#008b8b", (0, (5, 1, 1, 1, 1, 1)), "p"),
 }
 
 _COLOURS = ("#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#a6761d")

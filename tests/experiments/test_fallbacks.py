@@ -1,0 +1,68 @@
+import csv
+import io
+
+import pytest
+from rich.console import Console
+
+from submax.cli.report import print_sweep
+from submax.experiments.cells import cells, run_cell
+from submax.experiments.results import Finished, write_results
+from submax.experiments.specification import parse
+from submax.simulation.cell_store import CellStore
+
+BATCH, REPLICAS = 60, 4
+
+# Beside so much smoothing no count makes a difference: all levels have one conditioned policy, and
+# what is left of their difference by rejection is nothing. That a replica sees but one level among
+# the first 60 rewards has a chance below 1e-15.
+OWN = """
+observations = 150
+replicas = 4
+policies = [
+    "random",
+    { name = "alike", kind = "reward-conditioned", listing_limit = 1, estimator = "$smooth" },
+    { name = "listed", kind = "reward-conditioned", estimator = "$smooth" },
+]
+[environment]
+kind = "bernoulli"
+arms = 3
+alpha = 500
+beta = 500
+[delay]
+kind = "batch-flush"
+size = 60
+[define]
+smooth = { kind = "counting", smoothing = 1e18 }
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(seed):
+    every = cells(parse(OWN, "own").changed(seed=seed))
+    return {cell.policy_name: Finished(cell, run_cell(cell)) for cell in every}
+
+
+def test_decisions_that_fall_back_are_counted(finished):
+    taken = {name: one.result.fallbacks for name, one in finished.items()}
+    assert taken == {"random": 0, "alike": (150 - BATCH) * REPLICAS, "listed": 0}
+
+
+def test_the_count_is_stored(finished, tmp_path):
+    store = CellStore(tmp_path)
+    for cell, result in finished.values():
+        store.write(cell.key, result)
+        assert store.read(cell.key).fallbacks == result.fallbacks
+
+
+def test_the_summary_and_the_report_say_how_many(finished, tmp_path):
+    write_results(tmp_path, list(finished.values()))
+    with (tmp_path / "summary.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["policy"]: row["fallbacks"] for row in csv.DictReader(file)}
+    assert rows == {"random": "0", "alike": "360", "listed": "0"}
+    text = io.StringIO()
+    print_sweep(parse(OWN, "own"), tmp_path, Console(file=text))
+    (line,) = [line for line in text.getvalue().splitlines() if "fell back" in line]
+    assert line == (
+        "alike: 360 of 600 decisions fell back to a simpler rule: what was asked could not be "
+        "solved or drawn (column fallbacks of summary.csv)"
+    )
