@@ -28,8 +28,14 @@ Rows = list[dict[str, str]]
 
 def main(results: Path) -> None:
     """Copy figures and tables of every finished experiment, and write the page around them."""
+    copy(results, FIGURES)
+    (PAGES / "README.md").write_text(page(), encoding="utf-8")
+
+
+def copy(results: Path, wanted: dict[str, dict[str, str]]) -> None:
+    """Copy tables and figures, by the name of their experiment, of those that are finished."""
     PAGES.mkdir(exist_ok=True)
-    for name, figures in FIGURES.items():
+    for name, figures in wanted.items():
         if not (results / name / "summary.csv").is_file():
             continue
         for table, ending in TABLES.items():
@@ -38,17 +44,17 @@ def main(results: Path) -> None:
         for pattern, target in figures.items():
             for figure in (results / name / "figures").glob(pattern):
                 shutil.copy(figure, PAGES / target)
-    (PAGES / "README.md").write_text(page(), encoding="utf-8")
 
 
 def page() -> str:
     """What came out, as Markdown."""
-    illustration, bernoulli = _read("illustration"), _read("bernoulli")
-    contextual, combinatorial = _read("contextual"), _read("combinatorial")
+    illustration, bernoulli = read("illustration"), read("bernoulli")
+    contextual, combinatorial = read("contextual"), read("combinatorial")
     parts = [
         "# Results",
         "Made by `submax reproduce` and `make docs`; nothing here is typed by hand. The neural "
-        "experiments were run on one GPU.",
+        "experiments were run on one GPU. "
+        "What goes beyond the paper is on [a page](beyond.md) of its own.",
         "## Illustration",
         "Expected reward of each inference policy after 1000 uniform observations of 10 arms, "
         f"Beta(1, 9), averaged over {illustration[0]['environments']} environments "
@@ -67,7 +73,7 @@ def page() -> str:
         "Each sentence put to the test: the number on the left should be the lower one. Where "
         "several comparisons belong to a sentence, the one that speaks least for it is shown. The "
         "sentences are about the paper's methods; others in the tables are left out.",
-        _statements(_read("bernoulli-statements")),
+        _statements(read("bernoulli-statements")),
         "## Contextual bandits",
         f"Final regret after {contextual[0]['observations']} observations in batches of 1000, mean "
         f"of {contextual[0]['replicas']} replicas ± standard error ([data](contextual.csv)); 4 "
@@ -75,24 +81,24 @@ def page() -> str:
         "other environments: [tuning](../tuning.md).",
         _by_shift(contextual),
         "![s varies](contextual.png)",
-        _calibration(_read("contextual-calibration")),
+        _calibration(read("contextual-calibration")),
         "### The paper's statements, section 4.2",
-        _statements(_read("contextual-statements")),
+        _statements(read("contextual-statements")),
         "## Joint choices: 32768 actions",
         f"After {combinatorial[0]['observations']} observations in batches of 1000, mean of "
         f"{combinatorial[0]['replicas']} replicas ± standard error ([data](combinatorial.csv)).",
         _final(combinatorial),
         "![Accumulated reward](combinatorial.png)",
         "![Accumulated regret](combinatorial-regret.png)",
-        _calibration(_read("combinatorial-calibration")),
+        _calibration(read("combinatorial-calibration")),
         "### The paper's statements, section 4.3",
-        _statements(_read("combinatorial-statements")),
+        _statements(read("combinatorial-statements")),
         "## Ablations",
         "What each part of the reward-conditioned policy is worth: SubMax with a CVAE "
         "(modulation, 5 latent draws shared by the levels, retrained from scratch) is the "
         "reference, and each row changes one thing, with the reference's units and steps "
         "([data](ablations.csv), [joint choices](joint-ablations.csv)).",
-        _ablations(_read("ablations"), _read("joint-ablations")),
+        _ablations(read("ablations"), read("joint-ablations")),
         "## Cost of a decision",
         "With a trained CVAE, by rejection, against the number of joint actions "
         "(`python benchmarks/run.py --only networks`):",
@@ -104,7 +110,7 @@ def page() -> str:
 def _illustration(rows: Rows) -> str:
     keys = ("expected_reward", "standard_error")
     body = ((row["policy"], *(f"{float(row[key]):.4f}" for key in keys)) for row in rows)
-    return _table(("policy", "expected reward", "standard error"), body)
+    return table(("policy", "expected reward", "standard error"), body)
 
 
 def _bernoulli(rows: Rows, arms: str) -> str:
@@ -119,7 +125,7 @@ def _bernoulli(rows: Rows, arms: str) -> str:
         (policy, *(_number(values[policy, *column], best[column]) for column in columns))
         for policy in policies
     )
-    return _table((f"K = {arms}", *(f"β={beta} N_b={delay}" for beta, delay in columns)), body)
+    return table((f"K = {arms}", *(f"β={beta} N_b={delay}" for beta, delay in columns)), body)
 
 
 def _by_shift(rows: Rows) -> str:
@@ -132,20 +138,20 @@ def _by_shift(rows: Rows) -> str:
         for shift in shifts
     }
     body = (
-        (policy, *(_with_error(row, "final", best[row["shift"]]) for row in group))
+        (policy, *(with_error(row, "final", best[row["shift"]]) for row in group))
         for policy, group in by_policy.items()
     )
-    return _table(("policy", *(f"s = {shift}" for shift in shifts)), body)
+    return table(("policy", *(f"s = {shift}" for shift in shifts)), body)
 
 
 def _final(rows: Rows) -> str:
     most = max(float(row["final_reward_mean"]) for row in rows)
     least = min(float(row["final_mean"]) for row in rows)
     body = (
-        (row["policy"], _with_error(row, "final_reward", most), _with_error(row, "final", least))
+        (row["policy"], with_error(row, "final_reward", most), with_error(row, "final", least))
         for row in rows
     )
-    return _table(("policy", "reward", "regret"), body)
+    return table(("policy", "reward", "regret"), body)
 
 
 def _ablations(contextual: Rows, joint: Rows) -> str:
@@ -158,12 +164,12 @@ def _ablations(contextual: Rows, joint: Rows) -> str:
     body = (
         (
             rows[0]["policy"],
-            *(_with_error(row, "final", low) for row, low in zip(rows, best, strict=True)),
+            *(with_error(row, "final", low) for row, low in zip(rows, best, strict=True)),
         )
         for rows in zip(*columns, strict=True)
     )
     head = ("change", "regret, s = 0", "regret, s = −2", "regret, joint choices")
-    return _table(head, body)
+    return table(head, body)
 
 
 def _calibration(rows: Rows) -> str:
@@ -177,10 +183,11 @@ def _calibration(rows: Rows) -> str:
         for row in rows
     )
     head = ("mean reward of random choice", "here", "paper", "standard errors apart")
-    return _table(head, body)
+    return table(head, body)
 
 
-def _with_error(row: dict[str, str], measure: str, best: float) -> str:
+def with_error(row: dict[str, str], measure: str, best: float) -> str:
+    """A mean with its standard error, in bold where it is the best."""
     mean, error = float(row[f"{measure}_mean"]), float(row[f"{measure}_standard_error"])
     return f"{_number(mean, best)} ± {error:.1f}"
 
@@ -196,7 +203,7 @@ def _statements(rows: Rows) -> str:
         left, right = float(closest["left_mean"]), float(closest["right_mean"])
         numbers = f"{closest['left']} {left:.4g}, {closest['right']} {right:.4g}"
         body.append((text, f"{held} of {len(group)}", f"{numbers} ({closest['where']})"))
-    return _table(("statement", "holds", "closest call"), body)
+    return table(("statement", "holds", "closest call"), body)
 
 
 def _number(value: float, best: float) -> str:
@@ -204,12 +211,14 @@ def _number(value: float, best: float) -> str:
     return f"**{text}**" if value == best else text
 
 
-def _table(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
     lines = [head, ("---",) * len(head), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _read(name: str) -> Rows:
+def read(name: str) -> Rows:
+    """The rows of a copied table."""
     with (PAGES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

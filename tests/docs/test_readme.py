@@ -40,8 +40,9 @@ def test_five_lines_of_python(tmp_path):
 
 
 @pytest.mark.xdist_group("README")
-def test_networks_in_python(tmp_path):
-    (tmp_path / "example.py").write_text(blocks(README, "python")[2])
+@pytest.mark.parametrize("place", [2, 3])
+def test_networks_in_python(place, tmp_path):
+    (tmp_path / "example.py").write_text(blocks(README, "python")[place])
     done = run(tmp_path, "example.py")
     assert done.returncode == 0, done.stderr
 

@@ -201,7 +201,7 @@ def _labels(environment: Environment[Any], delay: Delay) -> Labels:
 def _plain(value: Any) -> Any:
     """A number or text that a table can hold."""
     if isinstance(value, tuple):
-        return "x".join(map(str, value))
+        return "x".join(map(str, value)) or "none"
     if own_file(value) is not None:
         return Path(value).name
     return int(value) if isinstance(value, float) and value.is_integer() else value

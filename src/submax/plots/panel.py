@@ -82,7 +82,7 @@ def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int 
         )
     axes.set_title(title)
     axes.set_xlim(0, max(line.steps[-1] for line in lines))
-    axes.set_ylim(0, _top(lines))
+    axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), _top(lines))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
 
 

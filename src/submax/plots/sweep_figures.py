@@ -15,8 +15,10 @@ from submax.plots.style import figure_style
 Labels = dict[str, Any]
 NOT_LABELS = ("policy", "step")
 FORMATS = ("png", "pdf")
-LEGEND = 0.6
-"""Height of the legend below a grid, in inches."""
+MARGIN, LINE = 0.2, 0.2
+"""Height of a grid's legend, in inches, beside its lines and for each of them."""
+MARK, LETTER = 0.7, 0.065
+"""About the width of a legend's mark, and of a letter of its names, in inches."""
 
 
 class SweepFigure(NamedTuple):
@@ -75,8 +77,11 @@ def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
 def _grid(
     lines: Sequence[Sequence[PanelCurve]], titles: Sequence[str], columns: int, scale: str
 ) -> Figure:
-    rows = -(-len(lines) // columns)
-    width, height = 3.4 * columns, 2.4 * rows + LEGEND
+    rows, width = -(-len(lines) // columns), 3.4 * columns
+    names = list(dict.fromkeys(line.name for panel in lines for line in panel))
+    abreast = _abreast(names, width)
+    legend = MARGIN + LINE * -(-len(names) // abreast)
+    height = 2.4 * rows + legend
     with figure_style():
         figure = Figure(figsize=(width, height))
         grid = figure.subplots(rows, columns, squeeze=False)
@@ -84,7 +89,7 @@ def _grid(
             left=0.75 / width,
             right=1 - 0.15 / width,
             top=1 - 0.3 / height,
-            bottom=(LEGEND + 0.45) / height,
+            bottom=(legend + 0.45) / height,
             wspace=0.25,
             hspace=0.4,
         )
@@ -101,8 +106,14 @@ def _grid(
             for axes in grid.flat
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
-        figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=min(5, len(shown)))
+        figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=abreast)
     return figure
+
+
+def _abreast(names: Sequence[str], width: float) -> int:
+    """How many names stand beside each other in a legend so wide."""
+    longest = MARK + LETTER * max(map(len, names))
+    return max(1, min(5, len(names), int(width / longest)))
 
 
 def _nearest(panels: Sequence[Labels], reference: Labels) -> Labels:
@@ -147,9 +158,13 @@ def _title(panel: Labels, delay: str, varying: Sequence[str]) -> str:
         return f"$K={panel['arms']}$, {prior}, ${delay}={panel['delay']}$"
     if "shift" in panel:
         others = [key for key in varying if key not in ("shift", "delay")]
-        more = "".join(f", {key} = {panel[key]}" for key in others)
+        more = "".join(f", {key} = {_short(panel[key])}" for key in others)
         return f"$s={panel['shift']}$, ${delay}={panel['delay']}${more}"
-    return ", ".join(f"{key} = {value}" for key, value in panel.items())
+    return ", ".join(f"{key} = {_short(panel[key])}" for key in varying or panel)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) and abs(value) >= 1e6 else str(value)
 
 
 def _file_name(panel: Labels) -> str:

@@ -1,0 +1,124 @@
+"""Write docs/results/beyond.md, as generate_results.py writes the page of the paper's results."""
+
+import sys
+from pathlib import Path
+
+from generate_results import PAGES, Rows, copy, read, table, with_error
+
+FIGURES = {
+    "ratings": {"varying-arms.png": "ratings.png"},
+    "gaussian": {"varying-arms.png": "gaussian.png"},
+    "poisson": {"all-configurations.png": "poisson.png"},
+    "bump": {"all-configurations.png": "bump.png"},
+    "pricing": {"panel-*.png": "pricing.png"},
+    "drifting": {"varying-memory.png": "drifting.png"},
+    "continual": {"varying-memory.png": "continual.png"},
+}
+BEYOND = {
+    "ratings": (
+        "Discrete rewards: ratings from 1 to 5",
+        "Arms whose ratings have probabilities drawn from a Dirichlet distribution. Two-level "
+        "strategies use the lowest and the highest rating; the linear program and the advantage "
+        "use all five.",
+        ("arms",),
+    ),
+    "gaussian": (
+        "Continuous rewards: Gaussian arms",
+        "Means from N(0, 1), noise of deviation 1. Levels are quantiles of the rewards so far, "
+        "from 10 % to 90 %.",
+        ("arms",),
+    ),
+    "poisson": (
+        "Counts: Poisson arms",
+        "Rates from a Gamma distribution of shape 2 with this mean. Levels are counts that were "
+        "observed.",
+        ("arms", "mean"),
+    ),
+    "bump": (
+        "Real-valued actions: a moving bump",
+        "A smooth bump in the unit box, whose place moves with the context; alone, and together "
+        "with two choices (3 × 2). The CVAE was not tuned for it.",
+        ("dimensions", "sizes"),
+    ),
+    "pricing": (
+        "Setting a price",
+        "Demand falls with the price, the reward is the price where something is sold. The highest "
+        "rewards come from the highest prices, which seldom sell: SubMax asks for them, the "
+        "advantage over all levels does not.",
+        (),
+    ),
+    "drifting": (
+        "Drift: Bernoulli arms",
+        "Chances that forget themselves within so many decisions (1000000000: they stand still); "
+        "counting everything, against a window and a discount.",
+        ("memory",),
+    ),
+    "continual": (
+        "Continual learning: a contextual world that drifts",
+        "SubMax with a softmax network, retrained from scratch at every refit (150 steps), or "
+        "going on from the last parameters (50 steps).",
+        ("memory",),
+    ),
+}
+
+
+def main(results: Path) -> None:
+    """Copy figures and tables of every finished experiment, and write the page around them."""
+    copy(results, FIGURES)
+    (PAGES / "beyond.md").write_text(beyond(), encoding="utf-8")
+
+
+def beyond() -> str:
+    """What came out beyond the paper's experiments, as Markdown."""
+    parts = [
+        "# Results beyond the paper",
+        "Made by `submax reproduce beyond` and `make docs`; nothing here is typed by hand. Final "
+        "regret, mean over the replicas ± standard error, best in bold.",
+    ]
+    for name, (title, text, keys) in BEYOND.items():
+        if (PAGES / f"{name}.csv").is_file():
+            rows = read(name)
+            size = f"{rows[0]['observations']} observations, {rows[0]['replicas']} replicas"
+            parts += [f"## {title}", f"{text} {size} ([data]({name}.csv))."]
+            parts += [_by_configuration(rows, keys), f"![{title}]({name}.png)"]
+        if name == "continual":
+            parts += ["Seconds of training, all replicas and refits of a run:", _training(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _by_configuration(rows: Rows, keys: tuple[str, ...]) -> str:
+    """Policies against configurations, which differ in these keys."""
+    by_policy: dict[str, Rows] = {}
+    for row in rows:
+        by_policy.setdefault(row["policy"], []).append(row)
+    columns = [tuple(row[key] for key in keys) for row in next(iter(by_policy.values()))]
+    best = {
+        column: min(
+            float(row["final_mean"]) for row in rows if tuple(row[key] for key in keys) == column
+        )
+        for column in columns
+    }
+    body = (
+        (
+            policy,
+            *(with_error(row, "final", best[tuple(row[key] for key in keys)]) for row in group),
+        )
+        for policy, group in by_policy.items()
+    )
+    heads = (
+        ", ".join(f"{key} = {value}" for key, value in zip(keys, column, strict=True))
+        for column in columns
+    )
+    return table(("policy", *(head or "regret" for head in heads)), body)
+
+
+def _training(rows: Rows) -> str:
+    spent: dict[str, list[float]] = {}
+    for row in rows:
+        spent.setdefault(row["policy"], []).append(float(row["training_seconds"]))
+    body = ((policy, f"{sum(each) / len(each):.1f}") for policy, each in spent.items() if any(each))
+    return table(("policy", "training, seconds"), body)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,112 @@
+"""On every reward scale and in every action space, conditioning on rewards beats chance."""
+
+import numpy as np
+import pytest
+
+from submax.core.memory import Memory
+from submax.core.training import Training
+from submax.environments.bernoulli import Bernoulli
+from submax.environments.bump import Bump
+from submax.environments.combinatorial import Combinatorial
+from submax.environments.designs import Designs
+from submax.environments.drifting_bernoulli import DriftingBernoulli
+from submax.environments.gaussian import Gaussian
+from submax.environments.poisson import Poisson
+from submax.environments.pricing import Pricing
+from submax.environments.ratings import Ratings
+from submax.estimators.counting import Counting
+from submax.estimators.cvae import CVAE
+from submax.policies.gridded import Gridded
+from submax.policies.random import Random
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.counted_fallbacks import counted_fallbacks
+from submax.simulation.simulate import simulate
+from submax.strategies.advantage import Advantage
+from submax.strategies.linear_program import LinearProgram
+from submax.strategies.optimized import Optimized
+from submax.strategies.submax import SubMax
+
+MARGIN = 2.0
+"""Standard errors; the sizes are such that five and more are found, whatever the seed."""
+FIRST, SECOND = np.divmod(np.arange(12), 4)
+DESIGNS = Designs.of({"first": FIRST, "second": SECOND, "value": np.arange(12.0)}, noise=1.0)
+NETWORK = CVAE(hidden=16, training=Training(steps=100, learning_rate=0.01))
+
+
+def final_regret(environment, policy, seed, observations, replicas, batch):
+    # A decision that fell back is a decision like others here.
+    with counted_fallbacks():
+        trace = simulate(
+            environment,
+            policy,
+            observations=observations,
+            replicas=replicas,
+            delay=BatchFlush(batch),
+            seed=seed,
+            points=1,
+        )
+    return trace.final_regret
+
+
+def standard_errors(environment, worse, better, seed, **size):
+    """By how many standard errors of the paired difference one regrets more than the other."""
+    regrets = [final_regret(environment, policy, seed, **size) for policy in (worse, better)]
+    difference = regrets[0] - regrets[1]
+    return difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference)))
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        Bernoulli(10),
+        Ratings(10),
+        Gaussian(10),
+        Poisson(10),
+        DESIGNS,
+        Combinatorial((2, 3, 4), dimension=3, shift=0.0),
+    ],
+    ids=lambda environment: type(environment).__name__,
+)
+@pytest.mark.parametrize("strategy", [SubMax(), Advantage()], ids=repr)
+def test_counting_beats_chance_on_every_scale(environment, strategy, seed):
+    policy = RewardConditioned(Counting(), strategy)
+    size = {"observations": 1500, "replicas": 40, "batch": 100}
+    assert standard_errors(environment, Random(), policy, seed, **size) > MARGIN
+
+
+REAL = [Bump(), Pricing(), Bump(sizes=(3, 2))]
+
+
+@pytest.mark.parametrize("environment", REAL, ids=["box", "price", "mixed"])
+def test_counting_cells_beats_chance_over_real_valued_actions(environment, seed):
+    policy = Gridded(RewardConditioned())
+    size = {"observations": 1500, "replicas": 40, "batch": 100}
+    assert standard_errors(environment, Random(), policy, seed, **size) > MARGIN
+
+
+@pytest.mark.xdist_group("CVAE")
+@pytest.mark.parametrize("environment", REAL, ids=["box", "price", "mixed"])
+def test_networks_beat_chance_over_real_valued_actions(environment, seed):
+    policy = RewardConditioned(NETWORK)
+    size = {"observations": 1500, "replicas": 6, "batch": 500}
+    assert standard_errors(environment, Random(), policy, seed, **size) > MARGIN
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"),
+    [(Optimized(), LinearProgram()), (SubMax(), Advantage())],
+    ids=["linear program", "advantage"],
+)
+def test_all_five_ratings_are_better_than_the_lowest_and_the_highest(worse, better, seed):
+    two = RewardConditioned(Counting(), worse, levels=2)
+    all_of_them = RewardConditioned(Counting(), better)
+    size = {"observations": 2000, "replicas": 300, "batch": 500}
+    assert standard_errors(Ratings(20), two, all_of_them, seed, **size) > MARGIN
+
+
+def test_a_window_is_better_than_everything_where_chances_drift(seed):
+    environment = DriftingBernoulli(10, memory=1000.0)
+    window = RewardConditioned(Counting(memory=Memory(window=500)))
+    size = {"observations": 8000, "replicas": 50, "batch": 100}
+    assert standard_errors(environment, RewardConditioned(), window, seed, **size) > MARGIN
