@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 from claim import Claim, print_table
 from peer_runs import HERE, PeerUnavailable, run_peer
 from submax.core.arms import Arms
+from submax.core.box import Box
 from submax.core.buffer import Buffer
 from submax.core.feedback import Feedback
+from submax.core.minibatches import Minibatches
 from submax.core.problem import Problem
 from submax.core.slots import Slots
 from submax.core.training import Training
@@ -35,22 +37,25 @@ def _training() -> Claim:
     """Steps per second of one replica, times the replicas, against a loop in PyTorch."""
     problem, rng = Problem(Arms(4), 20), np.random.default_rng(0)
     estimator, training = CVAE(hidden=32, latent=8), Training(steps=150, batch=256)
-    buffer = Buffer.empty(problem, REPLICAS).add(_feedback(problem, REPLICAS, ROWS, rng), problem)
+    feedback = _feedback(problem, REPLICAS, ROWS, rng)
+    buffer = Buffer.empty(problem, REPLICAS).add(feedback, estimator.memory, rng)
+    ruler = problem.scale.ruler(buffer.reward, buffer.weight)
+    rows = Minibatches.of(buffer, buffer.action, ruler.embedded(buffer.reward))
     design = estimator.design(problem)
-    train(design, training, buffer, rng)
+    train(design, training, rows, rng)
     rates: list[tuple[float, float]] = []
     for _ in range(ROUNDS):
         begin = time.perf_counter()
-        train(design, training, buffer, rng)
+        train(design, training, rows, rng)
         ours = REPLICAS * training.steps / (time.perf_counter() - begin)
         try:
             answer = json.loads(run_peer("torch").splitlines()[-1])
         except PeerUnavailable as reason:
             return Claim(f"CVAEs at once against PyTorch ({reason})", "", "4 times", None)
         rates.append((ours, answer["steps_per_second"]))
-    rows = [(str(k + 1), f"{a:.0f}", f"{b:.0f}", f"{a / b:.1f}") for k, (a, b) in enumerate(rates)]
+    lines = [(str(k + 1), f"{a:.0f}", f"{b:.0f}", f"{a / b:.1f}") for k, (a, b) in enumerate(rates)]
     print_table(
-        f"Training steps per second, {REPLICAS} CVAEs", ("round", "submax", "torch", "ratio"), rows
+        f"Training steps per second, {REPLICAS} CVAEs", ("round", "submax", "torch", "ratio"), lines
     )
     ratio = statistics.median(a / b for a, b in rates)
     what = f"{REPLICAS} CVAEs at once against a PyTorch {answer['version']} loop"
@@ -65,6 +70,11 @@ def _decisions() -> list[Claim]:
             "one decision among 32768 joint actions",
             Problem(Slots((2, 4, 8, 16, 32)), 20),
             500.0,
+        ),
+        (
+            "one real-valued decision, 3 dimensions",
+            Problem(Box((0.0,) * 3, (1.0,) * 3), 20),
+            1000.0,
         ),
     ):
         micros = _median_microseconds(problem)
@@ -127,7 +137,7 @@ def _feedback(problem: Problem, replicas: int, rows: int, rng: np.random.Generat
     shape = (replicas, rows)
     context = rng.normal(size=(*shape, problem.context_width))
     context /= np.linalg.norm(context, axis=-1, keepdims=True)
-    action = rng.integers(problem.space.choices, size=(*shape, problem.space.slots))
-    good = action[..., 0] < problem.space.choices[0] / 2
+    action = problem.space.uniform(shape, rng)
+    good = action[..., 0] < (problem.space.choices or (1,))[0] / 2
     reward = (rng.random(shape) < np.where(good, 0.3, 0.1)).astype(float)
     return Feedback(context, action, reward, np.zeros(shape), np.ones(shape))

@@ -15,6 +15,7 @@ MODULES = {
     "sweep": "whole_sweep",
     "networks": "networks",
     "continued": "continued",
+    "levels": "linear_program",
 }
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from submax.core.scale import Scale
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES, presets
@@ -10,6 +11,7 @@ from submax.testing import (
     check_environment,
     check_estimator,
     check_policy,
+    check_scale,
     check_strategy,
 )
 
@@ -52,6 +54,13 @@ def test_estimator_keeps_its_contract(estimator, seed):
 @pytest.mark.parametrize("environment", examples(ENVIRONMENTS), ids=repr)
 def test_environment_keeps_its_contract(environment, seed):
     check_environment(environment, seed)
+
+
+@pytest.mark.parametrize(
+    "scale", [one for kind in Scale.__subclasses__() for one in kind.examples()], ids=repr
+)
+def test_scale_keeps_its_contract(scale, seed):
+    check_scale(scale, seed)
 
 
 @pytest.mark.parametrize("delay", examples(DELAYS), ids=repr)

@@ -81,15 +81,16 @@ def feature(policy, state, context, action, seed):
 
 def test_the_features_approximate_the_kernel(seed):
     many = 1024
-    policy = FourierThompson(length=0.5, context_length=2.0, features=many, draws=1)
-    rng = np.random.default_rng(seed)
-    state = policy.init(PROBLEM, 1, rng)
-    context, action = rng.normal(size=(5, 2)), SPACE.uniform((5,), rng)
+    policy = FourierThompson(length=0.25, context_length=2.0, features=many, draws=1)
+    state = policy.init(PROBLEM, 1, np.random.default_rng(seed))
+    # The first point, then another choice, another number, another context, and all of them.
+    action = np.array([[0, -0.5], [2, -0.5], [0, 0.5], [0, -0.5], [2, 0.0]])
+    context = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [-1.0, 0.5], [0.0, 0.0]])
     found = np.array(
         [feature(policy, state, *pair, seed) for pair in zip(context, action, strict=True)]
     )
     for first, second in np.ndindex(5, 5):
-        moved = (action[first, 1] - action[second, 1]) / 2.0 / 0.5
+        moved = (action[first, 1] - action[second, 1]) / 2.0 / 0.25
         turned = (context[first] - context[second]) / 2.0
         other = 2.0 * (action[first, 0] != action[second, 0])
         kernel = math.exp(-(moved**2 + turned @ turned + other) / 2)

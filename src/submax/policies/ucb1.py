@@ -12,6 +12,7 @@ from submax.core.decision import Decision
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
 from submax.core.problem import Problem
+from submax.core.scale import Scale
 from submax.core.tally import tally
 from submax.policies.arm_statistics import ArmStatistics
 
@@ -28,10 +29,10 @@ class UCB1State(NamedTuple):
 class UCB1(Policy[UCB1State]):
     """Take the arm with the highest mean + √(c ln t / n), an untried one first.
 
-    n is the arm's number of pulls, t that of all arms, c the ``exploration`` constant; the lowest
-    index wins a tie. Under delay only what has come back counts, so that decisions taken together
-    all take one arm; with ``pending`` the pulls under way count in n and t as well, which spreads
-    them.
+    n is the arm's number of pulls, t that of all arms, c the ``exploration`` constant; the mean is
+    divided by the span of the rewards where their bounds are known. The lowest index wins a tie.
+    Under delay only what has come back counts, so that decisions taken together all take one arm;
+    with ``pending`` the pulls under way count in n and t as well, which spreads them.
 
     Reference: Auer et al. (2002).
     """
@@ -88,7 +89,7 @@ class UCB1(Policy[UCB1State]):
     def _choices(self, state: UCB1State, count: int) -> Integers:
         """The arms of ``count`` decisions taken together: ``[R, count]``."""
         pulls = state.arms.pulls + state.pending
-        means = state.arms.means()
+        means = state.arms.means() / _span(state.problem.scale)
         total = pulls.sum(axis=-1)
         width = self._width(pulls)
         if not self.pending:
@@ -116,6 +117,11 @@ class UCB1(Policy[UCB1State]):
         scale = np.maximum(scale, np.finfo(np.float64).tiny)
         best: Integers = np.argmax(means + scale[:, None] * width, axis=-1)
         return best
+
+
+def _span(scale: Scale) -> float:
+    """The bonus is that of rewards between 0 and 1."""
+    return 1.0 if scale.bounds is None else scale.bounds[1] - scale.bounds[0]
 
 
 def _pulls(state: UCB1State, action: Integers) -> Floats:

@@ -10,6 +10,7 @@ from submax.testing.check_delay import check_delay
 from submax.testing.check_environment import check_environment
 from submax.testing.check_estimator import check_estimator
 from submax.testing.check_policy import check_policy
+from submax.testing.check_scale import check_scale
 from submax.testing.check_strategy import check_strategy
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "check_environment",
     "check_estimator",
     "check_policy",
+    "check_scale",
     "check_strategy",
 ]
