@@ -176,7 +176,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
             values = np.broadcast_to(state.values[:, None], prior.shape)
         nothing = np.empty((*prior.shape, 0))
         levels = self.estimator.levels(state.params)[:, None]
-        return Table(nothing, np.broadcast_to(levels, prior.shape), prior, values)
+        if levels.shape != prior.shape:
+            levels = np.broadcast_to(levels, prior.shape)
+        return Table(nothing, levels, prior, values)
 
     def update(
         self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
