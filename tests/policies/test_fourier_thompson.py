@@ -80,7 +80,7 @@ def feature(policy, state, context, action, seed):
 
 
 def test_the_features_approximate_the_kernel(seed):
-    many = 1024
+    many = 512
     policy = FourierThompson(length=0.25, context_length=2.0, features=many, draws=1)
     state = policy.init(PROBLEM, 1, np.random.default_rng(seed))
     # The first point, then another choice, another number, another context, and all of them.

@@ -70,7 +70,6 @@ def test_an_error_in_the_body_passes():
     assert raised.value is error
 
 
-@pytest.mark.xfail(strict=True, reason="what was recorded is not warned of again on an error")
 def test_other_warnings_pass_also_when_the_body_raises():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

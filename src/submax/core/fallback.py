@@ -1,5 +1,8 @@
 """Decisions that could not be taken as asked, and were taken more simply."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 
@@ -13,3 +16,16 @@ class Fallback(UserWarning):
     def __reduce__(self) -> tuple[type[Self], tuple[str, int]]:
         # An exception is pickled by its message alone, and could not be made again from that.
         return type(self), (str(self), self.decisions)
+
+
+@contextmanager
+def standing_for(decisions: int) -> Iterator[None]:
+    """Let each fallback within stand for so many decisions that share what was solved once."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", Fallback)
+        yield
+    for one in told:
+        message = one.message
+        if isinstance(message, Fallback):
+            message = type(message)(str(message), message.decisions * decisions)
+        warnings.warn_explicit(message, one.category, one.filename, one.lineno)

@@ -12,7 +12,8 @@ class FourierStatistics(NamedTuple):
     """Sums over the observations, with φ ``[F]`` the features and r the reward of each.
 
     ``precision [R, F, F]`` is Σ φ φᵀ, ``response [R, F]`` is Σ r φ, ``features [R, F]`` is Σ φ;
-    ``observed``, ``reward`` and ``square [R]`` are those of 1, r and r².
+    ``observed``, ``reward`` and ``square [R]`` are those of 1, r and r². Rewards are counted from
+    ``origin [R]``, the mean of the first that came, so that nothing cancels.
     """
 
     precision: Floats
@@ -21,23 +22,29 @@ class FourierStatistics(NamedTuple):
     observed: Floats
     reward: Floats
     square: Floats
+    origin: Floats
 
     @classmethod
     def empty(cls, replicas: int, features: int) -> Self:
         """No observations."""
         flat, none = np.zeros((replicas, features)), np.zeros(replicas)
-        return cls(np.zeros((replicas, features, features)), flat, flat, none, none, none)
+        return cls(np.zeros((replicas, features, features)), flat, flat, none, none, none, none)
 
     def add(self, features: Floats, reward: Floats, weight: Floats) -> Self:
         """Count ``features [R, n, F]`` with ``reward`` and ``weight [R, n]``."""
         weighted = features * weight[..., None]
+        total = weight.sum(axis=1)
+        mean = (weight * reward).sum(axis=1) / np.where(total > 0, total, 1.0)
+        origin = np.where(self.observed > 0, self.origin, mean)
+        reward = reward - origin[:, None]
         return type(self)(
             self.precision + weighted.swapaxes(1, 2) @ features,
             self.response + (weighted * reward[..., None]).sum(axis=1),
             self.features + weighted.sum(axis=1),
-            self.observed + weight.sum(axis=1),
+            self.observed + total,
             self.reward + (weight * reward).sum(axis=1),
             self.square + (weight * reward**2).sum(axis=1),
+            origin,
         )
 
     def draws(self, count: int, scale: float, ridge: float, rng: np.random.Generator) -> Floats:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -14,7 +15,7 @@ from submax.core.decision import Decision
 from submax.core.errors import InvalidValue
 from submax.core.estimated_density import EstimatedDensity, estimated_density
 from submax.core.estimator import Estimator
-from submax.core.fallback import Fallback
+from submax.core.fallback import Fallback, standing_for
 from submax.core.feedback import Feedback
 from submax.core.marginalization import draw_one, unseen
 from submax.core.policy import Policy
@@ -116,7 +117,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
         if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
             return self._one(state, context, rng)
         if state.problem.context_width == 0:
-            return _drawn(space, self.probabilities(state, context[:, :1]), context.shape[1], rng)
+            with standing_for(context.shape[1]) if self.strategy.needs_table else nullcontext():
+                shared = self.probabilities(state, context[:, :1])
+            return _drawn(space, shared, context.shape[1], rng)
         listed = [
             _drawn(space, self.probabilities(state, part), part.shape[1], rng)
             for part in self._parts(state, context)

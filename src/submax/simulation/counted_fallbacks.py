@@ -11,11 +11,14 @@ from submax.core.fallback import Fallback
 def counted_fallbacks() -> Iterator[list[int]]:
     """Collect the decisions that each `Fallback` was about; other warnings pass as ever."""
     counts: list[int] = []
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", Fallback)
-        yield counts
-    for one in told:
-        if isinstance(one.message, Fallback):
-            counts.append(one.message.decisions)
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    told: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", Fallback)
+            yield counts
+    finally:
+        for one in told:
+            if isinstance(one.message, Fallback):
+                counts.append(one.message.decisions)
+            else:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from submax.core.arrays import Floats
 from submax.core.strategy import Strategy
 from submax.core.table import Table
@@ -19,7 +21,6 @@ class Advantage(Strategy):
     levels. With two levels it is SubMax. With more it asks for a high mean, where SubMax asks for
     the highest rewards, which may come from actions that seldom earn them.
 
-    >>> import numpy as np
     >>> table = Table(
     ...     probabilities=np.array([[0.2, 0.8], [0.8, 0.2], [0.4, 0.6]]),
     ...     levels=np.array([0.0, 1.0, 3.0]), prior=np.array([0.5, 0.3, 0.2]),
@@ -31,8 +32,9 @@ class Advantage(Strategy):
 
     def weights(self, table: Table) -> Floats:
         """They sum to zero, as those of SubMax do; a level never observed has none."""
-        mean = (table.prior * table.levels).sum(axis=-1, keepdims=True)
-        weights: Floats = table.prior * (table.levels - mean)
+        # r_l − r̄ = Σ_k p_k (r_l − r_k), term by term, so that equal levels cancel exactly.
+        apart = table.levels[..., :, None] - table.levels[..., None, :]
+        weights: Floats = table.prior * np.einsum("...k,...lk->...l", table.prior, apart)
         return weights
 
     @classmethod
