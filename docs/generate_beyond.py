@@ -81,8 +81,8 @@ def beyond() -> str:
             size = f"{rows[0]['observations']} observations, {rows[0]['replicas']} replicas"
             parts += [f"## {title}", f"{text} {size} ([data]({name}.csv))."]
             parts += [_by_configuration(rows, keys), f"![{title}]({name}.png)"]
-        if name == "continual":
-            parts += ["Seconds of training, all replicas and refits of a run:", _training(rows)]
+            if name == "continual":
+                parts += ["Seconds of training, all replicas and refits of a run:", _training(rows)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -85,13 +85,15 @@ def test_what_needs_a_list_is_refused():
 @pytest.mark.parametrize(
     ("low", "high", "sentence"),
     [
-        ((), (), "low and high must name the same dimensions, not () and ()"),
-        ((0.0,), (1.0, 2.0), "low and high must name the same dimensions, not (0.0,) and (1.0, 2"),
-        ((0.0,), (math.inf,), "bounds must be finite and low below high, not 0.0 and inf"),
-        ((-math.inf,), (0.0,), "bounds must be finite and low below high, not -inf and 0.0"),
-        ((math.nan,), (0.0,), "bounds must be finite and low below high, not nan and 0.0"),
-        ((1.0,), (1.0,), "bounds must be finite and low below high, not 1.0 and 1.0"),
-        ((0.0, 2.0), (1.0, 1.0), "bounds must be finite and low below high, not 2.0 and 1.0"),
+        ((), (), "one number for each dimension, not () and ()"),
+        ((0.0,), (1.0, 2.0), "one number for each dimension, not (0.0,) and (1.0, 2"),
+        ((0.0,), (math.inf,), "each of high must be a finite number, not inf"),
+        ((-math.inf,), (0.0,), "each of low must be a finite number, not -inf"),
+        ((math.nan,), (0.0,), "each of low must be a finite number, not nan"),
+        ((1.0,), (1.0,), "low must be below high, not 1.0 and 1.0"),
+        ((0.0,) * 40, (1e-9,) * 40, "take other units"),
+        ((-1e308,), (1e308,), "take other units"),
+        ((0.0, 2.0), (1.0, 1.0), "low must be below high, not 2.0 and 1.0"),
     ],
 )
 def test_bad_bounds_are_refused(low, high, sentence):

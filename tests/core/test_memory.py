@@ -46,13 +46,14 @@ def slow(pieces, memory, replica):
     """Number and weight of each row that is kept, from a list."""
     kept = []
     for piece in pieces:
-        for row in range(piece.reward.shape[1]):
-            if piece.weight[replica, row] > 0:
-                kept = [(number, weight * memory.discount) for number, weight in kept]
-                kept.append((piece.reward[replica, row], piece.weight[replica, row]))
-        if memory.discount < 1:
-            heaviest = max((weight for _, weight in kept), default=0.0)
-            kept = [one for one in kept if one[1] > NEGLIGIBLE * heaviest]
+        there = np.flatnonzero(piece.weight[replica] > 0)
+        kept = [(number, weight * memory.discount ** len(there)) for number, weight in kept]
+        heaviest = max((weight for _, weight in kept), default=0.0)
+        kept = [one for one in kept if memory.discount == 1 or one[1] > NEGLIGIBLE * heaviest]
+        for age, row in zip(range(len(there) - 1, -1, -1), there, strict=True):
+            if memory.discount**age > NEGLIGIBLE:
+                faded = piece.weight[replica, row] * memory.discount**age
+                kept.append((piece.reward[replica, row], faded))
         if memory.window is not None:
             kept = kept[-memory.window :]
     return kept
@@ -85,10 +86,21 @@ def test_the_weight_of_a_row_is_the_discount_to_the_power_of_its_age():
     memory, rows = Memory(discount=0.8), 100
     feedback = numbered(1, rows, 0)._replace(weight=np.ones((1, rows)))
     buffer = remembered(pieces_of(feedback, (30, 99, 100)), memory, 0)
-    # 0.8 to the power of 42 is the first that is negligible.
-    assert 0.8**41 > NEGLIGIBLE > 0.8**42
-    assert buffer.filled.tolist() == [42]
-    np.testing.assert_allclose(buffer.weight[0], 0.8 ** np.arange(41, -1, -1))
+    # Beside the heaviest old row, of age 1, that of age 43 is the first that is negligible.
+    assert 0.8**42 > NEGLIGIBLE * 0.8 > 0.8**43
+    assert buffer.filled.tolist() == [43]
+    np.testing.assert_allclose(buffer.weight[0], 0.8 ** np.arange(42, -1, -1))
+
+
+def test_a_light_new_row_stays_beside_a_heavy_old_one():
+    feedback = numbered(1, 2, 0)._replace(weight=np.array([[1e6, 1.0]]))
+    buffer = remembered(pieces_of(feedback, (1, 2)), Memory(discount=0.9), 0)
+    assert buffer.reward.tolist() == [[0.0, 1.0]]
+
+
+def test_a_window_and_a_reservoir_together_are_refused():
+    with pytest.raises(InvalidValue, match="window or reservoir, not both"):
+        Memory(window=3, reservoir=3)
 
 
 def test_a_reservoir_keeps_all_new_rows_and_so_many_old_ones(seed):

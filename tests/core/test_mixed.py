@@ -72,11 +72,11 @@ def test_what_needs_a_list_is_refused():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (((), (0.0,), (1.0,)), "slots must name at least one slot, not ()"),
+        (((), (0.0,), (1.0,)), "sizes must be a tuple with at least one slot, not ()"),
         (((0,), (0.0,), (1.0,)), "the number of choices in a slot must be a whole number"),
-        (((2,), (), ()), "low and high must name the same dimensions, not () and ()"),
-        (((2,), (0.0,), (math.inf,)), "bounds must be finite and low below high, not 0.0 and inf"),
-        (((2,), (1.0,), (0.0,)), "bounds must be finite and low below high, not 1.0 and 0.0"),
+        (((2,), (), ()), "one number for each dimension, not () and ()"),
+        (((2,), (0.0,), (math.inf,)), "each of high must be a finite number, not inf"),
+        (((2,), (1.0,), (0.0,)), "low must be below high, not 1.0 and 0.0"),
     ],
 )
 def test_bad_settings_are_refused(settings, sentence):

@@ -65,7 +65,7 @@ def test_tables_are_built_with_their_parts():
         ),
         (
             {"kind": "reward-conditioned", "strategy": {"weight": 2}},
-            "a strategy needs a 'kind', one of: clipped",
+            "a strategy needs a 'kind', one of: advantage",
         ),
         (
             {"kind": "reward-conditioned", "strategy": "submx"},

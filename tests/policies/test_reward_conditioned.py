@@ -11,7 +11,8 @@ from submax.core.slots import Slots
 from submax.core.training import Training
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
-from submax.policies.reward_conditioned import Exhausted, RewardConditioned
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.unlisted import Exhausted
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from submax.core.arms import Arms
-from submax.core.discrete import Discrete
+from submax.core.continuous import Continuous
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
@@ -63,7 +63,7 @@ def test_the_posterior_is_the_prior_plus_successes_and_failures(seed):
 
 
 def test_a_reward_between_the_levels_is_part_of_a_success(seed):
-    problem = Problem(Arms(2), scale=Discrete((-1.0, 3.0)))
+    problem = Problem(Arms(2), scale=Continuous(-1.0, 3.0))
     policy, rng = Thompson(), np.random.default_rng(seed)
     action = np.array([[[0], [0], [1], [1]]])
     reward = np.array([[-1.0, 1.0, 3.0, 0.0]])

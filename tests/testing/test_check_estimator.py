@@ -92,6 +92,8 @@ class ReadsAbsentRows(Counting):
             weight=np.ones(feedback.weight.shape),
             action=np.maximum(feedback.action, 0),
             reward=np.nan_to_num(feedback.reward),
+            log_prob=np.nan_to_num(feedback.log_prob),
+            context=np.nan_to_num(feedback.context),
         )
         return Counting.fit(self, params, there, rng)
 

@@ -113,8 +113,9 @@ class RecordsInPlace(UCB1):
 @dataclass(frozen=True)
 class ChangesFeedback(EpsilonGreedy):
     def update(self, state, feedback, rng):
+        after = state.add(feedback)
         feedback.reward[:] *= 0.5
-        return state.add(feedback)
+        return after
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,16 @@ class UpdatesAtRandom(EpsilonGreedy):
 @dataclass(frozen=True)
 class ReadsAbsentRows(Gradient):
     def update(self, state, feedback, rng):
-        reward = np.nan_to_num(feedback.reward, nan=1.0)
-        action = np.maximum(feedback.action, 0)
-        there = feedback._replace(reward=reward, action=action, weight=np.ones(reward.shape))
+        absent = feedback.weight == 0
+        reward = np.where(absent, 1.0, feedback.reward)
+        action = np.where(absent[..., None], 0, feedback.action)
+        there = feedback._replace(
+            context=np.nan_to_num(feedback.context),
+            reward=reward,
+            action=action,
+            log_prob=None,
+            weight=np.where(absent, 1.0, feedback.weight),
+        )
         return Gradient.update(self, state, there, rng)
 
 

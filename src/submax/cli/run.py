@@ -164,7 +164,7 @@ def _finish(
         print_illustration(directory, console)
     else:
         figures = sweep_figures(directory)
-        console.print(f"{specification.name}: drawing {len(figures)} figures.")
+        console.print(f"{specification.name}: figures to draw: {len(figures)}.")
         list(executor.map(partial(draw_sweep_figure, directory), reversed(figures)))
         print_sweep(specification, directory, console)
     console.print(

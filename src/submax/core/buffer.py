@@ -46,27 +46,17 @@ class Buffer(NamedTuple):
         """What memory keeps of the old rows, and the new rows behind; weight 0 is left out."""
         there = feedback.weight > 0
         new = there.sum(axis=1)
-        if not memory.forgets:
-            return self._joined(feedback, there, feedback.weight, None)
-        lot = None
-        old = self
+        old, weight, lot = self, feedback.weight, None
         if memory.reservoir is not None:
-            # As many as rows that are there, for those that are not to change nothing.
-            drawn = rng.random((len(new), new.max(initial=1)), np.float32)
-            place = np.maximum(np.cumsum(there, axis=1) - 1, 0)
-            lot = np.take_along_axis(drawn, place, axis=1)
+            lot = _lots(there, rng)
             # A replica without news keeps what it has.
             old = old._selected(_highest(old, memory.reservoir) | (new == 0)[:, None])
         if memory.discount < 1:
-            later = new[:, None] - np.cumsum(there, axis=1)
-            fading = memory.discount ** new.astype(np.float64)
-            old = old._replace(weight=old.weight * fading[:, None])
-            weight = feedback.weight * memory.discount ** np.maximum(later, 0)
-        else:
-            weight = feedback.weight
+            later = np.maximum(new[:, None] - np.cumsum(there, axis=1), 0)
+            fading = memory.discount**later
+            weight, there = weight * fading, there & (fading > NEGLIGIBLE)
+            old = old._faded(memory.discount**new)
         joined = old._joined(feedback, there, weight, lot)
-        if memory.discount < 1:
-            joined = joined._selected(_lasting(joined.weight))
         if memory.window is not None:
             place = np.arange(joined.reward.shape[1])
             joined = joined._selected(place >= (joined.filled - memory.window)[:, None])
@@ -82,6 +72,12 @@ class Buffer(NamedTuple):
         total = mass.sum(axis=1, keepdims=True)
         share: Floats = np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / levels)
         return share
+
+    def _faded(self, factor: Floats) -> Self:
+        """Every weight times the factor of its replica, ``[R]``, without what weighs nothing."""
+        faded = self._replace(weight=self.weight * factor[:, None])
+        heaviest = faded.weight.max(axis=1, keepdims=True, initial=0)
+        return faded._selected((faded.weight > NEGLIGIBLE * heaviest) | (factor == 1)[:, None])
 
     def _joined(
         self,
@@ -131,18 +127,20 @@ def _stored(problem: Problem) -> type[np.int32] | type[np.float64]:
     return np.float64 if problem.space.reals else np.int32
 
 
+def _lots(there: Booleans, rng: np.random.Generator) -> NDArray[np.float32]:
+    """A number for every row; rows that are not there change nothing: ``[R, n]``."""
+    most = np.count_nonzero(there, axis=1).max(initial=1)
+    drawn = rng.random((most, len(there)), np.float32).T
+    place = np.maximum(np.cumsum(there, axis=1) - 1, 0)
+    return np.take_along_axis(drawn, place, axis=1)
+
+
 def _highest(buffer: Buffer, count: int) -> Booleans:
     """The rows with the highest lots, so many in each replica: ``[R, capacity]``."""
     beyond = np.arange(buffer.lot.shape[1]) >= buffer.filled[:, None]
     rank = np.argsort(np.argsort(np.where(beyond, 1.0, -buffer.lot), axis=1), axis=1)
     chosen: Booleans = rank < count
     return chosen
-
-
-def _lasting(weight: Floats) -> Booleans:
-    """The rows that still weigh something beside the heaviest of their replica."""
-    lasting: Booleans = weight > NEGLIGIBLE * weight.max(axis=1, keepdims=True, initial=0)
-    return lasting
 
 
 def _behind(old: NDArray, new: NDArray, place: tuple[Integers, Integers], capacity: int) -> NDArray:  # type: ignore[type-arg]  # any dtype, the same in and out

@@ -29,6 +29,12 @@ def non_negative(name: str, value: object) -> None:
         raise InvalidValue(f"{name} must be a finite number, 0 or more, not {value!r}")
 
 
+def finite(name: str, value: object) -> None:
+    """Refuse anything but a finite number."""
+    if not _finite(value):
+        raise InvalidValue(f"{name} must be a finite number, not {value!r}")
+
+
 def at_least(name: str, value: object, limit: float) -> None:
     """Refuse anything but a finite number that is not below the limit."""
     if not (_finite(value) and value >= limit):

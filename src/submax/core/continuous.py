@@ -1,21 +1,20 @@
 """Rewards that are any number."""
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
+from submax.core.checks import finite
 from submax.core.errors import InvalidValue
-from submax.core.quantile_levels import check_quantiles, quantile_ruler
-from submax.core.ruler import Ruler
-from submax.core.scale import Scale
+from submax.core.quantile_levels import check_quantiles
+from submax.core.quantile_scale import QuantileScale
 
 
 @dataclass(frozen=True)
-class Continuous(Scale):
+class Continuous(QuantileScale):
     """A reward is a number, between ``low`` and ``high`` where they are given.
 
     The levels are quantiles of what was observed, and move as data arrive: those at the shares q₀
@@ -33,28 +32,11 @@ class Continuous(Scale):
 
     def __post_init__(self) -> None:
         for name, bound in (("low", self.low), ("high", self.high)):
-            if bound is not None and not math.isfinite(bound):
-                raise InvalidValue(
-                    f"{name} must be a finite number, not {bound}; leave it out where there is none"
-                )
+            if bound is not None:
+                finite(f"{name}, where there is one,", bound)
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise InvalidValue(f"low must be below high, not {self.low} and {self.high}")
         check_quantiles(self.quantiles, self.asked, self.knots)
-
-    @property
-    def levels(self) -> int:
-        """As many as asked for."""
-        return self.asked
-
-    @property
-    def width(self) -> int:
-        """The number of knots."""
-        return self.knots
-
-    @property
-    def moves(self) -> bool:
-        """With every reward."""
-        return True
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -69,14 +51,6 @@ class Continuous(Scale):
         if self.high is not None:
             fits &= reward <= self.high
         return fits
-
-    def ruler(self, reward: Floats, weight: Floats) -> Ruler:
-        """Quantiles."""
-        return quantile_ruler(reward, weight, self.quantiles, self.asked, self.knots)
-
-    def asking(self, levels: int) -> Self:
-        """So many quantiles."""
-        return replace(self, asked=levels)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.checks import whole_number
+from submax.core.checks import finite, whole_number
 from submax.core.errors import InvalidValue
 from submax.core.ruler import Ruler
 from submax.core.scale import Scale
@@ -32,8 +32,12 @@ class Discrete(Scale):
     asked: int | None = None
 
     def __post_init__(self) -> None:
-        if len(self.values) < 2 or not np.all(np.isfinite(self.values)):
-            raise InvalidValue(f"values must be two finite rewards or more, not {self.values}")
+        if not isinstance(self.values, tuple) or len(self.values) < 2:
+            raise InvalidValue(
+                f"values must be a tuple of two rewards or more, not {self.values!r}"
+            )
+        for value in self.values:
+            finite("each of values", value)
         if np.any(np.diff(self.values) <= 0):
             raise InvalidValue(f"values must rise from lowest to highest, not {self.values}")
         if self.asked is not None:

@@ -10,6 +10,8 @@ from submax.core.marginalization import clipped
 
 DRAWS = 2000
 """Proposals from which the constant is estimated, at each level that proposes."""
+AT_ONCE = 250
+"""So many of them are looked at together."""
 
 
 class EstimatedDensity(NamedTuple):
@@ -30,17 +32,19 @@ def estimated_density(weights: Floats, belief: Conditioned, action: Actions) -> 
     """Estimate log max(Σ_l w_l π(a | l), 0) − log M, with M the sum, or integral, over all a.
 
     M = Σ_l w_l⁺ E_l[share(a)], with E_l over actions drawn at level l and share(a) what is left of
-    the positive part there, between 0 and 1: the mean over ``DRAWS`` draws, which are always the
-    same ones. Its standard error over M is that of the logarithm. ``weights [R, n, L]``, ``action
-    [R, n, M, S]``.
+    the positive part there, between 0 and 1: the mean over ``DRAWS`` draws from a generator
+    that always begins alike. Its standard error over M is that of the logarithm. ``weights [R, n,
+    L]``, ``action [R, n, M, S]``.
     """
     rng = np.random.default_rng(0)
     positive = np.maximum(weights, 0.0)
     mass, variance = np.zeros(weights.shape[:2]), np.zeros(weights.shape[:2])
     for level in np.flatnonzero(positive.any(axis=(0, 1))):
-        found = belief.prob(belief.sample(int(level), DRAWS, rng))
-        proposed = np.einsum("rnl,rnlm->rnm", positive, found)
-        share = clipped(weights, found) / np.where(proposed > 0, proposed, 1.0)
+        shares = [
+            _share(weights, belief.prob(belief.sample(int(level), AT_ONCE, rng)))
+            for _ in range(DRAWS // AT_ONCE)
+        ]
+        share = np.concatenate(shares, axis=-1)
         mass += positive[..., level] * share.mean(axis=-1)
         variance += positive[..., level] ** 2 * share.var(axis=-1) / DRAWS
     known = mass > 0
@@ -49,3 +53,10 @@ def estimated_density(weights: Floats, belief: Conditioned, action: Actions) -> 
     with np.errstate(divide="ignore"):
         log_prob = np.log(own) - np.log(whole)[..., None]
     return EstimatedDensity(log_prob, np.sqrt(variance) / whole, known)
+
+
+def _share(weights: Floats, probabilities: Floats) -> Floats:
+    """What the negative weights leave of the positive part: ``[R, n, L, M] -> [R, n, M]``."""
+    proposed = np.einsum("rnl,rnlm->rnm", np.maximum(weights, 0.0), probabilities)
+    share: Floats = clipped(weights, probabilities) / np.where(proposed > 0, proposed, 1.0)
+    return share

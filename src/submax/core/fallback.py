@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Self
 
 
@@ -18,14 +19,36 @@ class Fallback(UserWarning):
         return type(self), (str(self), self.decisions)
 
 
+_counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
+_shared: ContextVar[int] = ContextVar("shared", default=1)
+
+
+def fall_back(kind: type[Fallback], message: str, decisions: int) -> None:
+    """Count where someone counts, else warn."""
+    decisions *= _shared.get()
+    counts = _counts.get()
+    if counts is not None:
+        counts.append(decisions)
+        return
+    warnings.warn(kind(message, decisions), stacklevel=3)
+
+
+@contextmanager
+def counted_fallbacks() -> Iterator[list[int]]:
+    """Collect how many decisions each fallback within was about, in place of its warning."""
+    counts: list[int] = []
+    token = _counts.set(counts)
+    try:
+        yield counts
+    finally:
+        _counts.reset(token)
+
+
 @contextmanager
 def standing_for(decisions: int) -> Iterator[None]:
-    """Let each fallback within stand for so many decisions that share what was solved once."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", Fallback)
+    """Let each fallback within stand for so many decisions, which share what was solved once."""
+    token = _shared.set(decisions)
+    try:
         yield
-    for one in told:
-        message = one.message
-        if isinstance(message, Fallback):
-            message = type(message)(str(message), message.decisions * decisions)
-        warnings.warn_explicit(message, one.category, one.filename, one.lineno)
+    finally:
+        _shared.reset(token)

@@ -1,12 +1,15 @@
 """What came back."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
+
+ROUNDING = 1e-6
+"""A probability may be so much above one."""
 
 
 class Feedback(NamedTuple):
@@ -25,8 +28,28 @@ class Feedback(NamedTuple):
 
     def check(self, problem: Problem) -> None:
         """Refuse shapes, actions and rewards that do not fit the problem."""
+        self._check_shapes(problem)
+        if not np.isfinite(self.weight).all() or self.weight.min(initial=0.0) < 0:
+            raise InvalidValue("weight must be finite and 0 or more, and some of it is not")
+        there = self.weight > 0
+        # Taking rows out costs a copy, and mostly all of them are there.
+        rows = slice(None) if there.all() else there
+        if not problem.space.contains(self.action[rows]):
+            raise InvalidValue(f"an action does not belong to the space {problem.space}")
+        numbers = {"reward": self.reward, "context": self.context, "log_prob": self.log_prob}
+        for name, values in numbers.items():
+            if values is not None and not np.isfinite(values[rows]).all():
+                raise InvalidValue(f"{name} must be finite, and some of it is not")
+        problem.scale.check(self.reward[rows])
+        self._check_log_prob(problem, rows)
+
+    def _check_shapes(self, problem: Problem) -> None:
+        for name, values in self._asdict().items():
+            if not isinstance(values, np.ndarray) and not (name == "log_prob" and values is None):
+                raise InvalidValue(f"{name} must be an array of numpy, not {values!r:.60}")
         shape = self.reward.shape
         expected = {
+            "reward": (shape, shape[:2] if len(shape) >= 2 else ("R", "n")),
             "context": (self.context.shape, (*shape, problem.context_width)),
             "action": (self.action.shape, (*shape, problem.space.slots)),
             "weight": (self.weight.shape, shape),
@@ -36,13 +59,17 @@ class Feedback(NamedTuple):
         for name, (got, wanted) in expected.items():
             if got != wanted:
                 raise InvalidValue(f"{name} has shape {got}, but this problem needs {wanted}")
-        there = self.weight > 0
-        if not np.all(np.isfinite(self.weight) & (self.weight >= 0)):
-            raise InvalidValue("weight must be finite and 0 or more, and some of it is not")
-        if not problem.space.contains(self.action[there]):
-            raise InvalidValue(f"an action does not belong to the space {problem.space}")
-        numbers = {"reward": self.reward, "context": self.context, "log_prob": self.log_prob}
-        for name, values in numbers.items():
-            if values is not None and not np.all(np.isfinite(values[there])):
-                raise InvalidValue(f"{name} must be finite, and some of it is not")
-        problem.scale.check(self.reward[there])
+        for name, values in self._asdict().items():
+            wanted_kinds = "iu" if name == "action" and not problem.space.reals else "iuf"
+            if values is not None and values.dtype.kind not in wanted_kinds:
+                kind = "whole numbers" if wanted_kinds == "iu" else "numbers"
+                raise InvalidValue(f"{name} must hold {kind}, not {values.dtype}")
+
+    def _check_log_prob(self, problem: Problem, rows: Any) -> None:
+        if self.log_prob is None or problem.space.reals:
+            return
+        highest = self.log_prob[rows].max(initial=-np.inf)
+        if highest > ROUNDING:
+            raise InvalidValue(
+                f"log_prob must be the logarithm of a probability, 0 or less, not {highest:.6g}"
+            )

@@ -15,7 +15,7 @@ class Memory:
 
     ``window`` keeps the last rows; ``reservoir`` keeps, beside the rows that came last, so many of
     the older ones, each with the same chance; ``discount`` multiplies the weight of a row by this
-    factor with every later row.
+    factor with every later row, and goes with either of the others.
 
     Reference: Vitter (1985); Garivier and Moulines (2011).
     """
@@ -28,6 +28,8 @@ class Memory:
         for name, rows in (("window", self.window), ("reservoir", self.reservoir)):
             if rows is not None:
                 whole_number(name, rows, at_least=1)
+        if self.window is not None and self.reservoir is not None:
+            raise InvalidValue("give window or reservoir, not both: one drops what the other keeps")
         number = isinstance(self.discount, (int, float)) and not isinstance(self.discount, bool)
         if not (number and 0 < self.discount <= 1):
             raise InvalidValue(

@@ -29,6 +29,10 @@ class Problem:
 
     def __post_init__(self) -> None:
         whole_number("context_width", self.context_width, at_least=0)
+        if not isinstance(self.space, Space):
+            raise InvalidValue(f"space must be a space such as Arms(3), not {self.space!r}")
+        if not isinstance(self.scale, Scale):
+            raise InvalidValue(f"scale must be a scale such as Binary(), not {self.scale!r}")
 
     def check_context(self, context: Floats) -> None:
         """Refuse contexts ``[R, n, D]`` of another width, or with numbers that are not finite."""

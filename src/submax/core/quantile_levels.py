@@ -7,17 +7,20 @@ from submax.core.checks import probability, whole_number
 from submax.core.errors import InvalidValue
 from submax.core.ruler import Ruler
 
+MOST = 64
+"""Levels and knots; each makes every decision dearer."""
+
 
 def check_quantiles(shares: tuple[float, float], levels: object, knots: object) -> None:
     """Refuse what cannot be the parameters of levels at quantiles."""
-    if len(shares) != 2:
+    if not isinstance(shares, tuple) or len(shares) != 2:
         raise InvalidValue(f"quantiles must be two shares, low and high, not {shares}")
     for share in shares:
         probability("each of quantiles", share)
     if not shares[0] < shares[1]:
         raise InvalidValue(f"quantiles must rise from low to high, not {shares}")
-    whole_number("asked", levels, at_least=2)
-    whole_number("knots", knots, at_least=2)
+    whole_number("asked", levels, at_least=2, at_most=MOST)
+    whole_number("knots", knots, at_least=2, at_most=MOST)
 
 
 def quantile_ruler(

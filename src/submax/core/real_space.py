@@ -7,8 +7,12 @@ from typing import NoReturn
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import finite
 from submax.core.errors import InvalidValue
 from submax.core.space import Space
+
+LARGEST_LOG_VOLUME = 500.0
+"""Beyond this, densities leave the range of numbers."""
 
 
 class RealSpace(Space):
@@ -33,10 +37,14 @@ class RealSpace(Space):
         return len(self.low)
 
     @property
+    def log_volume(self) -> float:
+        """Logarithm of the volume of the box."""
+        return _log_volume(self.low, self.high)
+
+    @property
     def log_measure(self) -> float:
         """Logarithm of the volume, times the number of joint choices."""
-        widths = (high - low for low, high in zip(self.low, self.high, strict=True))
-        return sum(map(math.log, widths)) + sum(map(math.log, self.choices))
+        return self.log_volume + sum(map(math.log, self.choices))
 
     def uniform(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Independent in every part."""
@@ -88,8 +96,21 @@ class RealSpace(Space):
 
 def check_bounds(low: tuple[float, ...], high: tuple[float, ...]) -> None:
     """Refuse bounds that are missing, not finite or the wrong way round."""
-    if not low or len(low) != len(high):
-        raise InvalidValue(f"low and high must name the same dimensions, not {low} and {high}")
+    tuples = isinstance(low, tuple) and isinstance(high, tuple)
+    if not (tuples and low and len(low) == len(high)):
+        raise InvalidValue(
+            f"low and high must be tuples, one number for each dimension, not {low} and {high}"
+        )
     for below, above in zip(low, high, strict=True):
-        if not (math.isfinite(below) and math.isfinite(above) and below < above):
-            raise InvalidValue(f"bounds must be finite and low below high, not {below} and {above}")
+        finite("each of low", below)
+        finite("each of high", above)
+        if not below < above:
+            raise InvalidValue(f"low must be below high, not {below} and {above}")
+    if not abs(_log_volume(low, high)) <= LARGEST_LOG_VOLUME:
+        raise InvalidValue(
+            f"the volume between {low} and {high} cannot be computed with: take other units"
+        )
+
+
+def _log_volume(low: tuple[float, ...], high: tuple[float, ...]) -> float:
+    return sum(math.log(above - below) for below, above in zip(low, high, strict=True))

@@ -26,7 +26,7 @@ class Ruler(NamedTuple):
     def nearest(self, reward: Floats) -> Integers:
         """The position of the nearest level, ``[R, n]``; halfway, that of the lower one."""
         lower, upper = self.levels[:, :-1], self.levels[:, 1:]
-        borders = np.where(upper > lower, (lower + upper) / 2, np.inf)
+        borders = np.where(upper > lower, lower + (upper - lower) / 2, np.inf)
         # Beyond the first of several equal levels is beyond all of them.
         borders = np.minimum.accumulate(borders[:, ::-1], axis=1)[:, ::-1]
         index = np.zeros(reward.shape, dtype=np.int64)

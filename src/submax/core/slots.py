@@ -25,8 +25,8 @@ class Slots(Space):
     sizes: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not self.sizes:
-            raise InvalidValue("slots must name at least one slot, not ()")
+        if not isinstance(self.sizes, tuple) or not self.sizes:
+            raise InvalidValue(f"sizes must be a tuple with at least one slot, not {self.sizes!r}")
         for size in self.sizes:
             whole_number("the number of choices in a slot", size, at_least=1)
 

@@ -77,6 +77,10 @@ class Space(ABC):
         """Actions as networks take them: their real-valued parts from 0 to 1."""
         return action
 
+    def unscaled(self, scaled: Actions) -> Actions:
+        """The reverse."""
+        return scaled
+
     def listing(self) -> Integers:
         """All joint actions in the order of their numbers, ``[size, S]``."""
         return self.action(np.arange(self.size, dtype=np.int64))

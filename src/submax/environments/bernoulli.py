@@ -9,12 +9,13 @@ import numpy as np
 from submax.core.arms import Arms
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import positive, whole_number
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.problem import Problem
+from submax.environments.arm_environment import ArmEnvironment
 
 
 @dataclass(frozen=True)
-class Bernoulli(Environment[Floats]):
+class Bernoulli(ArmEnvironment[Floats]):
     """K arms that pay 0 or 1; the chance of each is drawn from Beta(α, β).
 
     K is ``arms``. The world is the table of chances, ``[R, K]``.
@@ -40,20 +41,9 @@ class Bernoulli(Environment[Floats]):
         """Draw the chance of every arm."""
         return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
 
-    def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
-        """Contexts of width 0."""
-        return np.zeros((len(world), count, 0))
-
-    def mean_reward(self, world: Floats, context: Floats, action: Integers) -> Floats:
-        """The chance of the arm."""
-        rows = np.arange(len(world), dtype=np.int64)[:, None] * self.arms
-        return world.ravel().take(rows + action[..., 0])
-
-    def reward(
-        self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Floats:
-        """Toss the arm's coin."""
-        return self.outcome(world, context, action, rng).reward
+    def means(self, world: Floats) -> Floats:
+        """The chances."""
+        return world
 
     def outcome(
         self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator
@@ -61,10 +51,6 @@ class Bernoulli(Environment[Floats]):
         """Look the chance up once for both."""
         chance = self.mean_reward(world, context, action)
         return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
-
-    def best_reward(self, world: Floats, context: Floats) -> Floats:
-        """The highest chance, the same in every row."""
-        return np.broadcast_to(world.max(axis=-1)[:, None], context.shape[:2])
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

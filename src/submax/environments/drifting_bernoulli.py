@@ -10,8 +10,9 @@ from scipy import special
 from submax.core.arms import Arms
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, whole_number
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.problem import Problem
+from submax.environments.arm_environment import ArmEnvironment
 from submax.environments.drift import drifted
 
 
@@ -23,7 +24,7 @@ class MovingChances(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DriftingBernoulli(Environment[MovingChances]):
+class DriftingBernoulli(ArmEnvironment[MovingChances]):
     """K arms that pay 0 or 1, with chances F⁻¹(Φ(x)) that move with an Ornstein–Uhlenbeck path x.
 
     x starts from N(0, 1) and after n decisions is ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with
@@ -58,19 +59,9 @@ class DriftingBernoulli(Environment[MovingChances]):
         fresh = rng.standard_normal(world.path.shape)
         return self._at(drifted(world.path, fresh, count, self.memory))
 
-    def contexts(self, world: MovingChances, count: int, rng: np.random.Generator) -> Floats:
-        """Contexts of width 0."""
-        return np.zeros((len(world.chance), count, 0))
-
-    def mean_reward(self, world: MovingChances, context: Floats, action: Actions) -> Floats:
-        """The chance of the arm, as it is now."""
-        return np.take_along_axis(world.chance, action[..., 0], axis=1)
-
-    def reward(
-        self, world: MovingChances, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        """Toss the arm's coin."""
-        return self.outcome(world, context, action, rng).reward
+    def means(self, world: MovingChances) -> Floats:
+        """The chances, as they are now."""
+        return world.chance
 
     def outcome(
         self, world: MovingChances, context: Floats, action: Actions, rng: np.random.Generator
@@ -78,10 +69,6 @@ class DriftingBernoulli(Environment[MovingChances]):
         """Look the chance up once for both."""
         chance = self.mean_reward(world, context, action)
         return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
-
-    def best_reward(self, world: MovingChances, context: Floats) -> Floats:
-        """The highest chance, the same in every row."""
-        return np.broadcast_to(world.chance.max(axis=-1)[:, None], context.shape[:2])
 
     def _at(self, path: Floats) -> MovingChances:
         return MovingChances(path, special.betaincinv(self.alpha, self.beta, special.ndtr(path)))

@@ -10,12 +10,13 @@ from submax.core.arms import Arms
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.continuous import Continuous
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.problem import Problem
+from submax.environments.arm_environment import ArmEnvironment
 
 
 @dataclass(frozen=True)
-class Gaussian(Environment[Floats]):
+class Gaussian(ArmEnvironment[Floats]):
     """K arms that pay μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
 
     K is ``arms``, τ is ``spread``, σ is ``noise``. The world is the table of means, ``[R, K]``.
@@ -39,19 +40,9 @@ class Gaussian(Environment[Floats]):
         """Draw the mean of every arm."""
         return self.spread * rng.standard_normal((replicas, self.arms))
 
-    def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
-        """Contexts of width 0."""
-        return np.zeros((len(world), count, 0))
-
-    def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
-        """The mean of the arm."""
-        return np.take_along_axis(world, action[..., 0], axis=1)
-
-    def reward(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        """The mean and noise."""
-        return self.outcome(world, context, action, rng).reward
+    def means(self, world: Floats) -> Floats:
+        """The means."""
+        return world
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
@@ -59,10 +50,6 @@ class Gaussian(Environment[Floats]):
         """Look the mean up once for both."""
         mean = self.mean_reward(world, context, action)
         return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
-
-    def best_reward(self, world: Floats, context: Floats) -> Floats:
-        """The highest mean, the same in every row."""
-        return np.broadcast_to(world.max(axis=-1)[:, None], context.shape[:2])
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -10,12 +10,13 @@ from submax.core.arms import Arms
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, whole_number
 from submax.core.counts import Counts
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.problem import Problem
+from submax.environments.arm_environment import ArmEnvironment
 
 
 @dataclass(frozen=True)
-class Poisson(Environment[Floats]):
+class Poisson(ArmEnvironment[Floats]):
     """K arms that pay a count from Poisson(λ_a); the rate λ_a of each is drawn from Gamma(k, θ).
 
     K is ``arms``, k is ``shape``, θ = m / k with m the ``mean`` of the rates. The world is the
@@ -40,19 +41,9 @@ class Poisson(Environment[Floats]):
         """Draw the rate of every arm."""
         return rng.gamma(self.shape, self.mean / self.shape, size=(replicas, self.arms))
 
-    def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
-        """Contexts of width 0."""
-        return np.zeros((len(world), count, 0))
-
-    def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
-        """The rate of the arm."""
-        return np.take_along_axis(world, action[..., 0], axis=1)
-
-    def reward(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        """Draw a count."""
-        return self.outcome(world, context, action, rng).reward
+    def means(self, world: Floats) -> Floats:
+        """The rates."""
+        return world
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
@@ -60,10 +51,6 @@ class Poisson(Environment[Floats]):
         """Look the rate up once for both."""
         rate = self.mean_reward(world, context, action)
         return Outcome(rng.poisson(rate).astype(np.float64), rate)
-
-    def best_reward(self, world: Floats, context: Floats) -> Floats:
-        """The highest rate, the same in every row."""
-        return np.broadcast_to(world.max(axis=-1)[:, None], context.shape[:2])
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -11,13 +11,14 @@ from submax.core.arms import Arms
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, whole_number
 from submax.core.discrete import Discrete
-from submax.core.environment import Environment, Outcome
+from submax.core.environment import Outcome
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
+from submax.environments.arm_environment import ArmEnvironment
 
 
 @dataclass(frozen=True)
-class Ratings(Environment[Floats]):
+class Ratings(ArmEnvironment[Floats]):
     """K arms that pay one of the values v₁ < … < v_V; P(v | a) is drawn from Dirichlet(κ, …, κ).
 
     K is ``arms``, v is ``values``, κ is ``concentration``: small where an arm earns mostly one
@@ -46,19 +47,9 @@ class Ratings(Environment[Floats]):
         prior = np.full(len(self.values), self.concentration)
         return rng.dirichlet(prior, size=(replicas, self.arms))
 
-    def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
-        """Contexts of width 0."""
-        return np.zeros((len(world), count, 0))
-
-    def mean_reward(self, world: Floats, context: Floats, action: Actions) -> Floats:
-        """The mean of the arm's values."""
-        return self._mean(_chances(world, action))
-
-    def reward(
-        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Floats:
-        """Draw one of the values."""
-        return self.outcome(world, context, action, rng).reward
+    def means(self, world: Floats) -> Floats:
+        """Σ v P(v | a)."""
+        return self._mean(world)
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
@@ -68,10 +59,6 @@ class Ratings(Environment[Floats]):
         below = np.cumsum(chance[..., :-1], axis=-1)
         place = (rng.random(chance.shape[:2])[..., None] >= below).sum(axis=-1)
         return Outcome(np.array(self.values, dtype=np.float64)[place], self._mean(chance))
-
-    def best_reward(self, world: Floats, context: Floats) -> Floats:
-        """The highest mean, the same in every row."""
-        return np.broadcast_to(self._mean(world).max(axis=-1)[:, None], context.shape[:2])
 
     def _mean(self, chance: Floats) -> Floats:
         mean: Floats = chance @ np.array(self.values, dtype=np.float64)

@@ -26,9 +26,12 @@ def check_file(file: object) -> None:
 def read_table(file: str) -> Any:
     """The table of a file."""
     try:
-        return READERS[Path(file).suffix.lower()](file)
-    except (OSError, pa.ArrowException) as error:
+        table = READERS[Path(file).suffix.lower()](file)
+        # Names that are no UTF-8 fail when they are first looked at.
+        _ = table.column_names
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise InvalidValue(f"cannot read {file!r}: {error}") from error
+    return table
 
 
 def numbers(name: str, column: Any) -> Floats:

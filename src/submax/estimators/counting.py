@@ -75,7 +75,7 @@ class Counting(Estimator[CountingParams]):
     ) -> CountingParams:
         """Add the new counts to the old, or count all that is kept once more."""
         problem, history = params.problem, params.history
-        problem.scale.check(feedback.reward[feedback.weight > 0])
+        feedback.check(problem)
         if history is None:
             counts, importance = _counted(problem, params.ruler, feedback)
             return params._replace(

@@ -25,7 +25,7 @@ from submax.networks.decoded_choices import DecodedChoices
 from submax.networks.decoded_density import DecodedDensity
 from submax.networks.density_head import outputs
 from submax.networks.mixture_density import MixtureDensity
-from submax.networks.replicas import parameters_where
+from submax.networks.replicas import Parameters, parameters_where
 from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_choices import choice_probabilities, joint_probabilities
 from submax.networks.slot_network import SlotNetwork
@@ -44,7 +44,7 @@ class NetworkParams(NamedTuple):
 
     problem: Problem
     buffer: Buffer
-    parameters: dict[str, NDArray[np.float32]]
+    parameters: Parameters
     network: SlotNetwork
     ruler: Ruler
     latent: Floats
@@ -116,12 +116,14 @@ class NetworkEstimator(Estimator[NetworkParams]):
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return params
+        if params.ruler.levels.shape[1] != problem.scale.levels:
+            params = self.at_levels(params, _ruler(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
-        ruler = problem.scale.ruler(buffer.reward, buffer.weight)
+        ruler = _ruler(problem, buffer)
         rows = Minibatches.of(
             buffer, problem.space.scaled(buffer.action), ruler.embedded(buffer.reward)
         )
-        start = params.parameters if self.training.continued and params.parameters else None
+        start = self._start(params, ruler)
         trained = train(self.design(problem), self.training, rows, rng, start)
         latent = self.drawn(len(news), problem.scale.levels, rng)
         network = self._written(problem, trained.parameters, ruler, latent)
@@ -141,23 +143,42 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
         """The same belief, asked for other rewards: ``levels [R, L]``, rising."""
-        if params.latent.shape[1] not in (1, levels.shape[1]):
-            raise InvalidValue(
-                f"with draws of their own for each level, {params.latent.shape[1]} rewards can be "
-                f"asked for, not {levels.shape[1]}"
-            )
-        ruler = params.ruler._replace(levels=levels)
-        problem = params.problem
+        self._check_levels(params, levels)
+        problem, ruler = params.problem, params.ruler._replace(levels=levels)
+        network = self._silent(problem, *levels.shape)
         if params.parameters:
-            network = self._written(problem, params.parameters, ruler, params.latent)
-        else:
-            network = self._silent(problem, *levels.shape)
+            written = self._written(problem, params.parameters, ruler, params.latent)
+            network = written.where(params.buffer.filled > 0, network)
         return _params(problem, params.buffer, params.parameters, network, ruler, params.latent)
+
+    def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
+        replicas, drawn = len(params.latent), params.latent.shape[1]
+        rising = levels.ndim == 2 and np.isfinite(levels).all() and np.all(np.diff(levels) >= 0)
+        if not rising or len(levels) != replicas or levels.shape[1] == 0:
+            raise InvalidValue(
+                f"levels must be finite, rise and have the shape [{replicas}, L], not {levels}"
+            )
+        if drawn not in (1, levels.shape[1]):
+            raise InvalidValue(
+                f"with draws of their own for each level, {drawn} rewards can be asked for, not "
+                f"{levels.shape[1]}"
+            )
+
+    def _start(self, params: NetworkParams, ruler: Ruler) -> Parameters | None:
+        """The last parameters where training goes on from them, for knots that have moved."""
+        from submax.nn.parameters import moved
+
+        if not (self.training.continued and params.parameters):
+            return None
+        if np.array_equal(ruler.knots, params.ruler.knots):
+            return params.parameters
+        knots = params.ruler.embedded(ruler.knots).astype(np.float32)
+        return moved(self.design(params.problem), params.parameters, knots)
 
     def _written(
         self,
         problem: Problem,
-        parameters: dict[str, NDArray[np.float32]],
+        parameters: Parameters,
         ruler: Ruler,
         latent: Floats,
     ) -> SlotNetwork:
@@ -247,6 +268,10 @@ class NetworkEstimator(Estimator[NetworkParams]):
         weight = buffer.weight.sum(axis=1)
         result: Floats = total / np.where(weight > 0, weight, 1.0)[:, None]
         return result
+
+
+def _ruler(problem: Problem, buffer: Buffer) -> Ruler:
+    return problem.scale.ruler(buffer.reward, buffer.weight)
 
 
 def _params(

@@ -16,6 +16,7 @@ from submax._version import __version__
 from submax.core.checks import one_of
 from submax.core.environment import Environment
 from submax.core.errors import InvalidValue, told
+from submax.core.fallback import counted_fallbacks
 from submax.core.policy import Policy
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification, own_file, policy_name
@@ -23,7 +24,6 @@ from submax.policies import make_policy
 from submax.simulation import DELAYS
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.cell_result import CellResult, Seconds
-from submax.simulation.counted_fallbacks import counted_fallbacks
 from submax.simulation.delay import Delay
 from submax.simulation.meter import count
 from submax.simulation.simulate import simulate

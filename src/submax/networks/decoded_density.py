@@ -21,7 +21,7 @@ class DecodedDensity(Conditioned):
     def prob(self, action: Floats) -> Floats:
         """The density in the units of the space: that on the unit cube over the volume."""
         found = self.mixture.density(self.space.scaled(action), self.space.choices)
-        found /= math.prod(np.subtract(self.space.high, self.space.low))
+        found /= math.exp(self.space.log_volume)
         return found
 
     def sample(self, level: int, count: int, rng: np.random.Generator) -> Floats:

@@ -1,6 +1,6 @@
 """Mixtures of products over choices and numbers: probabilities, densities and draws."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,12 @@ from submax.networks.density_head import (
 )
 from submax.networks.slot_choices import choice_probabilities, first_choices
 
+FEW_DIMENSIONS = 3
 AT_ONCE = 2**17
 """About so many densities are worked on at a time, so that they stay near the processor."""
+
+
+Reals: TypeAlias = NDArray[np.floating[Any]]
 
 
 class MixtureDensity(NamedTuple):
@@ -71,16 +75,20 @@ class MixtureDensity(NamedTuple):
             found[:, :, part] = (weight @ self._components(numbers[:, part], part))[..., 0, :]
         return found
 
-    def _components(self, numbers: Floats, part: slice) -> NDArray[np.float32]:
-        """Π_j f(x_j) for some rows: ``[R, n, M, d] -> [R, L, n, Z, K, M]``, in single precision."""
-        product: NDArray[np.float32] | None = None
+    def _components(self, numbers: Floats, part: slice) -> Reals:
+        """Π_j f(x_j) for some rows: ``[R, n, M, d] -> [R, L, n, Z, K, M]``.
+
+        Each f is in single precision; the product of many needs the range of double.
+        """
+        product: Reals | None = None
+        kind = np.float32 if numbers.shape[-1] <= FEW_DIMENSIONS else np.float64
         for dimension in range(numbers.shape[-1]):
             location, scale = (
                 values[:, :, part, ..., dimension, None] for values in (self.location, self.scale)
             )
             place = numbers[:, None, :, None, None, :, dimension]
             density = _logistic_density(place, location, scale)
-            product = density if product is None else product * density
+            product = density if product is None else np.multiply(product, density, dtype=kind)
         assert product is not None
         return product
 

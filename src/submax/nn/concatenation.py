@@ -1,6 +1,6 @@
 """The reward as one more input."""
 
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -26,6 +26,13 @@ class Concatenation(Injection):
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         """Append the reward."""
         return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
+
+    def moved(self, knots: NDArray[np.float32]) -> "Concatenation":
+        """The columns of the reward at the new knots."""
+        weight, columns = np.split(np.asarray(self.dense.weight), [-self.width], axis=-1)
+        moved = (knots @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
+        joined: Any = np.concatenate([weight, moved], axis=-1)
+        return Concatenation(Dense(joined, self.dense.bias), self.width)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """What the columns of the reward add is part of the bias."""

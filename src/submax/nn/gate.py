@@ -34,6 +34,10 @@ class Gate(Injection):
         """Gate what the activation let through."""
         return jax.nn.relu(self.dense(x)) * jax.nn.sigmoid(reward @ self.opening)
 
+    def moved(self, knots: NDArray[np.float32]) -> "Gate":
+        """What opens the gate at the new knots."""
+        return Gate(self.dense, knots @ np.asarray(self.opening))
+
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """The gate g_l is positive, so it can stand before the ReLU: g_l ⊙ W and g_l ⊙ b."""
         gate = expit(levels @ np.asarray(self.opening))

@@ -24,5 +24,13 @@ class Injection(eqx.Module):
         """``[I]`` and ``[E] -> [H]``."""
 
     @abstractmethod
+    def moved(self, knots: NDArray[np.float32]) -> "Injection":
+        """The same function of the reward with other knots, from numpy parameters.
+
+        ``knots [R, E, E]`` are the new knots, embedded by the old ones: what enters a layer is
+        linear in the embedding, so that its value at the new knots is all that is needed.
+        """
+
+    @abstractmethod
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """ReLU(W_l h + b_l) at levels ``[R, L, E]``, from numpy parameters of all replicas."""

@@ -34,6 +34,11 @@ class Modulation(Injection):
         """Scale and shift before the activation."""
         return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)
 
+    def moved(self, knots: NDArray[np.float32]) -> "Modulation":
+        """γ and β at the new knots."""
+        scale, shift = (knots @ np.asarray(part) for part in (self.scale, self.shift))
+        return Modulation(self.dense, scale, shift)
+
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """W_l = (1 + γ_l) ⊙ W and b_l = (1 + γ_l) ⊙ b + β_l."""
         scale = 1 + levels @ np.asarray(self.scale)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from submax.core.errors import InvalidValue
 from submax.networks.replicas import Parameters
 from submax.nn.design import Design
+from submax.nn.injection import Injection
 
 
 def unpacked(design: Design[Any], vector: NDArray[np.float32]) -> Parameters:
@@ -45,6 +46,25 @@ def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]])
     """The model with these parameters, which keep their first axis of replicas."""
     structure = jax.tree_util.tree_structure(_template(design))
     return jax.tree_util.tree_unflatten(structure, [parameters[name] for name in _shapes(design)])
+
+
+def moved(
+    design: Design[Any], parameters: Mapping[str, NDArray[np.float32]], knots: NDArray[np.float32]
+) -> Parameters:
+    """The parameters of the same function when rewards are embedded by other knots.
+
+    ``knots [R, E, E]`` are the new knots, embedded by the old ones.
+    """
+    model = jax.tree_util.tree_map(
+        lambda part: part.moved(knots) if isinstance(part, Injection) else part,
+        restored(design, parameters),
+        is_leaf=lambda part: isinstance(part, Injection),
+    )
+    leaves = jax.tree_util.tree_leaves(model)
+    return {
+        name: np.asarray(leaf, dtype=np.float32)
+        for name, leaf in zip(_shapes(design), leaves, strict=True)
+    }
 
 
 def _shapes(design: Design[Any]) -> dict[str, tuple[int, ...]]:

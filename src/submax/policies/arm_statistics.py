@@ -26,6 +26,7 @@ class ArmStatistics(NamedTuple):
 
     def add(self, feedback: Feedback) -> Self:
         """Count what came back."""
+        feedback.check(self.problem)
         index = self.problem.space.index(feedback.action)
         size = self.pulls.shape[-1]
         earned = feedback.weight * np.where(feedback.weight > 0, feedback.reward, 0.0)

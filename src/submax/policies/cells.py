@@ -7,7 +7,6 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.problem import Problem
-from submax.core.real_space import RealSpace
 from submax.core.slots import Slots
 from submax.core.space import Space
 
@@ -51,9 +50,13 @@ class Cells:
 
     def within(self, cell: Integers, rng: np.random.Generator) -> Actions:
         """A point drawn uniformly in each cell."""
-        if not isinstance(self.space, RealSpace):
+        first = len(self.space.choices)
+        if not self.space.reals:
             return cell
-        return self._placed(cell, rng.random((*cell.shape[:-1], self.space.reals)))
+        scaled = cell.astype(np.float64)
+        scaled[..., first:] += rng.random((*cell.shape[:-1], self.space.reals))
+        scaled[..., first:] /= self.points
+        return self.space.unscaled(scaled)
 
     def centers(self) -> Floats:
         """The middle of every cell, in the order of their numbers, reals scaled: ``[M, S]``."""
@@ -61,10 +64,3 @@ class Cells:
         first = len(self.space.choices)
         middle[..., first:] = (middle[..., first:] + 0.5) / self.points
         return middle
-
-    def _placed(self, cell: Integers, share: Floats) -> Floats:
-        assert isinstance(self.space, RealSpace)
-        scaled = cell.astype(np.float64)
-        first = len(self.space.choices)
-        scaled[..., first:] = (scaled[..., first:] + share) / self.points
-        return self.space.unscaled(scaled)

@@ -54,6 +54,7 @@ class Gradient(ListingPolicy[GradientState]):
         self, state: GradientState, feedback: Feedback, rng: np.random.Generator
     ) -> GradientState:
         """One step along the summed gradient."""
+        feedback.check(state.problem)
         there = feedback.weight > 0
         reward = np.where(there, feedback.reward, 0.0)
         rewards = state.rewards + np.sum(feedback.weight * reward, axis=-1)

@@ -68,6 +68,7 @@ class Gridded(Policy[GriddedState]):
         self, state: GriddedState, feedback: Feedback, rng: np.random.Generator
     ) -> GriddedState:
         """Learn about the cells."""
+        feedback.check(state.problem)
         cells = self._cells(state)
         log_prob = feedback.log_prob
         inner = self.policy.update(

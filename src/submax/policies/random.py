@@ -29,6 +29,7 @@ class Random(Policy[RandomState]):
 
     def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> Decision:
         """Draw uniformly."""
+        state.problem.check_context(context)
         action = state.problem.space.uniform(context.shape[:2], rng)
         return Decision(action, self.log_prob(state, context, action))
 
@@ -40,6 +41,7 @@ class Random(Policy[RandomState]):
         self, state: RandomState, feedback: Feedback, rng: np.random.Generator
     ) -> RandomState:
         """Learn nothing."""
+        feedback.check(state.problem)
         return state
 
     @classmethod

@@ -1,6 +1,5 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -13,20 +12,21 @@ from submax.core.categorical import draw, log_prob_of
 from submax.core.checks import whole_number
 from submax.core.decision import Decision
 from submax.core.errors import InvalidValue
-from submax.core.estimated_density import EstimatedDensity, estimated_density
+from submax.core.estimated_density import EstimatedDensity
 from submax.core.estimator import Estimator
-from submax.core.fallback import Fallback, standing_for
+from submax.core.fallback import standing_for
 from submax.core.feedback import Feedback
 from submax.core.marginalization import draw_one, unseen
 from submax.core.policy import Policy
 from submax.core.problem import Problem
-from submax.core.rejection import LIMIT, rejection
+from submax.core.quantile_levels import MOST
 from submax.core.space import LISTING_LIMIT
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
+from submax.policies.unlisted import density, drawn
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -40,10 +40,6 @@ REJECTED_ROWS = 2560
 """So many rows of all replicas are drawn by rejection at a time: what they need stays small."""
 ESTIMATED_ROWS = 64
 """The same where the normalizing constant of each row is estimated."""
-
-
-class Exhausted(Fallback):
-    """Some decisions were uniform, since the mixture left too little to be found."""
 
 
 class RewardConditionedState(NamedTuple):
@@ -80,7 +76,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
     def __post_init__(self) -> None:
         whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
         if self.levels is not None:
-            whole_number("levels", self.levels, at_least=2)
+            whole_number("levels", self.levels, at_least=2, at_most=MOST)
 
     @property
     def trains_networks(self) -> bool:
@@ -94,6 +90,11 @@ class RewardConditioned(Policy[RewardConditionedState]):
         if self.levels is not None:
             problem = replace(problem, scale=problem.scale.asking(self.levels))
         self.strategy.check_levels(problem.scale.levels)
+        if self.strategy.needs_table and problem.space.reals:
+            raise InvalidValue(
+                f"the {type(self.strategy).__name__} strategy must see every action, and "
+                f"{problem.space} has no list of them: take submax, advantage, clipped or target"
+            )
         if self.strategy.needs_table:
             problem.space.check_listable(f"the {type(self.strategy).__name__} strategy")
         params = self.estimator.init(problem, replicas, rng)
@@ -148,8 +149,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
     ) -> EstimatedDensity:
         """The log-probability, or log-density, without a list of actions, and its standard error.
 
-        The normalizing constant is estimated from proposals. A decision that found none of
-        ``LIMIT`` proposals acceptable was uniform, and so is this where no mass is found.
+        The normalizing constant is estimated from proposals; the error is that of the logarithm.
         """
         if state.problem.context_width == 0:
             # All rows have one constant.
@@ -221,35 +221,22 @@ class RewardConditioned(Policy[RewardConditionedState]):
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Actions:
         """Draw from the mixture by rejection, and uniformly where nothing is known."""
-        table = self.table(state, context)
-        weights = self.strategy.weights(table)
-        forget = ~state.informed[:, None] | unseen(table, weights)
-        if forget.any():
-            # Nothing is taken away where the draw is not used: its first proposal will do.
-            weights = np.where(forget[..., None], np.maximum(weights, 0.0), weights)
+        weights, forget = self._weights(state, context)
         belief = self.estimator.conditioned(state.params, context)
-        action, exhausted = rejection(weights, belief, rng)
-        exhausted &= ~forget
-        if exhausted.any():
-            warn_of_exhaustion(exhausted)
-        forget |= exhausted
-        if forget.any():
-            uniform = state.problem.space.uniform(action.shape[:2], rng)
-            action = np.where(forget[..., None], uniform, action)
-        return action
+        return drawn(state.problem.space, weights, forget, belief, rng)
 
     def _estimated(
         self, state: RewardConditionedState, context: Floats, action: Actions
     ) -> EstimatedDensity:
+        weights, forget = self._weights(state, context)
+        belief = self.estimator.conditioned(state.params, context)
+        return density(state.problem.space, weights, forget, belief, action)
+
+    def _weights(self, state: RewardConditionedState, context: Floats) -> tuple[Floats, Booleans]:
+        """The weights of the levels, ``[R, n, L]``, and where they mean nothing yet, ``[R, n]``."""
         table = self.table(state, context)
         weights = self.strategy.weights(table)
-        belief = self.estimator.conditioned(state.params, context)
-        log_prob, error, known = estimated_density(weights, belief, action)
-        known &= ~unseen(table, weights) & state.informed[:, None]
-        uniform = -state.problem.space.log_measure
-        return EstimatedDensity(
-            np.where(known[..., None], log_prob, uniform), np.where(known, error, 0.0), known
-        )
+        return weights, ~state.informed[:, None] | unseen(table, weights)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -278,16 +265,6 @@ class RewardConditioned(Policy[RewardConditionedState]):
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
         }
-
-
-def warn_of_exhaustion(exhausted: Booleans) -> None:
-    """Count the rows in which nothing was accepted."""
-    count = int(exhausted.sum())
-    message = (
-        f"{count} of {exhausted.size} decisions accepted none of {LIMIT} proposals, so that "
-        "nothing tells the actions apart, and were uniform"
-    )
-    warnings.warn(Exhausted(message, count), stacklevel=4)
 
 
 def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generator) -> Decision:

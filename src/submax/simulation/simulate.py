@@ -46,6 +46,7 @@ def simulate(
     >>> trace.accumulated_regret.shape
     (20, 500)
     """
+    _check_parts(environment, policy, delay)
     whole_number("observations", observations, at_least=1)
     whole_number("replicas", replicas, at_least=1)
     if points is not None:
@@ -80,6 +81,16 @@ def simulate(
     if not np.isfinite(trace.final_regret).all():
         raise InvalidValue(f"{environment} gave a mean that is not a finite number")
     return trace
+
+
+def _check_parts(environment: object, policy: object, delay: object) -> None:
+    """Say what a part must be where it is something else."""
+    if not isinstance(environment, Environment):
+        raise InvalidValue(f"environment must be one such as Bernoulli(10), not {environment!r}")
+    if not isinstance(policy, Policy):
+        raise InvalidValue(f"policy must be what make_policy gives, not {policy!r}")
+    if not isinstance(delay, Delay):
+        raise InvalidValue(f"delay must be one such as BatchFlush(100), not {delay!r}")
 
 
 def _check(

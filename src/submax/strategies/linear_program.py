@@ -1,6 +1,5 @@
 """The linear program over all reward levels."""
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Self
@@ -8,7 +7,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.fallback import Fallback
+from submax.core.fallback import Fallback, fall_back
 from submax.core.strategy import Strategy
 from submax.core.table import Table
 from submax.strategies.batched_simplex import maximize
@@ -40,8 +39,11 @@ class LinearProgram(Strategy):
     Levels that were never observed have weight 0; where fewer than two were observed there is
     nothing to weigh, and the weights are those of ``Optimized``. With b the highest level observed
     and w_b = 1 − Σ_{l≠b} w_l, the program is to maximize Σ_l w_l (V_l − V_b) subject to
-    Σ_l w_l (π(a | b) − π(a | l)) ≤ π(a | b), where w = 0 is the optimistic policy. A level that
-    has the conditioned policy of b, but for rounding, is not told apart from b and has weight 0.
+    Σ_l w_l (π(a | b) − π(a | l)) ≤ π(a | b), where w = 0 is the optimistic policy. A level that has
+    the conditioned policy of b, but for rounding, is not told apart from b and has weight 0.
+
+    More policies than actions always depend on one another: where that leaves no solution, no more
+    levels than actions are used, spread from the lowest to the highest.
 
     The policies allowed are bounded, but the weights are not where conditioned policies depend on
     one another and their values not in the same way, as may be when values are over all contexts
@@ -73,19 +75,35 @@ class LinearProgram(Strategy):
         if few.all():
             return weights
         weights[~few], solved = _solved(table, observed, ~few)
+        left = np.array(~few)
+        left[left] = ~solved
+        if left.any() and observed.shape[-1] > table.probabilities.shape[-1]:
+            fewer = _spread(observed, table.probabilities.shape[-1])
+            weights[left], solved = _solved(table, fewer, left)
         unsolved = int(np.count_nonzero(~solved))
         if unsolved:
             message = (
                 f"{unsolved} of {few.size} linear programs had no solution that can be "
                 "trusted, since conditioned policies depend on one another, and were optimistic"
             )
-            warnings.warn(Unsolved(message, unsolved), stacklevel=3)
+            fall_back(Unsolved, message, unsolved)
         return weights
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """It has no parameters."""
         yield cls()
+
+
+def _spread(observed: Booleans, actions: int) -> Booleans:
+    """No more levels than actions, from the lowest observed to the highest: ``[..., L]``."""
+    count = observed.sum(axis=-1, keepdims=True)
+    place = np.cumsum(observed, axis=-1) - 1
+    steps = max(1, min(actions, observed.shape[-1]) - 1)
+    kept = np.zeros_like(observed)
+    for step in range(steps + 1):
+        kept |= place == np.rint(step * (count - 1) / steps)
+    return np.where(count > actions, observed & kept, observed)
 
 
 def _solved(table: Table, observed: Booleans, where: Booleans) -> tuple[Floats, Booleans]:

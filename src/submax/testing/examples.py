@@ -42,8 +42,11 @@ def accepted(
 ) -> Iterator[Problem]:
     """The problems that a class does not refuse when it is told of them."""
     for problem in problems:
+        rng = np.random.default_rng(0)
         try:
-            subject.init(problem, 1, np.random.default_rng(0))
+            state = subject.init(problem, 1, rng)
+            if isinstance(subject, Policy):
+                subject.act(state, np.zeros((1, 1, problem.context_width)), rng)
         except InvalidValue:
             continue
         yield problem
@@ -63,16 +66,27 @@ def some_feedback(problem: Problem, replicas: int, rows: int, seed: int) -> Feed
         context=some_contexts(problem, replicas, rows, seed),
         action=problem.space.uniform(shape, rng),
         reward=some_rewards(problem.scale, shape, rng),
-        log_prob=np.log(rng.uniform(0.1, 1.0, size=shape)),
+        log_prob=_some_propensities(problem, shape, rng),
         weight=np.ones(shape),
     )
 
 
+def _some_propensities(
+    problem: Problem, shape: tuple[int, int], rng: np.random.Generator
+) -> Floats:
+    """Log-probabilities as if from anywhere; where they are densities, not above the uniform."""
+    drawn = np.log(rng.uniform(0.1, 1.0, size=shape))
+    return drawn - problem.space.log_measure if problem.space.reals else drawn
+
+
 def some_rewards(scale: Scale, shape: tuple[int, int], rng: np.random.Generator) -> Floats:
-    """Draw levels where they are fixed, else small counts, which any scale allows."""
-    if scale.moves:
-        return rng.poisson(2.0, size=shape).astype(np.float64)
-    return rng.choice(fixed_levels(scale), size=shape)
+    """Draw levels where they are fixed, else numbers that the scale allows, most of them counts."""
+    if not scale.moves:
+        return rng.choice(fixed_levels(scale), size=shape)
+    counts = rng.poisson(2.0, size=shape).astype(np.float64)
+    low, high = scale.bounds or (0.0, 1.0)
+    candidates = (counts, -counts, low + rng.random(shape) * (high - low))
+    return next(one for one in candidates if scale.contains(one).all())
 
 
 def fixed_levels(scale: Scale) -> Floats:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
 from submax.core.problem import Problem
@@ -35,6 +36,7 @@ def check_learning(policy: Policy[Any], problem: Problem, replicas: int, seed: i
     _check_replicas(policy, state, feedback, context, seed)
     _check_silent_replica(policy, state, feedback, context, seed)
     _check_clear_feedback(policy, problem, replicas, seed)
+    _check_refusals(policy, state, feedback)
 
 
 def _check_purity(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> None:
@@ -99,6 +101,27 @@ def _check_clear_feedback(policy: Policy[Any], problem: Problem, replicas: int, 
         arrays = [*leaves(state), all_log_probs(policy, state, context)]
         clean = not any(np.isnan(array).any() for array in arrays if array.dtype.kind == "f")
         require(clean, policy, "clear feedback must not lead to NaN")
+
+
+def _check_refusals(policy: Policy[Any], state: Any, feedback: Feedback) -> None:
+    """Feedback that does not fit the problem must be refused, or change nothing."""
+    size = state.problem.space.size
+    wrong = {
+        "a reward that is not finite": feedback._replace(reward=feedback.reward + np.nan),
+        "a weight that is not finite": feedback._replace(weight=feedback.weight + np.nan),
+        "a negative weight": feedback._replace(weight=-feedback.weight),
+        "an action beyond the space": feedback._replace(action=feedback.action + size),
+        "a reward for each action's slot": feedback._replace(reward=feedback.reward[..., None]),
+    }
+    if not state.problem.scale.moves:
+        wrong["a reward outside the scale"] = feedback._replace(reward=feedback.reward + 0.123)
+    for what, given in wrong.items():
+        before = copied(state)
+        try:
+            after = policy.update(state, given, np.random.default_rng(0))
+        except InvalidValue:
+            continue
+        require(unchanged(before, after), policy, f"{what} must be refused by InvalidValue")
 
 
 def _taught(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Any:
