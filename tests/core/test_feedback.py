@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.arms import Arms
+from submax.core.box import Box
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
@@ -72,3 +73,28 @@ def test_a_bad_value_is_named(name, value, message):
 )
 def test_a_row_that_is_not_there_may_hold_anything(name, value):
     with_entry(name, value)._replace(weight=with_entry("weight", 0.0).weight).check(PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"action": np.ones((2, 4, 1))}, "action must hold whole numbers, not float64"),
+        ({"reward": np.full((2, 4), "1")}, "reward must hold numbers"),
+        ({"reward": np.zeros((2, 4, 1))}, "reward has shape"),
+        ({"reward": np.zeros(4)}, "reward has shape"),
+        ({"weight": None}, "weight must be an array of numpy, not None"),
+        ({"context": None}, "context must be an array of numpy, not None"),
+        ({"action": [[[1]] * 4] * 2}, "action must be an array of numpy"),
+        ({"log_prob": np.full((2, 4), 0.5)}, "log_prob must be the logarithm of a probability"),
+        ({"reward": np.full((2, 4), 0.5)}, "a reward of Binary() cannot be 0.5"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_a_sentence(change, message):
+    with pytest.raises(InvalidValue) as error:
+        sound()._replace(**change).check(PROBLEM)
+    assert message in str(error.value)
+
+
+def test_a_density_may_be_above_one():
+    feedback = sound()._replace(action=np.full((2, 4, 1), 0.05), log_prob=np.full((2, 4), 3.0))
+    feedback.check(Problem(Box((0.0,), (0.1,)), context_width=2))

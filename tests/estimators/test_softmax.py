@@ -3,6 +3,7 @@ import pytest
 
 from submax.core import extras
 from submax.core.arms import Arms
+from submax.core.counts import Counts
 from submax.core.errors import InvalidValue, MissingExtra
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
@@ -153,3 +154,71 @@ def test_without_jax_the_extra_is_named(monkeypatch, seed):
         ESTIMATOR.init(PROBLEM, 1, np.random.default_rng(seed))
     assert "the Softmax estimator needs jax, equinox, optax" in str(error.value)
     assert 'pip install "submax[neural]"' in str(error.value)
+
+
+def test_without_context_it_learns_too(seed):
+    problem, rng = Problem(Arms(3)), np.random.default_rng(seed)
+    action = rng.integers(3, size=(1, 2000, 1))
+    reward = (rng.random((1, 2000)) < np.array([0.1, 0.5, 0.9])[action[..., 0]]).astype(float)
+    feedback = Feedback(np.zeros((1, 2000, 0)), action, reward, None, np.ones((1, 2000)))
+    params = ESTIMATOR.fit(ESTIMATOR.init(problem, 1, rng), feedback, rng)
+    found = ESTIMATOR.prob_of_all(params, np.zeros((1, 1, 0)), problem.space)[0, 0]
+    expected = np.array([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9]]) / 1.5
+    assert np.abs(found - expected).max() < 0.1
+
+
+COUNTS = Problem(Arms(2), scale=Counts())
+
+
+def counted(rewards, rng):
+    """Arm 1 pays 2 and more, arm 0 pays less."""
+    reward = np.array(rewards, dtype=float)[None]
+    action = (reward >= 2).astype(np.int64)[..., None]
+    return Feedback(np.zeros((*reward.shape, 0)), action, reward, None, np.ones(reward.shape))
+
+
+@pytest.mark.parametrize("injection", ["modulation", "gate", "concatenation"])
+def test_going_on_with_other_knots_begins_where_training_ended(injection, seed):
+    rng = np.random.default_rng(seed)
+    training = Training(steps=300, batch=64, learning_rate=0.01, continued=True)
+    first = Softmax(hidden=16, injection=injection, training=training)
+    params = first.fit(first.init(COUNTS, 1, rng), counted(rng.integers(4, size=400), rng), rng)
+    slight = Training(steps=1, batch=1, learning_rate=1e-9, continued=True)
+    then = Softmax(hidden=16, injection=injection, training=slight)
+    after = then.fit(params, counted([4.0], rng), rng)
+    assert params.ruler.knots.tolist() == [[0, 0, 1, 2, 3]]
+    assert after.ruler.knots.tolist() == [[0, 1, 2, 3, 4]]
+    rewards, nothing = np.array([[0.0, 1.0, 2.0, 3.0]]), np.zeros((1, 1, 0))
+    before, found = (
+        first.prob_of_all(first.at_levels(one, rewards), nothing, COUNTS.space)
+        for one in (params, after)
+    )
+    np.testing.assert_allclose(found, before, atol=1e-5)
+    assert before[0, 0, 0, 0] > 0.9
+    assert before[0, 0, 3, 1] > 0.9
+
+
+def test_what_was_asked_for_other_rewards_can_learn_on(fitted, feedback, seed):
+    asked = ESTIMATOR.at_levels(fitted, np.tile([0.0, 0.5, 1.0], (REPLICAS, 1)))
+    assert ESTIMATOR.levels(asked).shape == (REPLICAS, 3)
+    after = ESTIMATOR.fit(asked, feedback, np.random.default_rng(seed))
+    assert ESTIMATOR.levels(after).tolist() == [[0.0, 1.0]] * REPLICAS
+
+
+def test_a_replica_that_heard_nothing_stays_uniform_at_other_rewards(feedback, seed):
+    rng = np.random.default_rng(seed)
+    weight = feedback.weight.copy()
+    weight[0] = 0.0
+    heard = feedback._replace(weight=weight)
+    params = ESTIMATOR.fit(ESTIMATOR.init(PROBLEM, REPLICAS, rng), heard, rng)
+    asked = ESTIMATOR.at_levels(params, np.tile([0.2, 0.7], (REPLICAS, 1)))
+    context = some_contexts(PROBLEM, REPLICAS, 3, seed)
+    found = ESTIMATOR.prob_of_all(asked, context, PROBLEM.space)
+    assert np.allclose(found[0], 1 / 3)
+    assert not np.allclose(found[1], 1 / 3, atol=0.01)
+
+
+@pytest.mark.parametrize("levels", [[[np.nan, 1.0]] * 2, [[1.0, 0.0]] * 2, [[0.0, 1.0]], [[]] * 2])
+def test_rewards_that_cannot_be_asked_for_are_refused(levels, fitted):
+    with pytest.raises(InvalidValue, match="levels must be finite, rise"):
+        ESTIMATOR.at_levels(fitted, np.array(levels))

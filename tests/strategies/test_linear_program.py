@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from submax.core.errors import InvalidValue
+from submax.core.fallback import counted_fallbacks
 from submax.core.marginalization import mixture
 from submax.core.table import Table
 from submax.strategies.linear_program import LinearProgram, Unsolved
@@ -213,3 +214,21 @@ def test_tiny_probabilities_are_never_a_reason_for_nan(seed):
 def test_without_propensities_it_refuses(small_table):
     with pytest.raises(InvalidValue, match="the linear program strategy needs the logged"):
         LinearProgram().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))
+
+
+def test_with_more_levels_than_actions_some_of_them_are_enough(seed):
+    rng = np.random.default_rng(seed)
+    table = Table(
+        probabilities=rng.dirichlet(np.ones(4), size=(200, 5)),
+        levels=np.tile(np.arange(5.0), (200, 1)),
+        prior=np.full((200, 5), 0.2),
+        # Values over all contexts, which do not depend on one another as the rows do.
+        values=np.tile(rng.random(5), (200, 1)),
+    )
+    with counted_fallbacks() as counts:
+        weights = LinearProgram().weights(table)
+    assert counts == []
+    mixed = np.einsum("bl,blm->bm", weights, table.probabilities)
+    assert mixed.min() >= -1e-9
+    assert np.all((weights * table.values).sum(axis=1) >= table.values[:, -1] - 1e-9)
+    assert np.all((weights != 0).sum(axis=1) <= 4)

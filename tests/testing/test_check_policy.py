@@ -128,6 +128,7 @@ class UpdatesAtRandom(EpsilonGreedy):
 @dataclass(frozen=True)
 class ReadsAbsentRows(Gradient):
     def update(self, state, feedback, rng):
+        feedback.check(state.problem)
         absent = feedback.weight == 0
         reward = np.where(absent, 1.0, feedback.reward)
         action = np.where(absent[..., None], 0, feedback.action)
