@@ -8,7 +8,7 @@ from submax.core.box import Box
 from submax.core.continuous import Continuous
 from submax.core.counts import Counts
 from submax.core.discrete import Discrete
-from submax.core.fallback import counted_fallbacks
+from submax.core.fallback import counted_fallbacks, fall_back
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.training import Training
@@ -17,7 +17,7 @@ from submax.estimators.cvae import CVAE
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.strategies.advantage import Advantage
 from submax.strategies.clipped import Clipped
-from submax.strategies.linear_program import LinearProgram
+from submax.strategies.linear_program import LinearProgram, Unsolved
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
@@ -87,3 +87,23 @@ def test_before_the_first_data_no_proposal_is_wasted(strategy, seed):
     state = policy.init(Problem(Arms(3), scale=Continuous()), 2, rng)
     policy.act(state, np.zeros((2, 50, 0)), rng)
     assert len(Asked.proposed) == 1
+
+
+class NeverSolved(Optimistic):
+    """As a linear program that has no solution."""
+
+    needs_table = True
+
+    def weights(self, table):
+        fall_back(Unsolved, "no solution", int(np.prod(table.prior.shape[:-1])))
+        return Optimistic.weights(self, table)
+
+
+@pytest.mark.parametrize("width", [0, 2])
+def test_every_decision_of_an_unsolved_program_counts(width, seed):
+    rng = np.random.default_rng(seed)
+    policy = RewardConditioned(Counting(), NeverSolved())
+    state = policy.init(Problem(Arms(3), context_width=width), 2, rng)
+    with counted_fallbacks() as counts:
+        policy.act(state, np.zeros((2, 70, width)), rng)
+    assert sum(counts) == 2 * 70
