@@ -25,7 +25,8 @@ REAL = (
 """Problems that a class may refuse, when it is made for listed actions."""
 TAUGHT = 20
 ROWS = (0, 1, 5)
-REPLICAS, REPEATS = 2, 400
+REPLICAS, REPEATS = 4, 200
+"""As many replicas as elsewhere in the suite: networks are compiled once for each number."""
 BINS, MIDPOINTS = 6, 12
 LARGEST_ERROR = {True: 0.25, False: 1e-6}
 """How far the integral of a density may be from 1: of networks, whose constant is estimated."""
@@ -35,9 +36,9 @@ def check_densities(policy: Policy[Any], problem: Problem, seed: int) -> None:
     """Check decisions, densities and learning on real-valued actions."""
     for state in _states(policy, problem, 1, seed):
         _check_decisions(policy, state, some_contexts(problem, 1, 1, seed), seed)
-    for state in _states(policy, problem, 3, seed):
+    for state in _states(policy, problem, REPLICAS, seed):
         for rows in ROWS:
-            _check_decisions(policy, state, some_contexts(problem, 3, rows, seed), seed)
+            _check_decisions(policy, state, some_contexts(problem, REPLICAS, rows, seed), seed)
         _check_absence(policy, state, seed)
     _check_frequencies(policy, problem, seed)
 
@@ -71,7 +72,7 @@ def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int
 
 def _check_absence(policy: Policy[Any], state: Any, seed: int) -> None:
     """Rows of weight 0 and feedback without rows change nothing, and replicas stay apart."""
-    feedback = some_feedback(state.problem, 3, TAUGHT, seed + 1)
+    feedback = some_feedback(state.problem, REPLICAS, TAUGHT, seed + 1)
     after = _asked(policy, _updated(policy, state, feedback, seed), seed)
     same = np.allclose(_asked(policy, _updated(policy, state, padded(feedback), seed), seed), after)
     require(same, policy, "rows of weight 0 must change nothing, whatever they hold")
@@ -92,9 +93,9 @@ def _updated(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> 
 
 
 def _asked(policy: Policy[Any], state: Any, seed: int) -> Floats:
-    """The density of some actions in some contexts: ``[3, 8]``."""
-    context = some_contexts(state.problem, 3, 8, seed)
-    action = state.problem.space.uniform((3, 8), np.random.default_rng(seed))
+    """The density of some actions in some contexts: ``[R, 6]``."""
+    context = some_contexts(state.problem, REPLICAS, 6, seed)
+    action = state.problem.space.uniform((REPLICAS, 6), np.random.default_rng(seed))
     return np.exp(policy.log_prob(state, context, action))
 
 
