@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from submax.core.fallback import counted_fallbacks
 from submax.core.memory import Memory
 from submax.core.training import Training
 from submax.environments.bernoulli import Bernoulli
@@ -20,7 +21,6 @@ from submax.policies.gridded import Gridded
 from submax.policies.random import Random
 from submax.policies.reward_conditioned import RewardConditioned
 from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.counted_fallbacks import counted_fallbacks
 from submax.simulation.simulate import simulate
 from submax.strategies.advantage import Advantage
 from submax.strategies.linear_program import LinearProgram
