@@ -228,5 +228,6 @@ def test_others_refuse_real_valued_actions(space, seed):
     with pytest.raises(InvalidValue) as refusal:
         RewardConditioned(ESTIMATOR, Optimized()).init(Problem(space), 1, rng)
     assert str(refusal.value) == (
-        f"the Optimized strategy keeps a number for every joint action, and {space} has no list"
+        f"the Optimized strategy must see every action, and {space} has no list of them: "
+        "take submax, advantage, clipped or target"
     )

@@ -27,7 +27,7 @@ TAUGHT = 20
 ROWS = (0, 1, 5)
 REPLICAS, REPEATS = 4, 200
 """As many replicas as elsewhere in the suite: networks are compiled once for each number."""
-BINS, MIDPOINTS = 6, 12
+BINS, MIDPOINTS = 6, 10
 LARGEST_ERROR = {True: 0.25, False: 1e-6}
 """How far the integral of a density may be from 1: of networks, whose constant is estimated."""
 
