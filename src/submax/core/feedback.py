@@ -1,6 +1,6 @@
 """What came back."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,19 +29,19 @@ class Feedback(NamedTuple):
     def check(self, problem: Problem) -> None:
         """Refuse shapes, actions and rewards that do not fit the problem."""
         self._check_shapes(problem)
-        if not np.isfinite(self.weight).all() or self.weight.min(initial=0.0) < 0:
+        # Comparisons with NaN are false, so that extremes say all without an array of answers.
+        lowest = self.weight.min(initial=np.inf)
+        if not (lowest >= 0 and self.weight.max(initial=0.0) < np.inf):
             raise InvalidValue("weight must be finite and 0 or more, and some of it is not")
-        there = self.weight > 0
         # Taking rows out costs a copy, and mostly all of them are there.
-        rows = slice(None) if there.all() else there
+        rows = slice(None) if lowest > 0 else self.weight > 0
         if not problem.space.contains(self.action[rows]):
             raise InvalidValue(f"an action does not belong to the space {problem.space}")
-        numbers = {"reward": self.reward, "context": self.context, "log_prob": self.log_prob}
-        for name, values in numbers.items():
-            if values is not None and not np.isfinite(values[rows]).all():
-                raise InvalidValue(f"{name} must be finite, and some of it is not")
+        if self.context.size and not np.isfinite(self.context[rows]).all():
+            raise InvalidValue("context must be finite, and some of it is not")
         problem.scale.check(self.reward[rows])
-        self._check_log_prob(problem, rows)
+        if self.log_prob is not None:
+            self._check_log_prob(problem, self.log_prob[rows])
 
     def _check_shapes(self, problem: Problem) -> None:
         for name, values in self._asdict().items():
@@ -65,11 +65,11 @@ class Feedback(NamedTuple):
                 kind = "whole numbers" if wanted_kinds == "iu" else "numbers"
                 raise InvalidValue(f"{name} must hold {kind}, not {values.dtype}")
 
-    def _check_log_prob(self, problem: Problem, rows: Any) -> None:
-        if self.log_prob is None or problem.space.reals:
-            return
-        highest = self.log_prob[rows].max(initial=-np.inf)
-        if highest > ROUNDING:
+    def _check_log_prob(self, problem: Problem, log_prob: Floats) -> None:
+        highest = log_prob.max(initial=-np.inf)
+        if not (log_prob.min(initial=0.0) > -np.inf and highest < np.inf):
+            raise InvalidValue("log_prob must be finite, and some of it is not")
+        if highest > ROUNDING and not problem.space.reals:
             raise InvalidValue(
                 f"log_prob must be the logarithm of a probability, 0 or less, not {highest:.6g}"
             )

@@ -26,6 +26,9 @@ class Ruler(NamedTuple):
     def nearest(self, reward: Floats) -> Integers:
         """The position of the nearest level, ``[R, n]``; halfway, that of the lower one."""
         lower, upper = self.levels[:, :-1], self.levels[:, 1:]
+        if lower.shape[1] == 1:
+            border = np.where(upper > lower, lower + (upper - lower) / 2, np.inf)
+            return (reward > border).astype(np.int64)
         borders = np.where(upper > lower, lower + (upper - lower) / 2, np.inf)
         # Beyond the first of several equal levels is beyond all of them.
         borders = np.minimum.accumulate(borders[:, ::-1], axis=1)[:, ::-1]
