@@ -52,8 +52,8 @@ def test_a_wrong_shape_is_named(name, shape):
     [
         ("action", 3, "does not belong to the space"),
         ("action", -1, "does not belong to the space"),
-        ("reward", np.nan, "reward must be finite"),
-        ("reward", np.inf, "reward must be finite"),
+        ("reward", np.nan, "a reward of Binary.* cannot be nan"),
+        ("reward", np.inf, "a reward of Binary.* cannot be inf"),
         ("context", np.nan, "context must be finite"),
         ("log_prob", np.nan, "log_prob must be finite"),
         ("log_prob", -np.inf, "log_prob must be finite"),

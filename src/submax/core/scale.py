@@ -51,8 +51,6 @@ class Scale(ABC):
         fits = self.contains(reward)
         if not fits.all():
             stranger = np.asarray(reward)[~fits].flat[0]
-            if not np.isfinite(stranger):
-                raise InvalidValue(f"a reward must be finite, and one is {stranger}")
             raise InvalidValue(f"a reward of {self} cannot be {stranger:.12g}")
 
     def known_bounds(self, who: str) -> tuple[float, float]:
