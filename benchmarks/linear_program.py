@@ -11,13 +11,12 @@ import os
 # Before numpy is loaded: one core is what is measured.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from collections.abc import Callable
-from time import process_time
 
 import numpy as np
 from scipy import optimize
 
 from claim import Claim, print_claims, print_table
+from stopwatch import seconds
 from submax.core.arrays import Floats
 from submax.core.table import Table
 from submax.strategies.linear_program import LinearProgram
@@ -35,8 +34,8 @@ def measure() -> list[Claim]:
     table = random_table(np.random.default_rng(1))
     ours, theirs = np.inf, np.inf
     for _ in range(ROUNDS):
-        ours = min(ours, _seconds(lambda: LinearProgram().weights(table)))
-        theirs = min(theirs, _seconds(lambda: one_by_one(table)))
+        ours = min(ours, seconds(lambda: LinearProgram().weights(table)))
+        theirs = min(theirs, seconds(lambda: one_by_one(table)))
     theirs *= CONTEXTS / SAMPLE
     _check(table)
     rows = (
@@ -81,12 +80,6 @@ def _check(table: Table) -> None:
     """A time counts only for the same answers."""
     earned = np.einsum("bl,bl->b", LinearProgram().weights(table), table.values)[:SAMPLE]
     assert np.allclose(earned, one_by_one(table), atol=1e-6)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begin = process_time()
-    work()
-    return process_time() - begin
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ import os
 # Before numpy is loaded: one core is what is measured.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from collections.abc import Callable, Iterator
-from time import process_time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from claim import Claim, print_claims, print_table
+from stopwatch import seconds
 from submax.core.arrays import Floats
 from submax.core.feedback import Feedback
 from submax.environments.bernoulli import Bernoulli
@@ -77,8 +77,8 @@ def ratio(case: Case, batch: int) -> float:
     a, b = posterior(case)
     act, plain = np.inf, np.inf
     for _ in range(ROUNDS):
-        act = min(act, _seconds(lambda: case.policy.act(case.state, context, rng)))
-        plain = min(plain, _seconds(lambda: _plain(a[::SHARE], b[::SHARE], batch, rng)))
+        act = min(act, seconds(lambda: case.policy.act(case.state, context, rng)))
+        plain = min(plain, seconds(lambda: _plain(a[::SHARE], b[::SHARE], batch, rng)))
     return plain * SHARE / act
 
 
@@ -129,12 +129,6 @@ def _all_different(chances: Floats, rng: np.random.Generator) -> ArmStatistics:
 def _plain(a: Floats, b: Floats, batch: int, rng: np.random.Generator) -> None:
     for row in range(len(a)):
         rng.beta(a[row], b[row], size=(batch, ARMS)).argmax(axis=-1)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begin = process_time()
-    work()
-    return process_time() - begin
 
 
 if __name__ == "__main__":

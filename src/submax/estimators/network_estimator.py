@@ -277,7 +277,7 @@ def _ruler(problem: Problem, buffer: Buffer) -> Ruler:
 def _params(
     problem: Problem,
     buffer: Buffer,
-    parameters: dict[str, NDArray[np.float32]],
+    parameters: Parameters,
     network: SlotNetwork,
     ruler: Ruler,
     latent: Floats,

@@ -17,6 +17,7 @@ from submax.networks.density_head import (
 from submax.networks.slot_choices import choice_probabilities, first_choices
 
 FEW_DIMENSIONS = 3
+"""The product of so many densities stays within the range of single precision."""
 AT_ONCE = 2**17
 """About so many densities are worked on at a time, so that they stay near the processor."""
 

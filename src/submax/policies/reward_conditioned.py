@@ -1,7 +1,6 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -118,7 +117,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
         if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
             return self._one(state, context, rng)
         if state.problem.context_width == 0:
-            with standing_for(context.shape[1]) if self.strategy.needs_table else nullcontext():
+            with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
             return _drawn(space, shared, context.shape[1], rng)
         listed = [
