@@ -15,6 +15,9 @@ from submax.plots.style import figure_style, look_of
 from submax.simulation.cell_result import Curve
 from submax.simulation.trace import Trace
 
+LONG_NUMBERS = 10_000
+"""From here on, numbers on the axis would push its label out of the figure."""
+
 
 class PanelCurve(NamedTuple):
     """A policy's curve: mean and 95 % range at each step."""
@@ -83,7 +86,10 @@ def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int 
     axes.set_title(title)
     axes.set_xlim(0, max(line.steps[-1] for line in lines))
     axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), _top(lines))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _thousands(value)))
+    thousands = FuncFormatter(lambda value, _: _thousands(value))
+    axes.xaxis.set_major_formatter(thousands)
+    if _top(lines) >= LONG_NUMBERS:
+        axes.yaxis.set_major_formatter(thousands)
 
 
 def _top(lines: Sequence[PanelCurve]) -> float:
