@@ -23,7 +23,7 @@ def p_value_of_calibration(environment, policy, seed):
     reward = environment.reward(world, context, action, rng)
     feedback = Feedback(context, action, reward, None, np.ones(reward.shape))
     state = policy.update(policy.init(environment.problem, REPLICAS, rng), feedback, rng)
-    probabilities = policy.probabilities(state)[:, 0]
+    probabilities = policy.probabilities(state, context)[:, 0]
     ranked = np.argsort(-probabilities, axis=1, kind="stable")
     rank_of_best = np.argmax(ranked == world.argmax(axis=1)[:, None], axis=1)
     share_of_rank = np.take_along_axis(probabilities, ranked, axis=1).mean(axis=0)

@@ -7,6 +7,18 @@ class InvalidValue(ValueError):  # noqa: N818 - reads as what it is: the caller'
     """A value from outside is wrong; the message is one sentence for the person who gave it."""
 
 
+class Unknown(InvalidValue):
+    """What was asked for does not exist."""
+
+
+class Conflict(InvalidValue):
+    """Another value already stands under the same key; nothing was changed."""
+
+
+class StoreUnavailable(RuntimeError):  # noqa: N818 - says what is the case
+    """The store cannot do it now; nothing was acknowledged, and it can be tried again."""
+
+
 class MissingExtra(ImportError):  # noqa: N818 - named after what the user has to install
     """An optional dependency is not installed; the message names the extra to install."""
 

@@ -78,6 +78,11 @@ class Estimator(ABC, Generic[Params]):
         return _AsAsked(self, params, context)
 
     @property
+    def ignores_context(self) -> bool:
+        """Whether the belief is the same in all contexts."""
+        return False
+
+    @property
     def forgets(self) -> bool:
         """Whether old feedback counts less than new."""
         return False

@@ -45,12 +45,31 @@ class Policy(ABC, Generic[State]):
     def update(self, state: State, feedback: Feedback, rng: np.random.Generator) -> State:
         """The state after feedback has come back."""
 
+    def probabilities(self, state: State, context: Floats) -> Floats:
+        """Probability of every joint action in each row, ``[R, n, M]``, or ``[R, 1, M]`` for all.
+
+        A policy that has them at hand overrides this.
+        """
+        listing = state.problem.space.listing()
+        replicas, rows, _ = context.shape
+        repeated = np.repeat(context, len(listing), axis=1)
+        actions = np.broadcast_to(
+            np.tile(listing, (rows, 1)), (*repeated.shape[:2], listing.shape[1])
+        )
+        found = np.exp(self.log_prob(state, repeated, actions))
+        return found.reshape(replicas, rows, len(listing))
+
     def record(self, state: State, action: Actions) -> State:
         """The state after ``action [R, n, S]`` was taken and its reward is awaited.
 
         Most policies learn from rewards alone; one that counts pending pulls overrides this.
         """
         return state
+
+    @property
+    def ignores_context(self) -> bool:
+        """Whether decisions are the same in all contexts."""
+        return False
 
     @property
     def trains_networks(self) -> bool:

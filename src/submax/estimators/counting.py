@@ -52,6 +52,11 @@ class Counting(Estimator[CountingParams]):
         non_negative("smoothing", self.smoothing)
 
     @property
+    def ignores_context(self) -> bool:
+        """It counts actions alone."""
+        return True
+
+    @property
     def forgets(self) -> bool:
         """Whether its memory does."""
         return self.memory.forgets

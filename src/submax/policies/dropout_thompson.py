@@ -78,16 +78,22 @@ class DropoutThompson(Policy[DropoutState]):
         return Decision(state.problem.space.action(index), None)
 
     def log_prob(self, state: DropoutState, context: Floats, action: Integers) -> Floats:
-        """Count the masks, one at a time."""
+        """Look the actions up in the table."""
         state.problem.check_action(action)
         index = state.problem.space.index(action)[..., None]
-        total = np.zeros(index.shape[:2])
+        found = self.probabilities(state, context)
+        with np.errstate(divide="ignore"):
+            return np.log(np.take_along_axis(found, index, axis=-1)[..., 0])
+
+    def probabilities(self, state: DropoutState, context: Floats) -> Floats:
+        """Count the masks, one at a time."""
+        total = np.zeros((*context.shape[:2], state.problem.space.size))
         for mask in range(self.masks):
             one = slice(mask, mask + 1)
-            logits = state.belief.logits(context, (state.first[:, one], state.second[:, one]))
-            total += np.take_along_axis(highest(logits), index, axis=-1)[..., 0]
-        with np.errstate(divide="ignore"):
-            return np.log(total / self.masks)
+            total += highest(
+                state.belief.logits(context, (state.first[:, one], state.second[:, one]))
+            )
+        return total / self.masks
 
     def update(
         self, state: DropoutState, feedback: Feedback, rng: np.random.Generator

@@ -32,6 +32,11 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
     def __post_init__(self) -> None:
         probability("epsilon", self.epsilon)
 
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         """Nothing pulled."""
         return ArmStatistics.empty(problem, replicas)

@@ -40,6 +40,11 @@ class Gradient(ListingPolicy[GradientState]):
     def __post_init__(self) -> None:
         positive("step", self.step)
 
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientState:
         """Equal preferences."""
         problem.space.check_listable("the gradient bandit")

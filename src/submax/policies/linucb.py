@@ -66,6 +66,11 @@ class LinUCB(Policy[LinearStatistics]):
         ]
         return np.concatenate(found, axis=1)
 
+    def probabilities(self, state: LinearStatistics, context: Floats) -> Floats:
+        """The table of all rows."""
+        state.problem.check_context(context)
+        return np.concatenate([found for _, found in self._probabilities(state, context)], axis=1)
+
     def update(
         self, state: LinearStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> LinearStatistics:

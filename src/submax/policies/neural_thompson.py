@@ -58,9 +58,13 @@ class NeuralThompson(Policy[GradientBelief]):
     def log_prob(self, state: GradientBelief, context: Floats, action: Integers) -> Floats:
         """Quadrature."""
         state.problem.check_action(action)
+        index = state.problem.space.index(action)
+        return log_prob_of(self.probabilities(state, context), index)
+
+    def probabilities(self, state: GradientBelief, context: Floats) -> Floats:
+        """Quadrature."""
         logit, deviation = state.scores(context)
-        probabilities = largest_normal(logit, self.scale * deviation)
-        return log_prob_of(probabilities, state.problem.space.index(action))
+        return largest_normal(logit, self.scale * deviation)
 
     def update(
         self, state: GradientBelief, feedback: Feedback, rng: np.random.Generator

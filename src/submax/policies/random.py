@@ -23,6 +23,11 @@ class RandomState(NamedTuple):
 class Random(Policy[RandomState]):
     """Every joint action with the same probability or density, whatever comes back."""
 
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
         """Remember the problem."""
         return RandomState(problem)
@@ -36,6 +41,11 @@ class Random(Policy[RandomState]):
     def log_prob(self, state: RandomState, context: Floats, action: Actions) -> Floats:
         """−log of the number of joint actions, or of their volume."""
         return np.full(action.shape[:2], -state.problem.space.log_measure)
+
+    def probabilities(self, state: RandomState, context: Floats) -> Floats:
+        """One over their number."""
+        size = state.problem.space.size
+        return np.full((len(context), 1, size), 1 / size)
 
     def update(
         self, state: RandomState, feedback: Feedback, rng: np.random.Generator

@@ -78,6 +78,11 @@ class RewardConditioned(Policy[RewardConditionedState]):
             whole_number("levels", self.levels, at_least=2, at_most=MOST)
 
     @property
+    def ignores_context(self) -> bool:
+        """Whether its estimator does."""
+        return self.estimator.ignores_context
+
+    @property
     def trains_networks(self) -> bool:
         """Whether its estimator does."""
         return self.estimator.trains_networks

@@ -40,6 +40,11 @@ class Thompson(Policy[ArmStatistics]):
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
 
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         """Nothing pulled: the prior."""
         problem.scale.known_bounds("Thompson sampling with Beta posteriors")
@@ -49,7 +54,7 @@ class Thompson(Policy[ArmStatistics]):
         """Sample the posterior, or the table where that is cheaper."""
         rows = context.shape[1]
         if rows >= QUADRATURE_FROM:
-            probabilities = self.probabilities(state)
+            probabilities = self.probabilities(state, context)
             index = draw(probabilities, rows, rng)
             return Decision(state.problem.space.action(index), log_prob_of(probabilities, index))
         a, b = self._posterior(state)
@@ -60,9 +65,9 @@ class Thompson(Policy[ArmStatistics]):
     def log_prob(self, state: ArmStatistics, context: Floats, action: Integers) -> Floats:
         """Look the actions up in the table."""
         state.problem.check_action(action)
-        return log_prob_of(self.probabilities(state), state.problem.space.index(action))
+        return log_prob_of(self.probabilities(state, context), state.problem.space.index(action))
 
-    def probabilities(self, state: ArmStatistics) -> Floats:
+    def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
         """Probability of every arm, by quadrature: ``[R, 1, A]``."""
         return largest_beta(*self._posterior(state))[:, None, :]
 

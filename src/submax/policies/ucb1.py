@@ -43,6 +43,11 @@ class UCB1(Policy[UCB1State]):
     def __post_init__(self) -> None:
         non_negative("exploration", self.exploration)
 
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> UCB1State:
         """Nothing pulled, nothing under way."""
         arms = ArmStatistics.empty(problem, replicas)
@@ -57,6 +62,11 @@ class UCB1(Policy[UCB1State]):
         """0 for what ``act`` takes in that row, −∞ for everything else."""
         taken = self._choices(state, context.shape[1]) == state.problem.space.index(action)
         return np.where(taken, 0.0, -np.inf)
+
+    def probabilities(self, state: UCB1State, context: Floats) -> Floats:
+        """One where ``act`` goes in that row."""
+        taken = self._choices(state, context.shape[1])
+        return np.eye(state.problem.space.size)[taken]
 
     def record(self, state: UCB1State, action: Integers) -> UCB1State:
         """Remember the pulls under way."""

@@ -11,6 +11,7 @@ from submax.testing.check_environment import check_environment
 from submax.testing.check_estimator import check_estimator
 from submax.testing.check_policy import check_policy
 from submax.testing.check_scale import check_scale
+from submax.testing.check_store import check_store
 from submax.testing.check_strategy import check_strategy
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "check_estimator",
     "check_policy",
     "check_scale",
+    "check_store",
     "check_strategy",
 ]

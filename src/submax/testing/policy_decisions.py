@@ -103,3 +103,7 @@ def _check_sum(policy: Policy[Any], state: Any, context: Floats) -> None:
     sums = np.exp(listed).sum(axis=0)
     rule = "the probabilities of all joint actions must sum to one in every row"
     require(np.allclose(sums, 1, rtol=0, atol=1e-9), policy, rule)
+    if context.shape[1]:
+        table = np.moveaxis(policy.probabilities(state, context), -1, 0)
+        rule = "probabilities must be those of log_prob"
+        require(np.allclose(table, np.exp(listed), rtol=1e-9, atol=1e-12), policy, rule)

@@ -1,0 +1,1 @@
+"""Live decisions: a bandit over a durable log of events."""

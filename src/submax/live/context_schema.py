@@ -1,0 +1,185 @@
+"""The declared context of a decision."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import finite
+from submax.core.errors import InvalidValue
+from submax.live.names import check_name
+
+MOST_CATEGORIES = 10_000
+MOST_FIELDS = 1000
+LARGEST = 1e30
+"""Numbers beyond this lose their meaning in single precision."""
+
+Value = float | str
+
+
+class Number(msgspec.Struct, frozen=True, tag="number"):
+    """A finite number; where it is missing, the ``default``, or an error if there is none."""
+
+    default: float | None = None
+
+    def check(self, name: str) -> None:
+        """Refuse a default that is no number."""
+        if self.default is not None:
+            finite(f"the default of {name!r}", self.default)
+
+    def clean(self, name: str, value: object) -> Value:
+        """The number, or one sentence."""
+        if isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST:
+            return float(value)
+        raise InvalidValue(f"context {name!r} must be a finite number, not {value!r:.60}")
+
+    @property
+    def width(self) -> int:
+        """One number."""
+        return 1
+
+    def encode(self, value: Value) -> Sequence[float]:
+        """As it is."""
+        return (float(value),)
+
+
+class Category(msgspec.Struct, frozen=True, tag="category"):
+    """One of ``values``; where it is missing or another, the ``default``, or an error."""
+
+    values: tuple[str, ...]
+    default: str | None = None
+
+    def check(self, name: str) -> None:
+        """Refuse values that are no set of names."""
+        if not isinstance(self.values, (list, tuple)) or not 0 < len(self.values) < MOST_CATEGORIES:
+            raise InvalidValue(
+                f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names"
+            )
+        for value in self.values:
+            check_name(f"a category of {name!r}", value)
+        if len(set(self.values)) < len(self.values):
+            raise InvalidValue(f"a category of {name!r} is named twice")
+        if self.default is not None and self.default not in self.values:
+            raise InvalidValue(f"the default of {name!r} must be one of its categories")
+
+    def clean(self, name: str, value: object) -> Value:
+        """The category, or one sentence."""
+        if isinstance(value, str) and value in self.values:
+            return value
+        if self.default is not None:
+            return self.default
+        raise InvalidValue(
+            f"context {name!r} must be one of {', '.join(self.values)[:200]}, not {value!r:.60}"
+        )
+
+    @property
+    def width(self) -> int:
+        """One number for each category."""
+        return len(self.values)
+
+    def encode(self, value: Value) -> Sequence[float]:
+        """One at the category, else zero."""
+        row = [0.0] * len(self.values)
+        row[self.values.index(str(value))] = 1.0
+        return row
+
+
+Field = Number | Category
+
+
+class ContextSchema(msgspec.Struct, frozen=True):
+    """Named numbers and categories, in a fixed order."""
+
+    names: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
+
+    @classmethod
+    def of(cls, context: object) -> "ContextSchema":
+        """From ``{"country": ["fr", "de"], "age": float}``, or with fields that have a default."""
+        if context is None:
+            return cls()
+        if not isinstance(context, Mapping) or len(context) > MOST_FIELDS:
+            raise InvalidValue(
+                f"context must be a table of at most {MOST_FIELDS} fields such as "
+                f"{{'country': ['fr', 'de'], 'age': float}}, not {context!r:.60}"
+            )
+        fields = []
+        for name, given in context.items():
+            check_name("the name of a context field", name)
+            fields.append(_field(name, given))
+            fields[-1].check(name)
+        return cls(tuple(context), tuple(fields))
+
+    @property
+    def width(self) -> int:
+        """How many numbers a context is encoded as."""
+        return sum(field.width for field in self.fields)
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which of these are numbers, not categories."""
+        return [isinstance(field, Number) for field in self.fields for _ in range(field.width)]
+
+    def clean(self, context: object) -> list[Value]:
+        """The values in order, each as declared; what is unknown or missing follows its rule."""
+        if context is None:
+            context = {}
+        if not isinstance(context, Mapping):
+            raise InvalidValue(f"a context is a table of values, not {context!r:.60}")
+        cleaned = [
+            self._value(name, field, context)
+            for name, field in zip(self.names, self.fields, strict=True)
+        ]
+        if len(context) > len(self.names) or any(name not in self.names for name in context):
+            stranger = next(name for name in context if name not in self.names)
+            declared = ", ".join(self.names) or "none"
+            raise InvalidValue(
+                f"the context field {stranger!r:.60} is not declared; declared: {declared}"
+            )
+        return cleaned
+
+    def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
+        value = context.get(name)
+        if value is not None:
+            return field.clean(name, value)
+        if field.default is None:
+            raise InvalidValue(f"context {name!r} is missing, and it has no default")
+        return field.default
+
+    def encode(self, values: Sequence[Value]) -> Floats:
+        """The numbers a policy sees, ``[D]``."""
+        row: list[float] = []
+        for field, value in zip(self.fields, values, strict=True):
+            row.extend(field.encode(value))
+        return np.array(row)
+
+
+def _field(name: str, given: object) -> Field:
+    if isinstance(given, (Number, Category)):
+        return given
+    if given in (float, int, bool, "number", "float"):
+        return Number()
+    if isinstance(given, (list, tuple)):
+        return Category(tuple(given))
+    if isinstance(given, Mapping):
+        return _from_table(name, given)
+    raise InvalidValue(
+        f"context {name!r} must be float, a list of categories, or a table with 'values' or "
+        f"'default', not {given!r:.60}"
+    )
+
+
+def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
+    """As it comes over HTTP."""
+    wanted: type[Field] = Category if "values" in table else Number
+    plain = {key: value for key, value in table.items() if key != "type"}
+    if table.get("type", wanted.__name__.lower()) != wanted.__name__.lower():
+        raise InvalidValue(f"context {name!r}: a category has 'values', and a number has none")
+    if unknown := set(plain) - set(wanted.__struct_fields__):
+        raise InvalidValue(f"context {name!r} has the unknown key {sorted(map(str, unknown))[0]!r}")
+    try:
+        return msgspec.convert({"type": wanted.__name__.lower(), **plain}, wanted)
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"context {name!r}: {error}") from error

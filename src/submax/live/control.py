@@ -1,0 +1,81 @@
+"""The settings of a bandit as they stand, its choices and its versions."""
+
+import msgspec
+
+from submax.core.errors import InvalidValue
+from submax.live.event import Event
+from submax.live.ledger import Reader
+from submax.live.menu import Change
+from submax.live.records import (
+    CHANGED,
+    CHOICE,
+    DECLARED,
+    PUBLISHED,
+    VERSION,
+    Fitted,
+    Published,
+    body_of,
+)
+from submax.live.settings import FIXED, Settings
+
+
+class Control:
+    """A fold over the stream of settings."""
+
+    def __init__(self, declared: Event, read: Reader) -> None:
+        self.settings = body_of(declared, Settings)
+        self.menu = self.settings.menu
+        self.versions: dict[int, Fitted] = {}
+        self.published: list[Published] = []
+        self.heard = 0
+        self._read = read
+
+    def follow(self) -> bool:
+        """Read what is new; whether there was anything."""
+        before = self.heard
+        while page := self._read(self.heard):
+            for event in page:
+                self._apply(event)
+                self.heard = event.position
+        return self.heard > before
+
+    @property
+    def held(self) -> bool:
+        """Whether a person chose the version, so that new ones are not published by themselves."""
+        return bool(self.published) and self.published[-1].held
+
+    def _apply(self, event: Event) -> None:
+        if event.kind == CHANGED:
+            self.settings = body_of(event, Settings)
+        elif event.kind == CHOICE:
+            self._change(body_of(event, Change))
+        elif event.kind == VERSION:
+            fitted = body_of(event, Fitted)
+            self.versions[fitted.version] = fitted
+        elif event.kind == PUBLISHED:
+            self.published.append(body_of(event, Published))
+        elif event.kind != DECLARED:
+            raise InvalidValue(
+                f"event {event.position} has the unknown kind {event.kind!r}: "
+                "install a newer submax"
+            )
+
+    def _change(self, change: Change) -> None:
+        """Processes that change the same choice at the same moment both wrote it down."""
+        try:
+            self.menu = self.menu.changed(change)
+        except InvalidValue:
+            return
+
+    def settings_with(self, given: Settings, names: list[str]) -> Settings:
+        """The settings as they stand, but those that were given anew; what is fixed must agree."""
+        for name in names:
+            before, now = getattr(self.settings, name), getattr(given, name)
+            if name in FIXED and before != now:
+                raise InvalidValue(
+                    f"this bandit was declared with another {name}, {before}, and that cannot "
+                    "change once it decides: leave it out, or open a bandit with another name"
+                )
+        return msgspec.structs.replace(
+            self.settings, **{name: getattr(given, name) for name in names}
+        )

@@ -1,0 +1,33 @@
+"""What callers are told."""
+
+import msgspec
+
+from submax.live.menu import Action
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A decision, written down before it was told.
+
+    ``propensity`` is the probability with which the action was drawn, ``version`` the model that
+    drew it. A ``holdout`` has the baseline, and is not learned from. ``repeated``: it was made
+    before under this id.
+    """
+
+    id: str
+    action: Action
+    propensity: float
+    version: int
+    holdout: bool = False
+    repeated: bool = False
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What became of a reward or an activation.
+
+    ``status`` is `accepted`; `late` where the decision has matured, so that it is kept but not
+    learned; `quarantined` where no decision has this id yet. ``repeated``: it was there before.
+    """
+
+    id: str
+    status: str
+    repeated: bool = False

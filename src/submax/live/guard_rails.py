@@ -1,0 +1,46 @@
+"""Limits that no policy can leave."""
+
+import msgspec
+
+from submax.core.checks import below_one, whole_number
+from submax.core.errors import InvalidValue
+from submax.live.menu import LISTED, Action, Menu
+
+
+class GuardRails(msgspec.Struct, frozen=True):
+    """What holds whatever the policy says.
+
+    Every eligible action has at least the probability ``minimum``, or the uniform one where so
+    many are eligible that this is less. The action ``control`` has exactly ``control_share`` where
+    it is eligible. The first ``burn_in`` decisions are uniform but for that. A share ``holdout`` of
+    the decisions gets the action ``baseline`` and is not learned from, so that there is something
+    to compare with.
+    """
+
+    minimum: float = 0.0
+    control: Action | None = None
+    control_share: float = 0.0
+    burn_in: int = 0
+    holdout: float = 0.0
+    baseline: Action | None = None
+
+    def check(self, menu: Menu) -> None:
+        """Refuse what cannot be kept."""
+        below_one("minimum", self.minimum)
+        below_one("control_share", self.control_share)
+        below_one("holdout", self.holdout)
+        whole_number("burn_in", self.burn_in, at_least=0)
+        if (self.control is None) != (self.control_share == 0):
+            raise InvalidValue("control and control_share belong together: give both or neither")
+        if (self.baseline is None) != (self.holdout == 0):
+            raise InvalidValue("holdout and baseline belong together: give both or neither")
+        for action in (self.control, self.baseline):
+            if action is not None:
+                menu.row(action)
+        if self.control is not None and self.control_share < self.minimum:
+            raise InvalidValue("control_share must not be below minimum: it is a probability too")
+        if not menu.lists and (self.minimum or self.control_share):
+            raise InvalidValue(
+                f"minimum and control are for up to {LISTED} joint actions without real-valued "
+                "parts; burn_in and holdout work for all"
+            )

@@ -1,0 +1,148 @@
+"""What the log of a bandit says: which decisions have matured, and with which reward."""
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+
+from submax.live.event import Event
+from submax.live.log_clock import LogClock
+from submax.live.records import (
+    ACTIVATION,
+    DECISION,
+    REWARD,
+    DecisionMade,
+    RewardGiven,
+    body_of,
+    identifier_of,
+)
+from submax.live.settings import Settings
+from submax.live.training_rows import TrainingRows
+
+Reader = Callable[[int], list[Event]]
+"""The next events behind a position."""
+
+
+class Ledger:
+    """A fold over the log by two readers: one hears of rewards, the other settles decisions.
+
+    The first reads every event as it comes. The second follows at a distance of ``reward_wait``:
+    when it comes to a decision, the decision has matured, and what was heard of it by then is its
+    reward. Decisions so mature in the order in which they were made, each once; between the two
+    only the rewards are held in memory. What the ledger says depends on the log alone, not on when
+    or how often it was read.
+    """
+
+    def __init__(self, settings: Settings, read: Reader) -> None:
+        self.settings = settings
+        self.rows = TrainingRows(
+            settings.context.width, len(settings.menu.slots) + len(settings.menu.intervals)
+        )
+        self.heard, self.settled, self.segments_kept = 0, 0, 0
+        self.clock, self.settled_clock = LogClock(), LogClock()
+        self.rewards: dict[str, float] = {}
+        self.activated: set[str] = set()
+        self.waiting: dict[str, float] = {}
+        self.counts: Counter[str] = Counter()
+        self._read = read
+        self._ahead: deque[Event] = deque()
+
+    def follow(self, most: int | None = None) -> int:
+        """Read what is new, ``most`` events at most; how many there were."""
+        count = 0
+        for event in self._events():
+            now = self.clock.advance(event.at)
+            self._settle(now, event.position)
+            self._forget(now)
+            self._hear(event)
+            self.heard = event.position
+            count += 1
+            if count == most:
+                break
+        return count
+
+    def due(self, at: float) -> bool:
+        """Whether a decision would mature if an event were written at this time."""
+        event = self._next(self.heard + 1)
+        return event is not None and self._matures(event) <= self.clock.would_be(at)
+
+    def _events(self) -> Iterator[Event]:
+        while page := self._read(self.heard):
+            yield from page
+
+    def _settle(self, now: float, before: int) -> None:
+        """Come to all decisions whose time has come, none of them behind the first reader."""
+        while (event := self._next(before)) is not None and self._matures(event) <= now:
+            self._ahead.popleft()
+            self.settled_clock.advance(event.at)
+            self.settled = event.position
+            if event.kind == DECISION and event.key is not None:
+                self._mature(identifier_of(event.key), body_of(event, DecisionMade))
+
+    def _next(self, before: int) -> Event | None:
+        """The next event of the second reader, below a position."""
+        if not self._ahead:
+            self._ahead.extend(self._read(self.settled))
+        if not self._ahead or self._ahead[0].position >= before:
+            return None
+        return self._ahead[0]
+
+    def _matures(self, event: Event) -> float:
+        return self.settled_clock.would_be(event.at) + self.settings.reward_wait
+
+    def _mature(self, identifier: str, decision: DecisionMade) -> None:
+        reward = self.rewards.pop(identifier, None)
+        shown = decision.activated or identifier in self.activated
+        self.activated.discard(identifier)
+        self.counts["matured"] += 1
+        if not shown:
+            self.counts["never activated"] += 1
+        elif decision.holdout:
+            self.counts["held out"] += 1
+        elif reward is None and self.settings.default_reward is None:
+            self.counts["without reward"] += 1
+        else:
+            self.counts["by default"] += reward is None
+            self.rows.add(
+                self.settings.context.encode(decision.context),
+                decision.action,
+                self.settings.default_reward if reward is None else reward,  # type: ignore[arg-type]  # not both None
+                math.log(decision.propensity),
+            )
+
+    def _hear(self, event: Event) -> None:
+        if event.kind == DECISION and event.key is not None:
+            self.counts["decisions"] += 1
+            self.waiting.pop(identifier_of(event.key), None)
+        elif event.about is not None and event.kind in (REWARD, ACTIVATION):
+            self._hear_of(identifier_of(event.about), event)
+
+    def _hear_of(self, identifier: str, event: Event) -> None:
+        """Something about a decision that is open, settled, or not known yet."""
+        if 0 < event.about_position <= self.settled:
+            self.counts[f"late {event.kind}s"] += 1
+        elif event.kind == ACTIVATION:
+            self.counts["activations"] += 1
+            self.activated.add(identifier)
+        else:
+            self.counts["rewards"] += 1
+            if event.about_position == 0:
+                self.waiting.setdefault(identifier, self.clock.elapsed + self.settings.quarantine)
+            value = body_of(event, RewardGiven).value
+            self.rewards[identifier] = self._combined(self.rewards.get(identifier), value)
+
+    def _combined(self, before: float | None, value: float) -> float:
+        if before is None or self.settings.combine == "last":
+            return value
+        if self.settings.combine == "first":
+            return before
+        return max(before, value) if self.settings.combine == "max" else before + value
+
+    def _forget(self, now: float) -> None:
+        """Give up on rewards whose decision has not come; they wait in the order they came."""
+        while self.waiting:
+            identifier = next(iter(self.waiting))
+            if self.waiting[identifier] > now:
+                return
+            del self.waiting[identifier]
+            del self.rewards[identifier]
+            self.counts["orphans"] += 1

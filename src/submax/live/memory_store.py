@@ -1,0 +1,84 @@
+"""A store that forgets when the process ends."""
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Lock
+
+from submax.live.event import Entry, Event, Written
+from submax.live.store import PAGE, Store
+
+
+@dataclass
+class MemoryStore(Store):
+    """Lists and dictionaries, for tests and for trying things out."""
+
+    clock: Callable[[], float] = time.time
+    _events: dict[str, list[Event]] = field(default_factory=dict, init=False)
+    _keys: dict[tuple[str, str], Event] = field(default_factory=dict, init=False)
+    _data: dict[str, bytes] = field(default_factory=dict, init=False)
+    _position: int = field(default=0, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
+        """At once."""
+        future: Future[list[Written]] = Future()
+        with self._lock:
+            future.set_result([self._write(stream, entry) for entry in entries])
+        return future
+
+    def _write(self, stream: str, entry: Entry) -> Written:
+        if entry.key is not None and (stream, entry.key) in self._keys:
+            return Written(self._keys[stream, entry.key], new=False)
+        about = None if entry.about is None else self._keys.get((stream, entry.about))
+        self._position += 1
+        event = Event(
+            self._position,
+            self.clock(),
+            entry.kind,
+            entry.key,
+            entry.about,
+            about.position if about else 0,
+            about.at if about else 0.0,
+            entry.body,
+        )
+        self._events.setdefault(stream, []).append(event)
+        if entry.key is not None:
+            self._keys[stream, entry.key] = event
+        return Written(event, new=True)
+
+    def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
+        """Halve for the place, then copy; never half of an append."""
+        with self._lock:
+            events = self._events.get(stream, [])
+            begin = bisect_right(events, after, key=lambda event: event.position)
+            return events[begin : begin + limit]
+
+    def find(self, stream: str, key: str) -> Event | None:
+        """Look it up."""
+        return self._keys.get((stream, key))
+
+    def streams(self) -> list[str]:
+        """The keys."""
+        return sorted(self._events)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Until the process ends."""
+        self._data[name] = data
+
+    def kept(self, name: str) -> bytes | None:
+        """Look it up."""
+        return self._data.get(name)
+
+    def drop(self, name: str) -> None:
+        """Delete."""
+        self._data.pop(name, None)
+
+    def lead(self, name: str) -> bool:
+        """There is no other."""
+        return True
+
+    def close(self) -> None:
+        """Nothing to finish; what was written stays, so that it can be opened again."""

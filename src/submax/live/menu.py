@@ -1,0 +1,289 @@
+"""The actions of a bandit by name."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeGuard
+
+import msgspec
+
+from submax.core.arms import Arms
+from submax.core.box import Box
+from submax.core.checks import one_of
+from submax.core.errors import Conflict, InvalidValue
+from submax.core.mixed import Mixed
+from submax.core.real_space import check_bounds
+from submax.core.slots import Slots
+from submax.core.space import Space
+from submax.live.names import check_name
+
+ARMS = ""
+"""The name of the one slot of plain arms."""
+MOST_CHOICES = 10_000
+LISTED = 65_536
+"""Up to so many joint actions are written out one by one."""
+MOST_SLOTS = 64
+
+Action = str | dict[str, str | float]
+"""The name of an arm, or the choice in each slot."""
+Row = list[int | float]
+"""The number of the choice in each slot, then the real-valued parts."""
+Shown = tuple[tuple[int, ...], ...]
+"""Numbers of choices, for each slot."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A choice keeps its number and its name for ever."""
+
+    name: str
+    status: Literal["active", "paused", "retired"] = "active"
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """A place in which one of several choices is shown."""
+
+    name: str
+    choices: tuple[Choice, ...]
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """A real-valued part, such as a price."""
+
+    name: str
+    low: float
+    high: float
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What is to happen to a choice."""
+
+    verb: Literal["add", "pause", "resume", "retire"]
+    choice: str
+    slot: str = ARMS
+
+
+NEXT = {"pause": "paused", "resume": "active", "retire": "retired"}
+
+
+class Menu(msgspec.Struct, frozen=True):
+    """What can be decided: slots of named choices, of which plain arms are one, and intervals."""
+
+    slots: tuple[Slot, ...]
+    intervals: tuple[Interval, ...] = ()
+
+    @classmethod
+    def of(cls, actions: object) -> "Menu":
+        """From names of arms, or from slots with names of choices or with (low, high)."""
+        if isinstance(actions, Mapping):
+            return cls._of_slots(actions)
+        if not _is_list(actions):
+            raise InvalidValue(
+                "actions must be a list of names, or a table of slots such as "
+                f"{{'title': ['A', 'B']}}, not {actions!r:.60}"
+            )
+        return cls((_slot(ARMS, actions),))
+
+    @classmethod
+    def _of_slots(cls, actions: Mapping[Any, Any]) -> "Menu":
+        if not 0 < len(actions) <= MOST_SLOTS:
+            raise InvalidValue(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
+        for name in actions:
+            check_name("the name of a slot", name)
+        numbers = {name: given for name, given in actions.items() if _is_interval(given)}
+        intervals = tuple(_interval(name, *given) for name, given in numbers.items())
+        named = [name for name in actions if name not in numbers]
+        return cls(tuple(_slot(name, actions[name]) for name in named), intervals)
+
+    @property
+    def plain(self) -> bool:
+        """Whether an action is the name of an arm."""
+        return len(self.slots) == 1 and self.slots[0].name == ARMS
+
+    @property
+    def active(self) -> Shown:
+        """The numbers of the choices that may be shown, for each slot."""
+        return tuple(
+            tuple(number for number, one in enumerate(slot.choices) if one.status == "active")
+            for slot in self.slots
+        )
+
+    @property
+    def lists(self) -> bool:
+        """Whether all joint actions can be written out."""
+        return not self.intervals and self.space(self.active).size <= LISTED
+
+    def space(self, shown: Shown) -> Space:
+        """The space of joint actions of some of the choices."""
+        sizes = tuple(len(choices) for choices in shown)
+        low = tuple(interval.low for interval in self.intervals)
+        high = tuple(interval.high for interval in self.intervals)
+        if not self.intervals:
+            return Arms(sizes[0]) if self.plain else Slots(sizes)
+        return Mixed(sizes, low, high) if sizes else Box(low, high)
+
+    def eligible(self, wanted: object) -> Shown:
+        """The active choices that are also ``wanted``: names of arms, or names for some slots."""
+        if wanted is None:
+            return self.active
+        table = self._by_slot(wanted)
+        shown = tuple(
+            self._wanted(slot, active, table.get(slot.name))
+            for slot, active in zip(self.slots, self.active, strict=True)
+        )
+        for slot, left in zip(self.slots, shown, strict=True):
+            if not left:
+                raise InvalidValue(
+                    f"no choice is eligible{_where(slot.name)}: of those asked for, none is "
+                    f"active; active: {', '.join(_active_names(slot)) or 'none'}"
+                )
+        return shown
+
+    def _by_slot(self, wanted: object) -> Mapping[str, Any]:
+        if self.plain:
+            return {ARMS: wanted}
+        if not isinstance(wanted, Mapping):
+            raise InvalidValue(f"eligible must be a table of slots, not {wanted!r:.60}")
+        for name in wanted:
+            one_of("slot", str(name), [slot.name for slot in self.slots])
+        return wanted
+
+    def _wanted(self, slot: Slot, active: tuple[int, ...], names: object) -> tuple[int, ...]:
+        if names is None:
+            return active
+        if not _is_list(names):
+            raise InvalidValue(
+                f"eligible{_where(slot.name)} must be a list of names, not {names!r:.60}"
+            )
+        known = {choice.name: number for number, choice in enumerate(slot.choices)}
+        for name in names:
+            if name not in known if isinstance(name, str) else True:
+                one_of(f"choice{_where(slot.name)}", str(name)[:80], _active_names(slot))
+                raise InvalidValue(f"the name of a choice is a text, not {name!r:.60}")
+        asked = {known[name] for name in names}
+        return tuple(number for number in active if number in asked)
+
+    def action(self, row: Sequence[int | float]) -> Action:
+        """The names of a row."""
+        if self.plain:
+            return self.slots[0].choices[int(row[0])].name
+        named: dict[str, str | float] = {
+            slot.name: slot.choices[int(number)].name
+            for slot, number in zip(self.slots, row, strict=False)
+        }
+        for interval, value in zip(self.intervals, row[len(self.slots) :], strict=True):
+            named[interval.name] = float(value)
+        return named
+
+    def row(self, action: object) -> Row:
+        """The numbers of an action by name."""
+        if self.plain:
+            return [self._number(self.slots[0], action)]
+        names = [slot.name for slot in self.slots] + [one.name for one in self.intervals]
+        if not isinstance(action, Mapping) or set(action) != set(names):
+            raise InvalidValue(
+                f"an action has a value for each of {', '.join(names)}, and {action!r:.80} has not"
+            )
+        row: Row = [self._number(slot, action[slot.name]) for slot in self.slots]
+        for interval in self.intervals:
+            value = action[interval.name]
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or not interval.low <= value <= interval.high:
+                raise InvalidValue(
+                    f"{interval.name} must be a number from {interval.low} to {interval.high}, "
+                    f"not {value!r:.60}"
+                )
+            row.append(float(value))
+        return row
+
+    def _number(self, slot: Slot, name: object) -> int:
+        names = [choice.name for choice in slot.choices]
+        one_of(f"choice{_where(slot.name)}", str(name)[:80], names)
+        return names.index(str(name))
+
+    def changed(self, change: Change) -> "Menu":
+        """With a choice added, paused, resumed or retired; what makes no sense is refused."""
+        slot = self._slot_of(change)
+        number = next((n for n, one in enumerate(slot.choices) if one.name == change.choice), None)
+        choices = list(slot.choices)
+        if change.verb == "add":
+            self._check_new(slot, number, change.choice)
+            choices.append(Choice(change.choice))
+        else:
+            if number is None:
+                one_of(f"choice{_where(slot.name)}", change.choice, [one.name for one in choices])
+                raise AssertionError("a name that is not there was found")
+            _check_move(choices, number, change)
+            choices[number] = Choice(change.choice, NEXT[change.verb])  # type: ignore[arg-type]  # one of the three
+        changed = msgspec.structs.replace(slot, choices=tuple(choices))
+        slots = tuple(changed if one is slot else one for one in self.slots)
+        return msgspec.structs.replace(self, slots=slots)
+
+    def _slot_of(self, change: Change) -> Slot:
+        found = next((slot for slot in self.slots if slot.name == change.slot), None)
+        if found is None and change.slot == ARMS:
+            names = ", ".join(slot.name for slot in self.slots) or "none"
+            raise InvalidValue(f"name the slot of {change.choice!r}: one of {names}")
+        if found is None:
+            one_of("slot", change.slot, [slot.name for slot in self.slots])
+            raise AssertionError("a slot that is not there was found")
+        return found
+
+    def _check_new(self, slot: Slot, number: int | None, name: str) -> None:
+        check_name("the name of a choice", name)
+        if number is not None:
+            status = slot.choices[number].status
+            raise Conflict(
+                f"{name!r} is {'retired' if status == 'retired' else 'there already'}"
+                f"{_where(slot.name)}: the name of a choice is used once, give another"
+            )
+        if len(slot.choices) >= MOST_CHOICES:
+            raise InvalidValue(f"a slot has at most {MOST_CHOICES} choices, retired ones included")
+
+
+def _check_move(choices: list[Choice], number: int, change: Change) -> None:
+    """A retired choice stays so, and one choice at least stays active."""
+    choice = choices[number]
+    if choice.status == "retired":
+        raise Conflict(f"{choice.name!r} is retired for good: add a choice with another name")
+    others = any(one.status == "active" for one in choices if one is not choice)
+    if change.verb != "resume" and not others:
+        raise Conflict(
+            f"{choice.name!r} is the last active choice{_where(change.slot)}: add another first"
+        )
+
+
+def _slot(name: str, names: object) -> Slot:
+    if not _is_list(names) or not 0 < len(names) <= MOST_CHOICES:
+        raise InvalidValue(
+            f"the choices{_where(name)} must be a list of 1 to {MOST_CHOICES} names, or of two "
+            f"numbers (low, high), not {names!r:.60}"
+        )
+    for one in names:
+        check_name(f"a choice{_where(name)}", one)
+    if len(set(names)) < len(names):
+        twice = next(one for one in names if names.count(one) > 1)
+        raise InvalidValue(f"the choice {twice!r}{_where(name)} is named twice")
+    return Slot(name, tuple(Choice(one) for one in names))
+
+
+def _interval(name: str, low: float, high: float) -> Interval:
+    check_bounds((float(low),), (float(high),))
+    return Interval(name, float(low), float(high))
+
+
+def _is_interval(given: object) -> bool:
+    return (
+        isinstance(given, (list, tuple))
+        and len(given) == 2
+        and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in given)
+    )
+
+
+def _is_list(given: object) -> TypeGuard[list[Any]]:
+    return isinstance(given, (list, tuple))
+
+
+def _active_names(slot: Slot) -> list[str]:
+    return [choice.name for choice in slot.choices if choice.status == "active"]
+
+
+def _where(slot: str) -> str:
+    return f" of {slot!r}" if slot else ""

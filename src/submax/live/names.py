@@ -1,0 +1,56 @@
+"""Names that callers choose: of bandits, choices, decisions and rewards."""
+
+import re
+import secrets
+import time
+
+from submax.core.errors import InvalidValue
+
+LONGEST_NAME = 200
+BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
+
+
+def check_bandit(name: object) -> None:
+    """Refuse what cannot be part of an address."""
+    if not isinstance(name, str) or not BANDIT.fullmatch(name):
+        raise InvalidValue(
+            "the name of a bandit has up to 64 small letters, digits, '-' and '_', and "
+            f"{_shown(name)} is none"
+        )
+
+
+def check_identifier(what: str, value: object) -> None:
+    """Refuse ids that not every store and log can hold."""
+    if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
+        raise InvalidValue(
+            f"{what} must be 1 to 128 printable ASCII characters without spaces, not "
+            f"{_shown(value)}"
+        )
+
+
+def check_name(what: str, value: object) -> None:
+    """Refuse names of choices, slots and categories that are empty, too long or not printable."""
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
+        raise InvalidValue(
+            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not "
+            f"{_shown(value)}"
+        )
+
+
+def new_identifier() -> str:
+    """A unique id; those made later sort behind, to the millisecond.
+
+    The first 48 of its 128 bits are the time, the others are random: version 7 of RFC 9562.
+    """
+    milliseconds = time.time_ns() // 1_000_000
+    bits = milliseconds << 80 | secrets.randbits(80)
+    bits = bits & ~(0xF << 76) | 7 << 76
+    bits = bits & ~(0x3 << 62) | 2 << 62
+    text = f"{bits:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

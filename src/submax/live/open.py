@@ -1,0 +1,187 @@
+"""Open a bandit, and declare it where it is new."""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+import msgspec
+import numpy as np
+
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
+from submax.core.policy import Policy
+from submax.core.scale import Scale
+from submax.live.bandit import Bandit
+from submax.live.control import Control
+from submax.live.event import Entry
+from submax.live.guard_rails import GuardRails
+from submax.live.memory_store import MemoryStore
+from submax.live.names import check_bandit
+from submax.live.records import CHANGED, DECLARED
+from submax.live.refitter import settings_stream
+from submax.live.settings import Settings, declared, policy_of
+from submax.live.sqlite_store import SQLiteStore
+from submax.live.store import Store
+
+MEMORY = ":memory:"
+POSTGRES = ("postgres://", "postgresql://")
+
+
+class ContextIgnored(UserWarning):
+    """A context is declared, and the policy does not look at it."""
+
+
+class Declaration(TypedDict, total=False):
+    """What can be declared of a bandit.
+
+    actions: names of arms, or a table of slots, each with names of choices or (low, high).
+    context: a table of fields: ``float``, a list of categories, or one with a default.
+    policy: a name such as ``rcp-submax``, a table with a ``kind``, or a Policy.
+    rewards: the scale of rewards, ``submax.Binary()`` if it is not given.
+    combine: what several rewards of a decision are together: ``last``, ``first``, ``max``, ``sum``.
+    reward_wait: seconds after which a decision matures: then it is learned from, not before.
+    default_reward: that of a decision without any by then; None: it is not learned from.
+    quarantine: seconds that a reward waits for a decision with its id.
+    guard_rails: a ``GuardRails``, or a table of its fields.
+    refit_rows: matured decisions after which a new version is fitted.
+    refit_seconds: time after which this is done even if there are fewer.
+    seed: of the fits: the same log and seed give the same version.
+    keep_versions: versions whose models are kept.
+    """
+
+    actions: Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
+    context: Mapping[str, Any]
+    policy: str | Mapping[str, Any] | Policy[Any]
+    rewards: Scale | str | Mapping[str, Any]
+    combine: Literal["first", "last", "max", "sum"]
+    reward_wait: float | timedelta
+    default_reward: float | None
+    quarantine: float | timedelta
+    guard_rails: GuardRails | Mapping[str, Any]
+    refit_rows: int
+    refit_seconds: float | timedelta
+    seed: int
+    keep_versions: int
+
+
+def open_bandit(
+    place: str | Path | Store,
+    *,
+    name: str | None = None,
+    background: bool = True,
+    clock: Callable[[], float] = time.time,
+    rng: np.random.Generator | None = None,
+    **declaration: Unpack[Declaration],
+) -> Bandit:
+    """Open the bandit ``name`` in a store, and declare it where it is new.
+
+    ``place`` is a file, the address of a PostgreSQL database, ``":memory:"``, or a store. The
+    name is that of the file where none is given. What is declared again must agree with what was
+    declared before, but for the policy, the guard rails, and when and how versions are made.
+    Without ``background`` versions are fitted only by ``refit``.
+
+    >>> bandit = open_bandit(":memory:", actions=["A", "B"], reward_wait=60)
+    >>> decision = bandit.decide()
+    >>> bandit.reward(decision.id, 1.0).status
+    'accepted'
+    >>> bandit.close()
+    """
+    for word in declaration:
+        one_of("part of a declaration:", word, Declaration.__annotations__)
+    name = name if name is not None else default_name(place)
+    check_bandit(name)
+    store = place if isinstance(place, Store) else open_store(place, clock=clock)
+    try:
+        own = declare(store, name, declaration)
+        return Bandit(store, name, policy=own, background=background, clock=clock, rng=rng)
+    except BaseException:
+        if store is not place:
+            store.close()
+        raise
+
+
+def open_store(
+    place: str | Path,
+    *,
+    read_only: bool = False,
+    clock: Callable[[], float] = time.time,
+) -> Store:
+    """The store at a place."""
+    if str(place) == MEMORY:
+        return MemoryStore(clock)
+    if str(place).startswith(POSTGRES):
+        from submax.live.postgres_store import PostgresStore
+
+        return PostgresStore(str(place))
+    return SQLiteStore(Path(place), read_only=read_only, clock=clock)
+
+
+def default_name(place: object) -> str:
+    """That of the file, as far as it can be part of an address."""
+    if not isinstance(place, (str, Path)) or str(place).startswith((MEMORY, *POSTGRES)):
+        return "default"
+    kept = [one if one.isascii() and one.isalnum() else "-" for one in Path(place).stem.lower()]
+    return "".join(kept).strip("-")[:64] or "default"
+
+
+def declare(store: Store, name: str, declaration: Mapping[str, Any]) -> Policy[Any] | None:
+    """Write down what is new; the policy, where it was given as an object."""
+    given = dict(declaration)
+    policy = given.get("policy")
+    own = policy if isinstance(policy, Policy) else None
+    stream = settings_stream(name)
+    before = store.find(stream, "declared")
+    if before is None:
+        settings = _declared(given, name)
+        settings.check(policy_of(settings.policy, own))
+        entry = Entry(DECLARED, msgspec.msgpack.encode(settings), "declared")
+        # Another process may have been first: then its declaration stands, and is compared.
+        before = store.append(stream, [entry]).result()[0].event
+    control = Control(before, lambda after: store.read(stream, after))
+    control.follow()
+    _declare_again(store, stream, control, given, own)
+    _warn(control.settings, policy_of(control.settings.policy, own))
+    return own
+
+
+def _declared(given: Mapping[str, Any], name: str) -> Settings:
+    if "actions" not in given:
+        raise InvalidValue(
+            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']"
+        )
+    return declared(**{"context": None, "policy": "rcp-submax", "rewards": "binary", **given})
+
+
+def _declare_again(
+    store: Store, stream: str, control: Control, given: Mapping[str, Any], own: Policy[Any] | None
+) -> None:
+    """Compare with what stands, and write down what may change."""
+    if not given:
+        return
+    base = {"actions": ["any"], "context": None, "policy": "random", "rewards": "binary"}
+    again = declared(**{**base, **given})
+    if "actions" in given and again.menu != control.settings.menu:
+        raise InvalidValue(
+            "this bandit was declared with other actions: leave them out, and use add, pause and "
+            "retire"
+        )
+    names = [name for name in given if name != "actions"]
+    settings = control.settings_with(again, names)
+    if settings != control.settings:
+        standing = msgspec.structs.replace(settings, menu=control.menu)
+        standing.check(policy_of(settings.policy, own))
+        store.append(stream, [Entry(CHANGED, msgspec.msgpack.encode(settings))]).result()
+        control.follow()
+
+
+def _warn(settings: Settings, policy: Policy[Any]) -> None:
+    if settings.context.width and policy.ignores_context:
+        warnings.warn(
+            f"the policy {settings.policy!r} does not look at the context: rcp-cvae-submax, "
+            "linear-thompson and linucb do",
+            ContextIgnored,
+            stacklevel=4,
+        )

@@ -1,0 +1,64 @@
+"""The tables of a store, as steps from each version to the next."""
+
+from collections.abc import Iterator, Sequence
+
+from submax.core.errors import InvalidValue
+
+Migration = Sequence[str]
+"""Statements that are executed in one transaction."""
+
+SQLITE: Sequence[Migration] = (
+    (
+        "CREATE TABLE submax_schema (version INTEGER NOT NULL)",
+        """CREATE TABLE events (
+            position INTEGER PRIMARY KEY AUTOINCREMENT,
+            stream TEXT NOT NULL,
+            at REAL NOT NULL,
+            kind TEXT NOT NULL,
+            key TEXT,
+            about TEXT,
+            about_position INTEGER NOT NULL,
+            about_at REAL NOT NULL,
+            body BLOB NOT NULL,
+            UNIQUE (stream, key)
+        )""",
+        "CREATE INDEX events_in_order ON events (stream, position)",
+        "CREATE TABLE pieces (name TEXT PRIMARY KEY, data BLOB NOT NULL)",
+    ),
+)
+
+POSTGRES: Sequence[Migration] = (
+    (
+        "CREATE TABLE submax_schema (version INTEGER NOT NULL)",
+        """CREATE TABLE events (
+            position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            stream TEXT NOT NULL,
+            at DOUBLE PRECISION NOT NULL,
+            kind TEXT NOT NULL,
+            key TEXT,
+            about TEXT,
+            about_position BIGINT NOT NULL,
+            about_at DOUBLE PRECISION NOT NULL,
+            body BYTEA NOT NULL,
+            UNIQUE (stream, key)
+        )""",
+        "CREATE INDEX events_in_order ON events (stream, position)",
+        "CREATE TABLE pieces (name TEXT PRIMARY KEY, data BYTEA NOT NULL)",
+    ),
+)
+
+
+def check_known(where: str, version: int, newest: int) -> None:
+    """Refuse a store that a newer submax has written."""
+    if version > newest:
+        raise InvalidValue(
+            f"{where} has schema version {version}, and this submax knows versions up to "
+            f"{newest}: install a newer submax"
+        )
+
+
+def pending(version: int, migrations: Sequence[Migration]) -> Iterator[tuple[int, Migration]]:
+    """The steps that are still to be taken, with the version each leads to."""
+    for number, migration in enumerate(migrations, start=1):
+        if number > version:
+            yield number, migration

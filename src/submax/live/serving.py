@@ -1,0 +1,210 @@
+"""What answers decisions between two versions."""
+
+import math
+from bisect import bisect_right
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InvalidValue
+from submax.core.policy import Policy
+from submax.live.menu import LISTED, Menu, Row, Shown
+from submax.live.model import Model
+from submax.live.settings import Settings
+
+KEPT = 256
+"""Up to so many probabilities are kept with a decision."""
+REMEMBERED = 256
+"""Sets of eligible choices whose places are remembered."""
+
+
+class Drawn(NamedTuple):
+    """An action, its probability, and the probabilities it was drawn from, where listed."""
+
+    row: Row
+    propensity: float
+    probabilities: list[float] | None
+
+
+class Places(NamedTuple):
+    """Where joint actions stand in a version's list, ``[M]``, and which are ``fresh`` to it."""
+
+    place: Integers
+    fresh: Booleans
+    share: float
+    """That of the fresh ones."""
+
+
+class Serving:
+    """One version and one menu, ready to decide; never changed, but replaced.
+
+    Choices that the version does not know, since they came later, have the probability that a
+    uniform policy would give them; those that it knows and that are no longer active have none.
+    """
+
+    def __init__(
+        self, settings: Settings, menu: Menu, policy: Policy[Any], model: Model, version: int
+    ) -> None:
+        self.settings, self.menu, self.version = settings, menu, version
+        self.active = menu.active
+        self._policy, self._model = policy, model
+        self._lists = menu.lists
+        self._same = policy.ignores_context or settings.context.width == 0
+        self._places = lru_cache(REMEMBERED)(self._find_places)
+        rails = settings.guard_rails
+        self._control = None if rails.control is None else tuple(menu.row(rails.control))
+
+    def draw(
+        self, values: list[Any], shown: Shown, uniform: bool, rng: np.random.Generator
+    ) -> Drawn:
+        """Draw among the choices ``shown``; ``values`` is the clean context."""
+        if not self._lists:
+            return self._draw_unlisted(values, shown, uniform, rng)
+        if self._same and not uniform and shown == self.active:
+            return self._shared.draw(rng)
+        probabilities = self._guarded(values, shown, uniform)
+        cumulated = np.cumsum(probabilities)
+        number = int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right"))
+        kept = probabilities.tolist() if len(probabilities) <= KEPT else None
+        return Drawn(_row(number, shown), float(probabilities[number]), kept)
+
+    def baseline(self) -> Drawn:
+        """The action of the holdout."""
+        return Drawn(self.menu.row(self.settings.guard_rails.baseline), 1.0, None)
+
+    @cached_property
+    def _shared(self) -> "SharedTable":
+        """What all decisions are drawn from where the context makes no difference."""
+        return SharedTable(self._guarded([], self.active, uniform=False), self.active)
+
+    @cached_property
+    def _opinion(self) -> Floats:
+        """The policy's probabilities where the context makes no difference."""
+        return self._asked(np.zeros((1, 1, self.settings.context.width)))
+
+    def _asked(self, context: Floats) -> Floats:
+        found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
+        return found
+
+    def _encoded(self, values: list[Any]) -> Floats:
+        encoded = self.settings.context.encode(values)
+        return self._model.standardization.apply(encoded)[None, None]
+
+    def _guarded(self, values: list[Any], shown: Shown, uniform: bool) -> Floats:
+        """Probabilities of the joint actions, within the guard rails."""
+        if uniform:
+            size = math.prod(map(len, shown))
+            return self._within_rails(np.full(size, 1 / size), shown)
+        said = self._opinion if self._same else self._asked(self._encoded(values))
+        places = self._places(shown)
+        if places is not None:
+            said = _restricted(said, places)
+        return self._within_rails(said, shown)
+
+    def _find_places(self, shown: Shown) -> Places | None:
+        """None where the version lists the same actions."""
+        known = self._model.shown
+        if shown == known:
+            return None
+        # Row by row of the product of all slots, the last fastest, as the version lists them.
+        place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
+        for numbers, before in zip(shown, known, strict=True):
+            where = np.array([before.index(one) if one in before else -1 for one in numbers])
+            place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
+            fresh = (fresh[:, None] | (where < 0)).ravel()
+        return Places(place, fresh, float(fresh.mean()))
+
+    def _within_rails(self, probabilities: Floats, shown: Shown) -> Floats:
+        rails = self.settings.guard_rails
+        control = self._control_place(shown) if self._control is not None else None
+        if not rails.minimum and control is None:
+            return probabilities
+        if len(probabilities) == 1:
+            return np.ones(1)
+        others = np.ones(len(probabilities), dtype=bool)
+        if control is not None:
+            others[control] = False
+        mass = 1.0 if control is None else 1.0 - rails.control_share
+        count = int(others.sum())
+        said = np.where(others, probabilities, 0.0)
+        total = said.sum()
+        said = said / total if total > 0 else others / count
+        least = min(rails.minimum, mass / count)
+        guarded: Floats = np.where(others, least + (mass - least * count) * said, 1.0 - mass)
+        return guarded
+
+    def _control_place(self, shown: Shown) -> int | None:
+        """The number of the control among the joint actions, if it is eligible."""
+        number = 0
+        for numbers, wanted in zip(shown, self._control or (), strict=True):
+            if wanted not in numbers:
+                return None
+            number = number * len(numbers) + numbers.index(int(wanted))
+        return number
+
+    def _draw_unlisted(
+        self, values: list[Any], shown: Shown, uniform: bool, rng: np.random.Generator
+    ) -> Drawn:
+        """Let the policy draw; uniform until there is a version for the choices as they are."""
+        if shown != self.active:
+            raise InvalidValue(
+                f"eligible choices can be named among up to {LISTED} joint actions without "
+                "real-valued parts, and this bandit has others: pause choices instead"
+            )
+        space = self.menu.space(shown)
+        if uniform or shown != self._model.shown:
+            action = space.uniform((1, 1), rng)
+            return Drawn(_named(action[0, 0], shown), math.exp(-space.log_measure), None)
+        context = self._encoded(values)
+        decision = self._policy.act(self._model.state, context, rng)
+        found = decision.log_prob
+        if found is None:
+            found = self._policy.log_prob(self._model.state, context, decision.action)
+        return Drawn(_named(decision.action[0, 0], shown), math.exp(found[0, 0]), None)
+
+
+class SharedTable:
+    """Probabilities that many decisions are drawn from."""
+
+    def __init__(self, probabilities: Floats, shown: Shown) -> None:
+        self._cumulated = np.cumsum(probabilities).tolist()
+        self._probabilities = probabilities.tolist()
+        self._shown = shown
+        self._kept = self._probabilities if len(self._probabilities) <= KEPT else None
+
+    def draw(self, rng: np.random.Generator) -> Drawn:
+        """Inversion."""
+        number = bisect_right(self._cumulated, rng.random() * self._cumulated[-1])
+        return Drawn(_row(number, self._shown), self._probabilities[number], self._kept)
+
+
+def _restricted(said: Floats, places: Places) -> Floats:
+    """A version's probabilities for other actions than it lists."""
+    found = np.where(places.fresh, 0.0, said[places.place])
+    total = found.sum()
+    # Without any mass on what is eligible the policy has no opinion.
+    found = found / total if total > 0 else np.full(len(found), 1 / len(found))
+    if places.share == 0:
+        return found
+    mixed: Floats = (1 - places.share) * found if total > 0 else found
+    return np.where(places.fresh, 1 / len(found), mixed)
+
+
+def _row(number: int, shown: Shown) -> Row:
+    """The choices of a joint action, the last slot fastest."""
+    row: Row = []
+    for numbers in reversed(shown):
+        number, place = divmod(number, len(numbers))
+        row.append(numbers[place])
+    return row[::-1]
+
+
+def _named(action: Any, shown: Shown) -> Row:
+    """The choices by their own numbers, and the real-valued parts as they are."""
+    parts = action.tolist()
+    return [
+        *(numbers[int(part)] for numbers, part in zip(shown, parts, strict=False)),
+        *parts[len(shown) :],
+    ]

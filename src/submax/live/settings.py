@@ -1,0 +1,157 @@
+"""What a bandit is declared to be."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from submax.core.binary import Binary
+from submax.core.checks import one_of, positive, whole_number
+from submax.core.continuous import Continuous
+from submax.core.counts import Counts
+from submax.core.discrete import Discrete
+from submax.core.errors import InvalidValue
+from submax.core.policy import Policy
+from submax.core.problem import Problem
+from submax.core.scale import Scale
+from submax.live.context_schema import ContextSchema
+from submax.live.guard_rails import GuardRails
+from submax.live.menu import Menu
+from submax.policies import make_policy
+
+SCALES: dict[str, type[Scale]] = {
+    "binary": Binary,
+    "continuous": Continuous,
+    "counts": Counts,
+    "discrete": Discrete,
+}
+COMBINING = ("first", "last", "max", "sum")
+FIXED = ("context", "rewards", "combine", "reward_wait", "default_reward", "quarantine")
+"""What cannot change once there are decisions."""
+OWN = "own"
+"""Stands for a policy that was given as an object."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was declared; see ``submax.open`` for what each means."""
+
+    menu: Menu
+    context: ContextSchema = ContextSchema()
+    policy: str | dict[str, Any] = "rcp-submax"
+    rewards: dict[str, Any] = {"kind": "binary"}
+    combine: Literal["first", "last", "max", "sum"] = "last"
+    reward_wait: float = 3600.0
+    default_reward: float | None = 0.0
+    quarantine: float = 86400.0
+    guard_rails: GuardRails = GuardRails()
+    refit_rows: int = 100
+    refit_seconds: float = 60.0
+    seed: int = 0
+    keep_versions: int = 20
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the rewards."""
+        kind = self.rewards["kind"]
+        table = {key: value for key, value in self.rewards.items() if key != "kind"}
+        try:
+            return msgspec.convert(table, SCALES[kind])
+        except msgspec.ValidationError as error:
+            raise InvalidValue(f"rewards of the kind {kind!r}: {error}") from error
+
+    @property
+    def problem(self) -> Problem:
+        """What a policy is told, with all active choices."""
+        return Problem(self.menu.space(self.menu.active), self.context.width, self.scale)
+
+    def check(self, policy: Policy[Any]) -> None:
+        """Refuse what does not go together."""
+        positive("reward_wait", self.reward_wait)
+        positive("quarantine", self.quarantine)
+        positive("refit_seconds", self.refit_seconds)
+        whole_number("refit_rows", self.refit_rows, at_least=1)
+        whole_number("seed", self.seed, at_least=0)
+        whole_number("keep_versions", self.keep_versions, at_least=2)
+        one_of("combine", self.combine, COMBINING)
+        scale = self.scale
+        if self.default_reward is not None:
+            scale.check(np.array([self.default_reward]))
+        if self.combine == "sum" and not isinstance(scale, (Counts, Continuous)):
+            raise InvalidValue(
+                "rewards that are summed need a scale that holds the sum: counts or continuous"
+            )
+        if self.combine == "sum" and isinstance(scale, Continuous) and scale != Continuous():
+            raise InvalidValue("rewards that are summed need a continuous scale without bounds")
+        self.guard_rails.check(self.menu)
+        # A policy that does not suit the problem says so here, not at the first decision.
+        policy.init(self.problem, 1, np.random.default_rng(0))
+
+
+def declared(
+    *, actions: object, context: object, policy: object, rewards: object, **others: Any
+) -> Settings:
+    """Settings from what a caller wrote."""
+    for name in ("reward_wait", "quarantine", "refit_seconds"):
+        if isinstance(others.get(name), timedelta):
+            others[name] = others[name].total_seconds()
+    rails = others.pop("guard_rails", None)
+    return Settings(
+        menu=Menu.of(actions),
+        context=ContextSchema.of(context),
+        policy=_specification(policy),
+        rewards=_rewards(rewards),
+        guard_rails=_rails(rails),
+        **others,
+    )
+
+
+def policy_of(specification: str | dict[str, Any], own: Policy[Any] | None) -> Policy[Any]:
+    """The policy itself; one that was given as an object must be given again."""
+    if own is not None:
+        return own
+    if specification == {"kind": OWN}:
+        raise InvalidValue(
+            "this bandit was declared with a policy object: give it again, policy=..., or name "
+            "it by its file, {'kind': 'my_policy.py:MyPolicy'}"
+        )
+    return make_policy(specification)
+
+
+def _specification(policy: object) -> str | dict[str, Any]:
+    if isinstance(policy, Policy):
+        return {"kind": OWN}
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, Mapping):
+        return dict(policy)
+    raise InvalidValue(f"policy must be a name, a table with a 'kind' or a Policy, not {policy!r}")
+
+
+def _rewards(rewards: object) -> dict[str, Any]:
+    if isinstance(rewards, str):
+        rewards = {"kind": rewards}
+    if isinstance(rewards, Mapping):
+        one_of("kind of rewards", str(rewards.get("kind")), SCALES)
+        return dict(rewards)
+    for kind, scale in SCALES.items():
+        if type(rewards) is scale:
+            return {"kind": kind, **msgspec.to_builtins(rewards)}
+    raise InvalidValue(
+        f"rewards must be a scale such as submax.Binary(), or the name of one, not {rewards!r:.60}"
+    )
+
+
+def _rails(rails: object) -> GuardRails:
+    if rails is None:
+        return GuardRails()
+    if isinstance(rails, GuardRails):
+        return rails
+    if isinstance(rails, Mapping):
+        for key in rails:
+            one_of("guard rail", str(key), GuardRails.__struct_fields__)
+    try:
+        return msgspec.convert(rails, GuardRails)
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"guard_rails: {error}") from error

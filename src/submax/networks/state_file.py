@@ -1,0 +1,126 @@
+"""What a policy has learned, as bytes: safetensors, with the structure beside the arrays."""
+
+import dataclasses
+import importlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.buffer import Buffer
+from submax.core.errors import InvalidValue
+
+FORMAT = "submax-state-1"
+Arrays = dict[str, NDArray[Any]]
+
+
+def state_bytes(state: Any, facts: dict[str, Any]) -> bytes:
+    """Write a tree of named tuples, dataclasses, arrays and plain values, and facts about it.
+
+    What was remembered only to learn further (``Buffer``) is left out. The same state gives the
+    same bytes.
+    """
+    from safetensors.numpy import save
+
+    arrays: Arrays = {}
+    tree = _written(state, arrays)
+    # One piece of text: several would be stored in any order.
+    text = json.dumps({"format": FORMAT, "facts": facts, "tree": tree})
+    return save(arrays, {"submax": text})
+
+
+def read_state(data: bytes, modules: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+    """The state and the facts in bytes that ``state_bytes`` wrote.
+
+    Classes are looked for in submax, and in the ``modules`` of a policy of the user's own.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(data)
+        size = int.from_bytes(data[:8], "little")
+        written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
+        if written["format"] != FORMAT:
+            raise InvalidValue(f"a state of the format {written['format']!r}, not {FORMAT!r}")
+        return _Reader(arrays, modules).read(written["tree"]), written["facts"]
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidValue(f"the state cannot be read: {error}") from error
+
+
+def _written(value: Any, arrays: Arrays) -> Any:
+    """The structure of a value; arrays are taken out and stand as their name."""
+    if isinstance(value, np.ndarray):
+        name = f"{len(arrays):04d}"
+        arrays[name] = np.ascontiguousarray(value)
+        # A contiguous array of no dimension has one.
+        return {"array": name, "shape": list(value.shape)}
+    if isinstance(value, Buffer):
+        value = value._replace(
+            **{name: array[:, :0] for name, array in value._asdict().items() if name != "filled"}
+        )
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {"record": _name(value), "values": [_written(one, arrays) for one in value]}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value)]
+        return {
+            "data": _name(value),
+            "values": {name: _written(one, arrays) for name, one in fields},
+        }
+    return _plain(value, arrays)
+
+
+def _plain(value: Any, arrays: Arrays) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (tuple, list)):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_written(one, arrays) for one in value]}
+    if isinstance(value, dict):
+        return {"table": {key: _written(one, arrays) for key, one in value.items()}}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise InvalidValue(
+        f"a state holds arrays, named tuples, frozen dataclasses and plain values, and "
+        f"{type(value).__name__} is none of these"
+    )
+
+
+def _name(value: Any) -> str:
+    return f"{type(value).__module__}:{type(value).__qualname__}"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    arrays: Arrays
+    modules: Sequence[str]
+
+    def read(self, tree: Any) -> Any:
+        if not isinstance(tree, dict):
+            return tree
+        if "array" in tree:
+            return self.arrays[tree["array"]].reshape(tree["shape"])
+        if "record" in tree:
+            return self._class(tree["record"])(*map(self.read, tree["values"]))
+        if "data" in tree:
+            values = {name: self.read(one) for name, one in tree["values"].items()}
+            return self._class(tree["data"])(**values)
+        if "table" in tree:
+            return {name: self.read(one) for name, one in tree["table"].items()}
+        items = tree["tuple"] if "tuple" in tree else tree["list"]
+        made = [self.read(one) for one in items]
+        return tuple(made) if "tuple" in tree else made
+
+    def _class(self, name: str) -> Any:
+        """A class by name, and only one that is a record."""
+        module, _, path = name.partition(":")
+        if not module.startswith("submax.") and module not in self.modules:
+            raise InvalidValue(f"a state with the unknown class {name!r}")
+        found = getattr(importlib.import_module(module), path)
+        record = hasattr(found, "_fields") or dataclasses.is_dataclass(found)
+        if not (isinstance(found, type) and record):
+            raise InvalidValue(f"{name!r} is no record")
+        return found
+

@@ -1,0 +1,236 @@
+"""Conformance suite of stores."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from submax.core.errors import StoreUnavailable
+from submax.live.event import Entry, Event, Written
+from submax.live.store import Store
+from submax.testing.require import require
+from submax.testing.store_threads import check_keys_in_threads, check_polling
+
+EVERY_BYTE = bytes(range(256))
+TEXTS = ("", "a", "A", "ä", "a\u0308", "日本語", "🦆", "'; --", "%s {}", " a", "a\n")
+"""All different, whatever a database thinks of letters."""
+PATIENCE_SECONDS = 60.0
+
+
+def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
+    """Raise an AssertionError where a store breaks its contract.
+
+    Each call of ``make`` opens the same store, empty at first, anew. ``forgets`` is for a store
+    that lives as long as its object: closing it may then do nothing.
+    """
+    for check in (
+        _check_append,
+        _check_keys,
+        _check_about,
+        _check_texts,
+        _check_paging,
+        _check_streams,
+        _check_pieces,
+        _check_giving_up,
+        _check_lead,
+        check_keys_in_threads,
+        check_polling,
+    ):
+        store = make()
+        try:
+            check(store)
+        finally:
+            store.close()
+    _check_reopening(make)
+    if not forgets:
+        _check_closed(make())
+
+
+def _append(store: Store, stream: str, *entries: Entry) -> list[Written]:
+    return store.append(stream, entries).result(PATIENCE_SECONDS)
+
+
+def _check_append(store: Store) -> None:
+    require(store.read("append") == [], store, "a stream without events is empty")
+    entries = [Entry("kind", EVERY_BYTE[: 100 * size]) for size in range(3)]
+    written = _append(store, "append", *entries) + _append(store, "append", entries[2])
+    events = [each.event for each in written]
+    require(all(each.new for each in written), store, "entries without keys are always new")
+    require(
+        [event.body for event in events] == [entry.body for entry in (*entries, entries[2])],
+        store,
+        "an append returns its entries in order",
+    )
+    require(_rises(events), store, "positions rise, and times do not fall")
+    require(store.read("append") == events, store, "what is read is what was returned")
+    require(_append(store, "append") == [], store, "an append of nothing returns nothing")
+
+
+def _rises(events: list[Event]) -> bool:
+    return events[0].position > 0 and all(
+        first.position < second.position and first.at <= second.at
+        for first, second in pairwise(events)
+    )
+
+
+def _check_keys(store: Store) -> None:
+    first, again = _append(store, "keys", Entry("a", b"1", "k"), Entry("b", b"2", "k"))
+    (later,) = _append(store, "keys", Entry("c", b"3", "k"))
+    (other,) = _append(store, "other keys", Entry("d", b"4", "k"))
+    require(first.new and first.event.body == b"1", store, "the first entry with a key is new")
+    for repeated in (again, later):
+        require(
+            repeated == Written(first.event, new=False),
+            store,
+            "an entry whose key is there gives the event that stands, and is not new",
+        )
+    require(store.read("keys") == [first.event], store, "a key is written once")
+    require(other.new and other.event.body == b"4", store, "keys are those of one stream")
+    require(store.find("keys", "k") == first.event, store, "an event is found by its key")
+    require(store.find("keys", "other") is None, store, "an unknown key finds nothing")
+    require(store.find("none", "k") is None, store, "an unknown stream finds nothing")
+
+
+def _check_about(store: Store) -> None:
+    entries = (
+        Entry("early", b"", "early", "late"),
+        Entry("about", b"", "about early", "early"),
+        Entry("about", b"", None, "nothing"),
+        Entry("about", b"", None, None),
+    )
+    early, within, *unknown = (each.event for each in _append(store, "about", *entries))
+    (later,) = (each.event for each in _append(store, "about", Entry("a", b"", "late", "early")))
+    (elsewhere,) = (each.event for each in _append(store, "else", Entry("a", b"", None, "early")))
+    for event in (within, later):
+        require(
+            (event.about, event.about_position, event.about_at)
+            == ("early", early.position, early.at),
+            store,
+            "an entry about another knows where and when that was written, in one append too",
+        )
+    for event in (early, *unknown, elsewhere):
+        require(
+            (event.about_position, event.about_at) == (0, 0.0),
+            store,
+            "what an entry is about is at 0 where it had not been written in the stream",
+        )
+    require(
+        store.read("about") == [early, within, *unknown, later],
+        store,
+        "what an entry is about stays as it was when it was written",
+    )
+
+
+def _check_texts(store: Store) -> None:
+    for stream in TEXTS[1:]:
+        written = _append(store, stream, *(Entry(text, text.encode(), text) for text in TEXTS))
+        events = [each.event for each in written]
+        require(all(each.new for each in written), store, "different texts are different keys")
+        require(store.read(stream) == events, store, "texts are read as they were written")
+        require(
+            [store.find(stream, text) for text in TEXTS] == events,
+            store,
+            "every text is found as a key",
+        )
+
+
+def _check_paging(store: Store) -> None:
+    names = ("first page", "second page")
+    wanted: dict[str, list[Event]] = {name: [] for name in names}
+    for number in range(12):
+        name = names[number % 2]
+        entries = [Entry("page", b"%d" % number)] * (number + 1)
+        wanted[name] += [each.event for each in _append(store, name, *entries)]
+    for name in names:
+        for limit in (1, 5, len(wanted[name]), 1000):
+            require(
+                _paged(store, name, limit) == wanted[name],
+                store,
+                f"pages of {limit} give every event once and in order",
+            )
+
+
+def _paged(store: Store, stream: str, limit: int) -> list[Event]:
+    events: list[Event] = []
+    while page := store.read(stream, events[-1].position if events else 0, limit):
+        require(len(page) <= limit, store, "a page holds no more than its limit")
+        events += page
+    return events
+
+
+def _check_streams(store: Store) -> None:
+    names = ("streams b", "streams a", "streams B", "streams ä", "streams Z")
+    for name in names:
+        _append(store, name, Entry("kind", b""))
+    streams = store.streams()
+    require(set(names) <= set(streams), store, "a stream with events is among the streams")
+    require(streams == sorted(set(streams)), store, "streams are sorted, each named once")
+
+
+def _check_pieces(store: Store) -> None:
+    require(store.kept("piece") is None, store, "nothing is kept under a new name")
+    for data in (EVERY_BYTE, b"", b"\0", EVERY_BYTE * 4096):
+        store.keep("piece", data)
+        store.keep("other 🦆", data[::-1])
+        require(store.kept("piece") == data, store, "the last data put under a name are kept")
+        require(store.kept("other 🦆") == data[::-1], store, "data are kept by their names")
+    for _ in range(2):
+        store.drop("piece")
+        require(store.kept("piece") is None, store, "data that were dropped are gone")
+    require(store.kept("other 🦆") is not None, store, "data of other names are not dropped")
+
+
+def _check_giving_up(store: Store) -> None:
+    for number in range(20):
+        store.append("giving up", [Entry("kind", b"%d" % number)]).cancel()
+    (last,) = _append(store, "giving up", Entry("kind", b"last"))
+    require(
+        store.read("giving up")[-1:] == [last.event],
+        store,
+        "a caller that gives up its append does not stop the store",
+    )
+
+
+def _check_lead(store: Store) -> None:
+    require(
+        store.lead("matter") and store.lead("matter") and store.lead("other matter"),
+        store,
+        "the only store that is open leads, each time it is asked",
+    )
+
+
+def _check_reopening(make: Callable[[], Store]) -> None:
+    store = make()
+    written = _append(store, "reopening", Entry("kind", b"1", "k"), Entry("kind", b"2"))
+    last = store.append("reopening", [Entry("kind", b"3")])
+    store.keep("reopening", EVERY_BYTE)
+    before = {name: store.read(name) for name in store.streams()}
+    store.close()
+    store.close()
+    events = [each.event for each in (*written, *last.result())]
+    again = make()
+    try:
+        require(again.read("reopening") == events, again, "closing writes all that was begun")
+        after = {name: again.read(name) for name in again.streams()}
+        before["reopening"] = events
+        require(before == after, again, "a store that is opened again shows the same events")
+        require(again.kept("reopening") == EVERY_BYTE, again, "data are kept when it is closed")
+        (repeated,) = _append(again, "reopening", Entry("kind", b"4", "k"))
+        require(repeated == Written(events[0], new=False), again, "keys are known when reopened")
+        require(again.lead("matter"), again, "a store that was closed no longer leads")
+    finally:
+        again.close()
+
+
+def _check_closed(store: Store) -> None:
+    store.close()
+    uses: dict[str, Callable[[], object]] = {
+        "an append": lambda: _append(store, "closed", Entry("kind", b"")),
+        "keeping": lambda: store.keep("closed", b""),
+        "reading": lambda: store.read("closed"),
+    }
+    for rule, use in uses.items():
+        try:
+            use()
+        except StoreUnavailable as error:
+            require("closed" in str(error), store, f"{rule} after closing says that it is closed")
+        else:
+            require(False, store, f"{rule} after closing is refused by StoreUnavailable")
