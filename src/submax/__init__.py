@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from submax.core.continuous import Continuous as Continuous
     from submax.core.counts import Counts as Counts
     from submax.core.discrete import Discrete as Discrete
+    from submax.core.errors import Conflict as Conflict
     from submax.core.errors import InvalidValue as InvalidValue
     from submax.core.errors import MissingExtra as MissingExtra
+    from submax.core.errors import StoreUnavailable as StoreUnavailable
+    from submax.core.errors import Unknown as Unknown
     from submax.core.fallback import Fallback as Fallback
     from submax.core.feedback import Feedback as Feedback
     from submax.core.mixed import Mixed as Mixed
@@ -33,6 +36,11 @@ if TYPE_CHECKING:
     from submax.environments.poisson import Poisson as Poisson
     from submax.environments.pricing import Pricing as Pricing
     from submax.environments.ratings import Ratings as Ratings
+    from submax.live.bandit import Bandit as Bandit
+    from submax.live.context_schema import Category as Category
+    from submax.live.context_schema import Number as Number
+    from submax.live.guard_rails import GuardRails as GuardRails
+    from submax.live.open import open_bandit as open
     from submax.policies import make_policy as make_policy
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag
@@ -40,13 +48,16 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Arms": "submax.core.arms",
+    "Bandit": "submax.live.bandit",
     "BatchFlush": "submax.simulation.batch_flush",
     "Bernoulli": "submax.environments.bernoulli",
     "Binary": "submax.core.binary",
     "Box": "submax.core.box",
     "Bump": "submax.environments.bump",
+    "Category": "submax.live.context_schema",
     "Classification": "submax.environments.classification",
     "Combinatorial": "submax.environments.combinatorial",
+    "Conflict": "submax.core.errors",
     "Contextual": "submax.environments.contextual",
     "Continuous": "submax.core.continuous",
     "Counts": "submax.core.counts",
@@ -57,19 +68,27 @@ _HOME = {
     "Fallback": "submax.core.fallback",
     "Feedback": "submax.core.feedback",
     "Gaussian": "submax.environments.gaussian",
+    "GuardRails": "submax.live.guard_rails",
     "InvalidValue": "submax.core.errors",
     "Lag": "submax.simulation.lag",
     "MissingExtra": "submax.core.errors",
     "Mixed": "submax.core.mixed",
+    "Number": "submax.live.context_schema",
     "Poisson": "submax.environments.poisson",
     "Pricing": "submax.environments.pricing",
     "Problem": "submax.core.problem",
     "Ratings": "submax.environments.ratings",
     "Slots": "submax.core.slots",
+    "StoreUnavailable": "submax.core.errors",
+    "Unknown": "submax.core.errors",
     "make_policy": "submax.policies",
+    "open": "submax.live.open",
     "simulate": "submax.simulation.simulate",
 }
 """Where each public name lives; it is imported when it is first used, so that starting is fast."""
+
+_INSIDE = {"open": "open_bandit"}
+"""Names that are another word inside, since Python has its own."""
 
 _PARTS = ("plots", "testing")
 
@@ -80,7 +99,7 @@ def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return importlib.import_module(f"submax.{name}")
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        return getattr(importlib.import_module(_HOME[name]), _INSIDE.get(name, name))
     raise AttributeError(f"module 'submax' has no attribute {name!r}")
 
 
