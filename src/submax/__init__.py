@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from submax.live.context_schema import Category as Category
     from submax.live.context_schema import Number as Number
     from submax.live.guard_rails import GuardRails as GuardRails
-    from submax.live.open import open_bandit as open
+    from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.policies import make_policy as make_policy
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag

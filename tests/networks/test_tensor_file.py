@@ -109,10 +109,3 @@ def test_a_missing_array_is_refused(path):
     write_tensors(path, arrays, facts)
     with pytest.raises(InvalidValue, match=r"has the arrays .*, not \['context_weight', "):
         read_network(path)
-
-
-def test_without_safetensors_the_extra_is_named(path, monkeypatch):
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    for work in (read_network, lambda path: write_network(path, NETWORKS["value network"])):
-        with pytest.raises(MissingExtra, match=r'pip install "submax\[neural\]"'):
-            work(path)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InvalidValue, MissingExtra, StoreUnavailable
 
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -19,6 +19,8 @@ class Commands(click.Group):
             return super().invoke(context)
         except (InvalidValue, MissingExtra) as error:
             _leave(f"Error: {error}", WRONG_INPUT, context)
+        except StoreUnavailable as error:
+            _leave(f"Error: {error}", FAILED, context)
         except KeyboardInterrupt:
             _leave("Stopped. Give the same command again to go on.", INTERRUPTED, context)
         except BrokenProcessPool:

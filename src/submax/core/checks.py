@@ -64,4 +64,8 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
 
 
 def _finite(value: object) -> TypeGuard[float]:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        # A whole number beyond the floats.
+        return False

@@ -1,7 +1,6 @@
 """A bandit that decides now and learns from rewards that come later."""
 
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
@@ -13,6 +12,7 @@ import numpy as np
 from submax.core.errors import Conflict, InvalidValue, StoreUnavailable, Unknown
 from submax.core.policy import Policy
 from submax.live.background import Background
+from submax.live.context_schema import LARGEST
 from submax.live.control import Control
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
@@ -78,7 +78,7 @@ class Bandit:
         self._own = policy
         self._rng = rng or np.random.default_rng()
         self._control = Control(declared, lambda after: store.read(settings_stream(name), after))
-        self._controlling = Lock()
+        self._controlling, self._fitting = Lock(), Lock()
         self._follow()
         self._refitter = Refitter(store, name, lambda: self._control, lambda: self._policy, clock)
         self._decided = self._count_decided()
@@ -100,6 +100,11 @@ class Bandit:
         return self._control.menu
 
     @property
+    def policy(self) -> Policy[Any]:
+        """The policy of the next version."""
+        return self._policy
+
+    @property
     def version(self) -> int:
         """The version that decides."""
         return self._serving.version
@@ -108,6 +113,15 @@ class Bandit:
     def published(self) -> int:
         """The version that should decide; another does where its model is damaged."""
         return self._control.published[-1].version if self._control.published else 0
+
+    @property
+    def held(self) -> bool:
+        """Whether a person chose the version, so that newer ones do not take its place."""
+        return self._control.held
+
+    def counts(self) -> dict[str, int]:
+        """What was read of the log so far, by kind; empty where another process does this."""
+        return self._refitter.counts()
 
     @property
     def failures(self) -> int:
@@ -213,11 +227,10 @@ class Bandit:
         """A reward that is checked but not yet written."""
         check_identifier("the id of a decision", id)
         check_identifier("the key of a reward", key)
-        if not isinstance(value, (int, float)) or not math.isfinite(value):
+        if not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:
             raise InvalidValue(f"a reward must be a finite number, not {value!r:.60}")
         value = float(value)
-        if self.settings.combine != "sum":
-            self._scale.check(np.array([value]))
+        self._scale.check(np.array([value]))
         entry = Entry(
             REWARD, ENCODER.encode(RewardGiven(value)), reward_key(id, key), decision_key(id)
         )
@@ -309,8 +322,9 @@ class Bandit:
 
     def refit(self) -> Fitted | None:
         """Fit a version now, from what has matured; None where nothing is new."""
-        fitted = self._refitter.refit()
-        self._follow_news()
+        with self._fitting:
+            fitted = self._refitter.refit()
+            self._follow_news()
         return fitted
 
     def ledger(self) -> Ledger:
@@ -350,8 +364,10 @@ class Bandit:
         return written
 
     def _refitter_step(self) -> None:
-        if self._refitter.step() is not None:
-            self._follow_news()
+        # The next fit must know of this one, or it would take the same number.
+        with self._fitting:
+            if self._refitter.step() is not None:
+                self._follow_news()
 
     def _follow_news(self) -> None:
         with self._controlling:

@@ -53,7 +53,10 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
 
     def check(self, name: str) -> None:
         """Refuse values that are no set of names."""
-        if not isinstance(self.values, (list, tuple)) or not 0 < len(self.values) < MOST_CATEGORIES:
+        if (
+            not isinstance(self.values, (list, tuple))
+            or not 0 < len(self.values) <= MOST_CATEGORIES
+        ):
             raise InvalidValue(
                 f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names"
             )

@@ -20,6 +20,12 @@ from submax.live.training_rows import TrainingRows
 
 Reader = Callable[[int], list[Event]]
 """The next events behind a position."""
+Witness = Callable[[Event, str, float | None], None]
+"""Told what becomes of an event, and the reward of a decision that is learned."""
+
+
+def nobody(event: Event, fate: str, reward: float | None) -> None:
+    """A witness that does not care."""
 
 
 class Ledger:
@@ -32,7 +38,7 @@ class Ledger:
     or how often it was read.
     """
 
-    def __init__(self, settings: Settings, read: Reader) -> None:
+    def __init__(self, settings: Settings, read: Reader, witness: Witness = nobody) -> None:
         self.settings = settings
         self.rows = TrainingRows(
             settings.context.width, len(settings.menu.slots) + len(settings.menu.intervals)
@@ -43,22 +49,19 @@ class Ledger:
         self.activated: set[str] = set()
         self.waiting: dict[str, float] = {}
         self.counts: Counter[str] = Counter()
-        self._read = read
+        self._read, self._witness = read, witness
         self._ahead: deque[Event] = deque()
 
-    def follow(self, most: int | None = None) -> int:
-        """Read what is new, ``most`` events at most; how many there were."""
-        count = 0
+    def follow(self, until: int | None = None) -> None:
+        """Read what is new, up to a position."""
         for event in self._events():
+            if until is not None and event.position > until:
+                break
             now = self.clock.advance(event.at)
             self._settle(now, event.position)
             self._forget(now)
             self._hear(event)
             self.heard = event.position
-            count += 1
-            if count == most:
-                break
-        return count
 
     def due(self, at: float) -> bool:
         """Whether a decision would mature if an event were written at this time."""
@@ -76,7 +79,7 @@ class Ledger:
             self.settled_clock.advance(event.at)
             self.settled = event.position
             if event.kind == DECISION and event.key is not None:
-                self._mature(identifier_of(event.key), body_of(event, DecisionMade))
+                self._mature(event, identifier_of(event.key))
 
     def _next(self, before: int) -> Event | None:
         """The next event of the second reader, below a position."""
@@ -89,25 +92,30 @@ class Ledger:
     def _matures(self, event: Event) -> float:
         return self.settled_clock.would_be(event.at) + self.settings.reward_wait
 
-    def _mature(self, identifier: str, decision: DecisionMade) -> None:
-        reward = self.rewards.pop(identifier, None)
+    def _mature(self, event: Event, identifier: str) -> None:
+        decision = body_of(event, DecisionMade)
+        heard = self.rewards.pop(identifier, None)
         shown = decision.activated or identifier in self.activated
         self.activated.discard(identifier)
-        self.counts["matured"] += 1
+        reward = self.settings.default_reward if heard is None else heard
+        fate = "learned"
         if not shown:
-            self.counts["never activated"] += 1
+            fate = "never activated"
         elif decision.holdout:
-            self.counts["held out"] += 1
-        elif reward is None and self.settings.default_reward is None:
-            self.counts["without reward"] += 1
+            fate = "held out"
+        elif reward is None:
+            fate = "without reward"
         else:
-            self.counts["by default"] += reward is None
             self.rows.add(
                 self.settings.context.encode(decision.context),
                 decision.action,
-                self.settings.default_reward if reward is None else reward,  # type: ignore[arg-type]  # not both None
+                reward,
                 math.log(decision.propensity),
             )
+        self.counts["matured"] += 1
+        self.counts[fate] += 1
+        self.counts["by default"] += fate == "learned" and heard is None
+        self._witness(event, fate, reward if shown else heard)
 
     def _hear(self, event: Event) -> None:
         if event.kind == DECISION and event.key is not None:
@@ -120,6 +128,7 @@ class Ledger:
         """Something about a decision that is open, settled, or not known yet."""
         if 0 < event.about_position <= self.settled:
             self.counts[f"late {event.kind}s"] += 1
+            self._witness(event, "late", None)
         elif event.kind == ACTIVATION:
             self.counts["activations"] += 1
             self.activated.add(identifier)

@@ -5,8 +5,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 
+from submax.live.copy_file import write_copy
 from submax.live.event import Entry, Event, Written
 from submax.live.store import PAGE, Store
 
@@ -79,6 +81,12 @@ class MemoryStore(Store):
     def lead(self, name: str) -> bool:
         """There is no other."""
         return True
+
+    def backup(self, path: Path) -> None:
+        """Write everything down."""
+        with self._lock:
+            events = [(name, event) for name, page in self._events.items() for event in page]
+            write_copy(path, sorted(events, key=lambda one: one[1].position), self._data.items())
 
     def close(self) -> None:
         """Nothing to finish; what was written stays, so that it can be opened again."""

@@ -200,6 +200,7 @@ class Menu(msgspec.Struct, frozen=True):
 
     def changed(self, change: Change) -> "Menu":
         """With a choice added, paused, resumed or retired; what makes no sense is refused."""
+        check_name("the name of a choice", change.choice)
         slot = self._slot_of(change)
         number = next((n for n, one in enumerate(slot.choices) if one.name == change.choice), None)
         choices = list(slot.choices)
@@ -222,12 +223,12 @@ class Menu(msgspec.Struct, frozen=True):
             names = ", ".join(slot.name for slot in self.slots) or "none"
             raise InvalidValue(f"name the slot of {change.choice!r}: one of {names}")
         if found is None:
+            check_name("the name of a slot", change.slot)
             one_of("slot", change.slot, [slot.name for slot in self.slots])
             raise AssertionError("a slot that is not there was found")
         return found
 
     def _check_new(self, slot: Slot, number: int | None, name: str) -> None:
-        check_name("the name of a choice", name)
         if number is not None:
             status = slot.choices[number].status
             raise Conflict(
@@ -265,7 +266,7 @@ def _slot(name: str, names: object) -> Slot:
 
 
 def _interval(name: str, low: float, high: float) -> Interval:
-    check_bounds((float(low),), (float(high),))
+    check_bounds((low,), (high,))
     return Interval(name, float(low), float(high))
 
 

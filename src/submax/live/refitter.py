@@ -88,6 +88,11 @@ class Refitter:
             self._read()
             return self.ledger
 
+    def counts(self) -> dict[str, int]:
+        """What the ledger counted by now, without waiting for anything."""
+        ledger = self._ledger
+        return {} if ledger is None else dict(ledger.counts)
+
     def snapshot(self) -> None:
         """Keep what the ledger knows."""
         with self._lock:

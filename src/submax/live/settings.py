@@ -1,5 +1,6 @@
 """What a bandit is declared to be."""
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal
@@ -54,12 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scale(self) -> Scale:
         """The scale of the rewards."""
-        kind = self.rewards["kind"]
-        table = {key: value for key, value in self.rewards.items() if key != "kind"}
-        try:
-            return msgspec.convert(table, SCALES[kind])
-        except msgspec.ValidationError as error:
-            raise InvalidValue(f"rewards of the kind {kind!r}: {error}") from error
+        return _scale(self.rewards)
 
     @property
     def problem(self) -> Problem:
@@ -74,7 +70,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         whole_number("refit_rows", self.refit_rows, at_least=1)
         whole_number("seed", self.seed, at_least=0)
         whole_number("keep_versions", self.keep_versions, at_least=2)
-        one_of("combine", self.combine, COMBINING)
         scale = self.scale
         if self.default_reward is not None:
             scale.check(np.array([self.default_reward]))
@@ -96,8 +91,10 @@ def declared(
     for name in ("reward_wait", "quarantine", "refit_seconds"):
         if isinstance(others.get(name), timedelta):
             others[name] = others[name].total_seconds()
+    if "combine" in others:
+        one_of("combine", str(others["combine"]), COMBINING)
     rails = others.pop("guard_rails", None)
-    return Settings(
+    settings = Settings(
         menu=Menu.of(actions),
         context=ContextSchema.of(context),
         policy=_specification(policy),
@@ -105,6 +102,11 @@ def declared(
         guard_rails=_rails(rails),
         **others,
     )
+    try:
+        # As it is read back, so that the same declaration is equal to what was written.
+        return msgspec.msgpack.decode(msgspec.msgpack.encode(settings), type=Settings)
+    except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeError) as error:
+        raise InvalidValue(f"the declaration cannot be written down: {error}") from error
 
 
 def policy_of(specification: str | dict[str, Any], own: Policy[Any] | None) -> Policy[Any]:
@@ -129,15 +131,30 @@ def _specification(policy: object) -> str | dict[str, Any]:
     raise InvalidValue(f"policy must be a name, a table with a 'kind' or a Policy, not {policy!r}")
 
 
+def _scale(rewards: Mapping[str, Any]) -> Scale:
+    kind = rewards["kind"]
+    table = {key: value for key, value in rewards.items() if key != "kind"}
+    try:
+        return msgspec.convert(table, SCALES[kind])
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"rewards of the kind {kind!r}: {error}") from error
+
+
 def _rewards(rewards: object) -> dict[str, Any]:
     if isinstance(rewards, str):
         rewards = {"kind": rewards}
     if isinstance(rewards, Mapping):
-        one_of("kind of rewards", str(rewards.get("kind")), SCALES)
-        return dict(rewards)
+        kind = str(rewards.get("kind"))
+        one_of("kind of rewards", kind, SCALES)
+        wanted: Any = SCALES[kind]
+        known = ["kind", *(field.name for field in dataclasses.fields(wanted))]
+        for key in rewards:
+            one_of(f"key of rewards {kind!r}:", str(key), known)
+        rewards = _scale(rewards)
     for kind, scale in SCALES.items():
         if type(rewards) is scale:
-            return {"kind": kind, **msgspec.to_builtins(rewards)}
+            given: Any = rewards
+            return {"kind": kind, **dataclasses.asdict(given)}
     raise InvalidValue(
         f"rewards must be a scale such as submax.Binary(), or the name of one, not {rewards!r:.60}"
     )

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import IO, Any
 
 from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.live.copy_file import check_new
 from submax.live.event import Entry, Event, Written
 from submax.live.group_commit import Batch, GroupCommit
 from submax.live.schema import SQLITE, Migration, check_known, pending
@@ -147,6 +148,21 @@ class SQLiteStore(Store):
     def lead(self, name: str) -> bool:
         """Whoever may write."""
         return self._lock_file is not None and not self._lock_file.closed
+
+    def problems(self) -> str:
+        """What SQLite finds wrong with the file, nothing where it is whole."""
+        found = [str(row[0]) for row in self._select("PRAGMA integrity_check(5)", ())]
+        return "" if found == ["ok"] else f"the database file is damaged: {'; '.join(found)[:300]}"
+
+    def backup(self, path: Path) -> None:
+        """By SQLite's own means, on a connection of its own."""
+        check_new(path)
+        with (
+            _told(self.path),
+            closing(_connected(self.path, "ro")) as source,
+            closing(sqlite3.connect(path)) as target,
+        ):
+            source.backup(target)
 
     def close(self) -> None:
         """Write what is queued, fold the log into the file and give the lock back."""

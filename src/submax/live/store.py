@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Future
+from pathlib import Path
 
 from submax.live.event import Entry, Event, Written
 
@@ -52,6 +53,10 @@ class Store(ABC):
     @abstractmethod
     def lead(self, name: str) -> bool:
         """Whether this store leads in a matter; at most one of all that are open does."""
+
+    @abstractmethod
+    def backup(self, path: Path) -> None:
+        """Copy all that is committed into a new file, as a store by SQLite; others may go on."""
 
     @abstractmethod
     def close(self) -> None:

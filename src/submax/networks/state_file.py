@@ -123,4 +123,3 @@ class _Reader:
         if not (isinstance(found, type) and record):
             raise InvalidValue(f"{name!r} is no record")
         return found
-

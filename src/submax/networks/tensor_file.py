@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
-from submax.core.extras import require_extra
 from submax.core.whole_file import whole_file
 from submax.networks.slot_network import SlotNetwork
 from submax.networks.value_network import ValueNetwork
@@ -41,7 +40,6 @@ def read_network(path: Path) -> Network:
 
 def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], facts: Mapping[str, str]) -> None:
     """Write named arrays, with facts about them as text."""
-    require_extra("neural", "a file of tensors", "safetensors")
     from safetensors.numpy import save
 
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -51,7 +49,6 @@ def write_tensors(path: Path, arrays: Mapping[str, NDArray[Any]], facts: Mapping
 
 def read_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """The arrays and facts in a file; damage is said in one sentence."""
-    require_extra("neural", "a file of tensors", "safetensors")
     from safetensors import SafetensorError, safe_open
 
     try:

@@ -1,0 +1,65 @@
+"""What the commands on stores do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
+from submax.live.bandit import Bandit
+from submax.live.bandits import bandit_names
+from submax.live.doctor import examined
+from submax.live.export import Export
+from submax.live.open import open_store
+from submax.live.store import Store
+
+
+def run_export(place: str, name: str | None, out: Path | None, rewards: Path | None) -> None:
+    """Write the files, and say what is in them."""
+    with reading(place) as store:
+        bandit = Bandit(store, _chosen(bandit_names(store), name), background=False)
+        path = out or Path(f"{bandit.name}.parquet")
+        export = Export(bandit)
+        click.echo(f"{export.write(path)} decisions in {path}")
+        if rewards is not None:
+            click.echo(f"{export.write_rewards(rewards)} rewards in {rewards}")
+
+
+def run_backup(place: str, file: Path) -> None:
+    """Copy, and say where."""
+    with reading(place) as store:
+        store.backup(file)
+    click.echo(f"{place} is copied to {file}" if "@" not in place else f"copied to {file}")
+
+
+def run_doctor(place: str) -> None:
+    """Print what was found; a problem is also the exit status."""
+    with reading(place) as store:
+        findings = []
+        for finding in examined(store, bandit_names(store)):
+            findings.append(finding)
+            click.echo(f"{'ok     ' if finding.good else 'PROBLEM'} {finding.sentence}")
+    if not all(finding.good for finding in findings):
+        raise click.exceptions.Exit(1)
+
+
+@contextmanager
+def reading(place: str) -> Iterator[Store]:
+    """A store that is only read, so that it may be in use."""
+    store = open_store(place, read_only=True)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _chosen(names: list[str], name: str | None) -> str:
+    if name is not None:
+        one_of("bandit", name, names)
+        return name
+    if len(names) != 1:
+        listed = ", ".join(names) or "none"
+        raise InvalidValue(f"name one of the bandits with --bandit: {listed}")
+    return names[0]

@@ -1,0 +1,58 @@
+"""A copy of a store, written at once."""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+from submax.core.errors import InvalidValue
+from submax.live.event import Event
+from submax.live.schema import SQLITE
+
+INSERT = """
+INSERT INTO events
+    (stream, position, at, kind, key, about, about_position, about_at, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+
+def write_copy(
+    path: Path, events: Iterable[tuple[str, Event]], pieces: Iterable[tuple[str, bytes]]
+) -> None:
+    """Write events with their streams, in order, and pieces into a new file.
+
+    Positions stay what they are, since versions and snapshots speak of them.
+    """
+    check_new(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("BEGIN")
+        for migration in SQLITE:
+            for statement in migration:
+                connection.execute(statement)
+        connection.execute("INSERT INTO submax_schema VALUES (?)", (len(SQLITE),))
+        connection.executemany(INSERT, (_row(stream, event) for stream, event in events))
+        connection.executemany("INSERT INTO pieces VALUES (?, ?)", pieces)
+        connection.execute("COMMIT")
+
+
+def check_new(path: Path) -> None:
+    """Refuse to write over something."""
+    if path.exists():
+        raise InvalidValue(f"{str(path)!r} is there already: give another name")
+    if not path.parent.is_dir():
+        raise InvalidValue(f"there is no folder {str(path.parent)!r}")
+
+
+def _row(stream: str, event: Event) -> tuple[object, ...]:
+    return (
+        stream,
+        event.position,
+        event.at,
+        event.kind,
+        event.key,
+        event.about,
+        event.about_position,
+        event.about_at,
+        event.body,
+    )

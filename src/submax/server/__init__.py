@@ -1,0 +1,1 @@
+"""Bandits over HTTP, and a client for them."""

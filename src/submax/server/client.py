@@ -1,0 +1,160 @@
+"""A client for bandits over HTTP."""
+
+import http.client
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from threading import local
+from typing import Any, Self, TypeVar
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from submax.core.errors import Conflict, InvalidValue, StoreUnavailable, Unknown
+from submax.live.decision import Decision, Receipt
+from submax.live.names import check_bandit, new_identifier
+
+RETRIED = (429, 503)
+"""Statuses after which the same request may succeed."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+Answer = TypeVar("Answer")
+
+
+class Client:
+    """One bandit behind a server.
+
+    A request that fails on its way is sent again, up to ``attempts`` times: every decision has an
+    id before it is sent and every reward a key, so that sending twice does nothing twice. May be
+    used from several threads; each has a connection of its own, which is kept open.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        bandit: str,
+        *,
+        key: str | None = None,
+        timeout: float = 10.0,
+        attempts: int = 5,
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidValue(
+                f"the address of a server is like http://127.0.0.1:8000, not {address!r}"
+            )
+        check_bandit(bandit)
+        self._secure, self._place = parts.scheme == "https", parts.netloc.rpartition("@")[2]
+        self._path = f"{parts.path.rstrip('/')}/bandits/{quote(bandit)}"
+        self._headers = {"Content-Type": "application/json"}
+        if key is not None:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._timeout, self._attempts = timeout, attempts
+        self._own = local()
+
+    def decide(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - the word that callers know
+        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        activate: bool = True,
+    ) -> Decision:
+        """As ``Bandit.decide``."""
+        request = _request(context, id, eligible, activate)
+        return self._send("POST", "/decide", request, Decision)
+
+    def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
+        """As ``Bandit.decide_many``."""
+        named = [_request(**request) for request in requests]
+        answer = self._send("POST", "/decide-many", {"requests": named}, dict[str, list[Decision]])
+        return answer["decisions"]
+
+    def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002
+        """As ``Bandit.reward``."""
+        return self._send("POST", "/reward", {"id": id, "value": value, "key": key}, Receipt)
+
+    def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
+        """As ``Bandit.reward_many``."""
+        body = {"rewards": [dict(reward) for reward in rewards]}
+        return self._send("POST", "/reward-many", body, dict[str, list[Receipt]])["receipts"]
+
+    def activate(self, id: str) -> Receipt:  # noqa: A002
+        """As ``Bandit.activate``."""
+        return self._send("POST", "/activate", {"id": id}, Receipt)
+
+    def show(self) -> dict[str, Any]:
+        """The bandit as it stands."""
+        return self._send("GET", "", None, dict[str, Any])
+
+    def close(self) -> None:
+        """Close the connection of this thread."""
+        connection = getattr(self._own, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._own.connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _send(self, method: str, path: str, body: object, kind: type[Answer]) -> Answer:
+        data = None if body is None else msgspec.json.encode(body)
+        pause = FIRST_PAUSE
+        for attempt in range(1, self._attempts + 1):
+            try:
+                status, answer = self._once(method, path, data)
+                if status not in RETRIED:
+                    return _understood(status, answer, kind)
+                reason = _sentence(answer)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                reason = f"{type(error).__name__}: {error}"
+            if attempt < self._attempts:
+                # Clients that failed together do not come back together.
+                time.sleep(pause * (0.5 + random.random()))
+                pause = min(2 * pause, LONGEST_PAUSE)
+        raise StoreUnavailable(
+            f"no answer from {self._place} after {self._attempts} attempts: {reason}"
+        )
+
+    def _once(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes]:
+        connection = getattr(self._own, "connection", None)
+        if connection is None:
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            connection = self._own.connection = kind(self._place, timeout=self._timeout)
+        connection.request(method, self._path + path, data, self._headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def _request(
+    context: Mapping[str, Any] | None = None,
+    id: str | None = None,  # noqa: A002
+    eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    activate: bool = True,
+) -> dict[str, Any]:
+    """With an id, so that it can be sent again."""
+    return {
+        "context": context,
+        "id": id or new_identifier(),
+        "eligible": eligible,
+        "activate": activate,
+    }
+
+
+def _understood(status: int, answer: bytes, kind: type[Answer]) -> Answer:
+    if status < 300:
+        return msgspec.json.decode(answer, type=kind)
+    errors: dict[int, type[InvalidValue]] = {404: Unknown, 409: Conflict}
+    if status >= 500:
+        raise StoreUnavailable(_sentence(answer))
+    raise errors.get(status, InvalidValue)(_sentence(answer))
+
+
+def _sentence(answer: bytes) -> str:
+    try:
+        return msgspec.json.decode(answer, type=dict[str, str])["error"]
+    except (msgspec.DecodeError, KeyError):
+        return answer[:200].decode(errors="replace")

@@ -1,0 +1,81 @@
+"""The interface described as OpenAPI."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from submax._version import __version__
+from submax.server.messages import BanditName, Failure, Identifier
+from submax.server.operation import Operation
+
+REFERENCE = "#/components/schemas/{name}"
+REFUSALS = {
+    "400": "Something in the request is wrong.",
+    "401": "A key is needed.",
+    "403": "The key does not allow this.",
+    "404": "There is no such thing.",
+    "409": "Something else stands under the same key.",
+    "413": "The body is too long.",
+    "415": "The body is no JSON.",
+    "429": "Too many requests.",
+    "501": "The server lacks an optional part.",
+    "503": "The server or its store cannot answer now; try again.",
+}
+
+
+def description(operations: Sequence[Operation]) -> dict[str, Any]:
+    """OpenAPI 3.1, made of the operations and their types."""
+    types = [Failure, BanditName, Identifier]
+    types += [one.body for one in operations if one.body is not None]
+    types += [one.answer for one in operations if one.answer is not bytes]
+    schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
+    schema_of = dict(zip(map(repr, types), schemas, strict=True))
+    paths: dict[str, Any] = {}
+    for one in operations:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schema_of)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "submax",
+            "version": __version__,
+            "description": "Bandit decisions over HTTP.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
+    answer = schema_of.get(repr(operation.answer), {"type": "string", "format": "binary"})
+    failure = {"application/json": {"schema": schema_of[repr(Failure)]}}
+    found: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in re.findall(r"{(\w+)}", operation.path)
+        ],
+        "responses": {
+            str(operation.status): {
+                "description": "Done.",
+                "content": {operation.media: {"schema": answer}},
+            },
+            **{
+                status: {"description": text, "content": failure}
+                for status, text in REFUSALS.items()
+            },
+        },
+        "security": [{"key": []}] if operation.scope else [],
+    }
+    if operation.body is not None:
+        schema = schema_of[repr(operation.body)]
+        found["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": schema}},
+        }
+    return found

@@ -1,0 +1,29 @@
+"""An export to be sent."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
+
+from submax.live.bandit import Bandit
+from submax.live.export import Export
+
+
+def exported(bandit: Bandit) -> FileResponse:
+    """A file that goes away after it was sent."""
+    number, name = tempfile.mkstemp(suffix=".parquet")
+    os.close(number)
+    path = Path(name)
+    try:
+        Export(bandit).write(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return FileResponse(
+        path,
+        media_type="application/vnd.apache.parquet",
+        filename=f"{bandit.name}.parquet",
+        background=BackgroundTask(path.unlink, missing_ok=True),
+    )

@@ -1,0 +1,46 @@
+"""Limits on what is sent."""
+
+import re
+
+from starlette.requests import Request
+
+from submax.core.errors import InvalidValue
+
+LARGEST_BODY = 1_000_000
+DEEPEST = 20
+TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+BRACKET = re.compile(rb"[][{}]")
+
+
+class TooLarge(InvalidValue):
+    """The body is too long."""
+
+
+async def limited_body(request: Request, largest: int = LARGEST_BODY) -> bytes:
+    """The body, read no further than is allowed."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > largest:
+        raise TooLarge(f"the body has {declared} bytes, and {largest} are allowed")
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > largest:
+            raise TooLarge(f"the body has more than the {largest} bytes that are allowed")
+        parts.append(part)
+    body = b"".join(parts)
+    check_depth(body)
+    return body
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse JSON whose lists and tables are nested too deep.
+
+    >>> check_depth(b'{"a": [1]}')
+    """
+    if body.count(b"[") + body.count(b"{") <= DEEPEST:
+        return
+    depth = 0
+    for bracket in BRACKET.findall(TEXT.sub(b"", body)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > DEEPEST:
+            raise InvalidValue(f"the body is nested more than {DEEPEST} levels deep")

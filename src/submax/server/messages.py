@@ -1,0 +1,206 @@
+"""What goes over the wire; strict: unknown fields and wrong types are refused."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from submax.live.decision import Decision, Receipt
+from submax.live.guard_rails import GuardRails
+
+Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
+BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Names = Annotated[list[Name], Meta(max_length=10_000)]
+Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+MOST = 1000
+"""Decisions or rewards in one request."""
+
+
+class Message(msgspec.Struct, forbid_unknown_fields=True):
+    """The base of all that is sent to the server."""
+
+
+class Decide(Message):
+    """A decision that is wanted; all may be left out that the bandit does not need."""
+
+    context: dict[str, float | str | None] | None = None
+    id: Identifier | None = None
+    eligible: list[Name] | dict[str, list[Name]] | None = None
+    activate: bool = True
+
+
+class DecideMany(Message):
+    """Several decisions, all made or none."""
+
+    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MOST)]
+
+
+class Reward(Message):
+    """The reward of a decision; several of one decision have keys of their own."""
+
+    id: Identifier
+    value: Number
+    key: Identifier = "reward"
+
+
+class RewardMany(Message):
+    """Several rewards, all kept or none."""
+
+    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST)]
+
+
+class Activate(Message):
+    """A decision that was shown."""
+
+    id: Identifier
+
+
+class Field(Message):
+    """A category with its values, or a number; ``default`` stands for what is missing."""
+
+    values: Names | None = None
+    default: str | float | None = None
+
+
+class Create(Message):
+    """A bandit to be declared; see ``submax.open`` for what each part means."""
+
+    name: BanditName
+    actions: Names | dict[str, list[str | float]]
+    context: dict[str, str | list[str] | Field] | None = None
+    policy: str | dict[str, Any] | None = None
+    rewards: str | dict[str, Any] | None = None
+    combine: str | None = None
+    reward_wait: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    default_reward: Number | msgspec.UnsetType | None = msgspec.UNSET
+    quarantine: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    guard_rails: GuardRails | None = None
+    refit_rows: Annotated[int, Meta(ge=1, le=10**9)] | None = None
+    refit_seconds: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**62)] | None = None
+    keep_versions: Annotated[int, Meta(ge=2, le=10_000)] | None = None
+
+
+class ChangeChoice(Message):
+    """What is to happen to an arm, or to a choice of a slot: add, pause, resume or retire."""
+
+    verb: str
+    choice: Name
+    slot: str = ""
+
+
+class Publish(Message):
+    """The version that shall decide; without one, the newest and those that follow."""
+
+    version: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+
+
+class NewKey(Message):
+    """A key: what it may do, on which bandits (all if none are named), and how often a second."""
+
+    scopes: Annotated[list[str], Meta(min_length=1, max_length=4)]
+    bandits: Annotated[list[BanditName], Meta(max_length=1000)] | None = None
+    rate: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """One sentence about what was wrong; nothing was changed."""
+
+    error: str
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How the server does."""
+
+    status: str
+
+
+class Decisions(msgspec.Struct, frozen=True):
+    """In the order of the requests."""
+
+    decisions: list[Decision]
+
+
+class Receipts(msgspec.Struct, frozen=True):
+    """In the order of the rewards."""
+
+    receipts: list[Receipt]
+
+
+class ChoiceShown(msgspec.Struct, frozen=True):
+    """A choice with its status: active, paused or retired."""
+
+    choice: str
+    status: str
+
+
+class BanditShown(msgspec.Struct, frozen=True):
+    """A bandit as it stands; plain arms are one slot with an empty name."""
+
+    name: str
+    actions: dict[str, list[ChoiceShown] | list[float]]
+    context: dict[str, Any]
+    policy: Any
+    rewards: dict[str, Any]
+    combine: str
+    reward_wait: float
+    default_reward: float | None
+    guard_rails: GuardRails
+    version: int
+    held: bool
+    counts: dict[str, int]
+
+
+class Bandits(msgspec.Struct, frozen=True):
+    """The names of all bandits."""
+
+    bandits: list[str]
+
+
+class VersionShown(msgspec.Struct, frozen=True):
+    """A version: the hash of its model, and what it learned from."""
+
+    version: int
+    model: str
+    policy: Any
+    rows: int
+    learned: int
+    rows_hash: str
+    seed: int
+
+
+class Versions(msgspec.Struct, frozen=True):
+    """All versions, and the one that decides."""
+
+    versions: list[VersionShown]
+    deciding: int
+    held: bool
+
+
+class Deciding(msgspec.Struct, frozen=True):
+    """The version that decides now."""
+
+    version: int
+
+
+class KeyShown(msgspec.Struct, frozen=True):
+    """A key without its secret."""
+
+    id: str
+    scopes: list[str]
+    bandits: list[str] | None
+    rate: float | None
+
+
+class KeyMade(msgspec.Struct, frozen=True):
+    """A new key; its text is told this once."""
+
+    id: str
+    key: str
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """All keys."""
+
+    keys: list[KeyShown]

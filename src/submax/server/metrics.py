@@ -1,0 +1,68 @@
+"""Numbers for Prometheus."""
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+from submax.live.bandit import Bandit
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+
+class Metrics:
+    """Requests by operation and status, their times, and what the bandits count."""
+
+    def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "submax_requests",
+            "Requests by operation and status.",
+            ["operation", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "submax_request_seconds",
+            "Time from request to answer.",
+            ["operation"],
+            registry=self._registry,
+            buckets=BUCKETS,
+        )
+        self._registry.register(BanditCounts(opened))
+
+    def count(self, operation: str, status: int, seconds: float) -> None:
+        """One request."""
+        self._requests.labels(operation, str(status)).inc()
+        self._seconds.labels(operation).observe(seconds)
+
+    def text(self) -> bytes:
+        """In Prometheus' own form."""
+        return generate_latest(self._registry)
+
+
+class BanditCounts(Collector):
+    """What each bandit has counted, read when it is asked for."""
+
+    def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
+        self._opened = opened
+
+    def collect(self) -> Iterator[Metric]:
+        """Events by kind, the version that decides, and what went wrong."""
+        events = CounterMetricFamily(
+            "submax_events", "Events that were read, by kind.", labels=["bandit", "kind"]
+        )
+        version = GaugeMetricFamily(
+            "submax_version", "The version that decides.", labels=["bandit"]
+        )
+        failures = CounterMetricFamily(
+            "submax_failures", "Damaged models and failed refits.", labels=["bandit", "kind"]
+        )
+        for bandit in self._opened():
+            for kind, count in bandit.counts().items():
+                events.add_metric([bandit.name, kind.replace(" ", "_")], count)
+            version.add_metric([bandit.name], bandit.version)
+            failures.add_metric([bandit.name, "damaged_model"], bandit.damaged)
+            failures.add_metric([bandit.name, "background"], bandit.failures)
+        yield from (events, version, failures)

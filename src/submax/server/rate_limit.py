@@ -1,0 +1,27 @@
+"""How often a caller may ask."""
+
+import time
+from collections.abc import Callable
+
+
+class RateLimit:
+    """A bucket for each caller that fills by ``rate`` a second, up to one second's worth.
+
+    >>> limit = RateLimit(clock=lambda: 0.0)
+    >>> [limit.allows("me", 2.0) for _ in range(3)]
+    [True, True, False]
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: dict[object, tuple[float, float]] = {}
+
+    def allows(self, caller: object, rate: float, cost: float = 1.0) -> bool:
+        """Take from the bucket if there is enough in it, at most all that it holds."""
+        now, most = self._clock(), max(rate, 1.0)
+        level, before = self._buckets.get(caller, (most, now))
+        level = min(most, level + (now - before) * rate)
+        taken = min(cost, most)
+        allowed = level >= taken
+        self._buckets[caller] = (level - taken if allowed else level, now)
+        return allowed

@@ -1,0 +1,101 @@
+"""Start the server, and stop it in order."""
+
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from submax.core.errors import InvalidValue
+from submax.live.open import open_store
+from submax.server.app import make_app
+from submax.server.service import Service
+
+GRACE_SECONDS = 5
+"""How long requests under way may take once the server is told to stop."""
+MOST_AT_ONCE = 1000
+"""Requests under way; more are answered with 503."""
+
+
+def serve(place: str | Path, host: str, port: int, rate: float) -> None:
+    """Serve the bandits of a store until SIGTERM or Ctrl-C.
+
+    Then nothing new is accepted, what is under way is finished, everything is written, and the
+    process ends.
+    """
+    check_port(port)
+    store = open_store(place)
+    try:
+        service = Service(store)
+        check_address(host, bool(len(service.keys)))
+        listening = _bound(host, port)
+    except BaseException:
+        store.close()
+        raise
+    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    configuration = uvicorn.Config(
+        make_app(service, rate),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        limit_concurrency=MOST_AT_ONCE,
+        h11_max_incomplete_event_size=65_536,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    number = listening.getsockname()[1]
+    print(f"submax serves {_safe(place)} at http://{shown}:{number}", file=sys.stderr, flush=True)
+    # A signal that comes before the server listens to it must not lose the store's lock file.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        uvicorn.Server(configuration).run(sockets=[listening])
+    except KeyboardInterrupt:
+        service.close()
+
+
+def check_address(host: str, has_keys: bool) -> None:
+    """Refuse to be reached from other machines without a key."""
+    if not has_keys and not _is_loopback(host):
+        raise InvalidValue(
+            f"{host} can be reached from other machines, and there is no key: make one first, "
+            "submax keys add STORE --scope admin, or listen on 127.0.0.1"
+        )
+
+
+def check_port(port: int) -> None:
+    """Refuse numbers that are no ports; 0 takes any that is free."""
+    if not 0 <= port <= 65_535:
+        raise InvalidValue(f"a port is a number from 0 to 65535, not {port}")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket at the address; one in use is said so before anything starts."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise InvalidValue(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; give another --port"
+        ) from error
+    return listening
+
+
+def _safe(place: str | Path) -> str:
+    """The place without a password."""
+    text = str(place)
+    return text if "@" not in text else f"...@{text.rpartition('@')[2]}"

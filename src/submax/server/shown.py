@@ -1,0 +1,55 @@
+"""Bandits, versions and keys as they are told."""
+
+from typing import Any
+
+import msgspec
+
+from submax.live.bandit import Bandit
+from submax.live.context_schema import Field, Number
+from submax.live.records import Fitted
+from submax.server.keys import Key
+from submax.server.messages import BanditShown, ChoiceShown, KeyShown, VersionShown
+
+
+def bandit_shown(bandit: Bandit) -> BanditShown:
+    """As it stands."""
+    settings, menu = bandit.settings, bandit.menu
+    actions: dict[str, list[ChoiceShown] | list[float]] = {
+        slot.name: [ChoiceShown(one.name, one.status) for one in slot.choices]
+        for slot in menu.slots
+    }
+    for interval in menu.intervals:
+        actions[interval.name] = [interval.low, interval.high]
+    fields = zip(settings.context.names, settings.context.fields, strict=True)
+    return BanditShown(
+        bandit.name,
+        actions,
+        {name: _field(field) for name, field in fields},
+        settings.policy,
+        settings.rewards,
+        settings.combine,
+        settings.reward_wait,
+        settings.default_reward,
+        settings.guard_rails,
+        bandit.version,
+        bandit.held,
+        bandit.counts(),
+    )
+
+
+def version_shown(fitted: Fitted) -> VersionShown:
+    """Without what only the bandit needs."""
+    table = msgspec.structs.asdict(fitted)
+    return VersionShown(**{name: table[name] for name in VersionShown.__struct_fields__})
+
+
+def key_shown(key: Key) -> KeyShown:
+    """Without its secret."""
+    bandits = None if key.bandits is None else list(key.bandits)
+    return KeyShown(key.id, list(key.scopes), bandits, key.rate)
+
+
+def _field(field: Field) -> Any:
+    if isinstance(field, Number):
+        return {"type": "number", "default": field.default}
+    return {"type": "category", "values": list(field.values), "default": field.default}
