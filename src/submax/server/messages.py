@@ -139,7 +139,7 @@ class BanditShown(msgspec.Struct, frozen=True):
     """A bandit as it stands; plain arms are one slot with an empty name."""
 
     name: str
-    actions: dict[str, list[ChoiceShown] | list[float]]
+    actions: dict[str, list[ChoiceShown | float]]
     context: dict[str, Any]
     policy: Any
     rewards: dict[str, Any]

@@ -14,7 +14,7 @@ from submax.server.messages import BanditShown, ChoiceShown, KeyShown, VersionSh
 def bandit_shown(bandit: Bandit) -> BanditShown:
     """As it stands."""
     settings, menu = bandit.settings, bandit.menu
-    actions: dict[str, list[ChoiceShown] | list[float]] = {
+    actions: dict[str, list[ChoiceShown | float]] = {
         slot.name: [ChoiceShown(one.name, one.status) for one in slot.choices]
         for slot in menu.slots
     }
