@@ -45,8 +45,8 @@ def peers() -> dict[str, str]:
 
 
 def bandit_peers() -> list[str]:
-    """Those that decide; PyTorch only trains."""
-    return [peer for peer in peers() if peer != "torch"]
+    """Those that play the whole problem of the throughput; the others have one of their own."""
+    return [peer for peer in peers() if peer not in ("torch", "vowpalwabbit")]
 
 
 def install(peer: str) -> Path:

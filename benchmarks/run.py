@@ -16,6 +16,7 @@ MODULES = {
     "networks": "networks",
     "continued": "continued",
     "levels": "linear_program",
+    "live": "live",
 }
 
 

@@ -15,7 +15,7 @@ from submax.core.estimated_density import EstimatedDensity
 from submax.core.estimator import Estimator
 from submax.core.fallback import standing_for
 from submax.core.feedback import Feedback
-from submax.core.marginalization import draw_one, unseen
+from submax.core.marginalization import mixture_of_one, unseen
 from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.core.quantile_levels import MOST
@@ -119,8 +119,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
             rows = max(1, REJECTED_ROWS // len(context))
             parts = [self._rejected(state, part, rng) for part in _split(context, rows)]
             return Decision(_joined(parts), None)
-        if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
-            return self._one(state, context, rng)
+        if context.shape[:2] == (1, 1):
+            return _drawn_one(space, self.probabilities(state, context)[0, 0], rng)
         if state.problem.context_width == 0:
             with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
@@ -169,6 +169,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
+        if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
+            return self._one(state, context)[None, None]
         listed = self.estimator.prob_of_all(state.params, context, state.problem.space)
         return self.strategy.probabilities(
             self.table(state, context)._replace(probabilities=listed)
@@ -209,17 +211,13 @@ class RewardConditioned(Policy[RewardConditionedState]):
         size = len(context) * state.problem.scale.levels * state.problem.space.size
         return _split(context, max(1, AT_ONCE // size))
 
-    def _one(
-        self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
-    ) -> Decision:
-        """One decision from the list of all actions, in few steps."""
+    def _one(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """The probabilities of one decision, in few steps."""
         table = self.table(state, context)
         weights = self.strategy.weights(table)
         forget = not table.prior.all() and bool(unseen(table, weights).any())
         listed = self.estimator.prob_of_all(state.params, context, state.problem.space)
-        index, log_prob = draw_one(listed[0, 0], weights[0, 0], forget, rng)
-        action = state.problem.space.action(np.array([[index]]))
-        return Decision(action, np.array([[log_prob]]))
+        return mixture_of_one(listed[0, 0], weights[0, 0], forget)
 
     def _rejected(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
@@ -274,6 +272,13 @@ class RewardConditioned(Policy[RewardConditionedState]):
 def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generator) -> Decision:
     index = draw(probabilities, rows, rng)
     return Decision(space.action(index), log_prob_of(probabilities, index))
+
+
+def _drawn_one(space: Any, probabilities: Floats, rng: np.random.Generator) -> Decision:
+    """The same for one decision, in fewer steps."""
+    cumulated = probabilities.cumsum()
+    index = int(cumulated.searchsorted(rng.random() * cumulated[-1], "right"))
+    return Decision(space.action(np.array([[index]])), np.log(probabilities[[[index]]]))
 
 
 def _split(values: Any, rows: int) -> list[Any]:

@@ -16,6 +16,7 @@ from submax.server.service import Service
 
 GRACE_SECONDS = 5
 """How long requests under way may take once the server is told to stop."""
+SWITCH_SECONDS = 0.0005
 MOST_AT_ONCE = 1000
 """Requests under way; more are answered with 503."""
 
@@ -36,6 +37,8 @@ def serve(place: str | Path, host: str, port: int, rate: float) -> None:
         store.close()
         raise
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    # The thread that writes must not wait long for the one that answers, nor the reverse.
+    sys.setswitchinterval(SWITCH_SECONDS)
     configuration = uvicorn.Config(
         make_app(service, rate),
         log_config=None,

@@ -1,0 +1,226 @@
+"""Live decisions: in the process, durable over HTTP, and opening a long log.
+
+Beside them, in the same run: Vowpal Wabbit's Python package deciding and learning the same
+problem, and rows appended to a plain SQLite table, one transaction each, which is the limit for
+anything durable that does not share its commits.
+"""
+
+import os
+
+# Before numpy is loaded: one core is what is measured.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import submax
+from claim import Claim, print_claims, print_table
+from peer_runs import PeerUnavailable, run_peer
+
+ARMS = [f"arm-{number}" for number in range(10)]
+CONTEXT: dict[str, Any] = {"country": ["fr", "de", "us"], "age": float, "visits": float}
+SEEN = {"country": "fr", "age": 31, "visits": 4}
+CALLS = 5000
+CONNECTIONS, SECONDS = 16, 6.0
+LOGGED = 1_000_000
+PLAIN_ROWS = 2000
+
+
+def measure() -> list[Claim]:
+    """Print a table of everything, and return the claims."""
+    counting, network = in_process()
+    rate, slow = asyncio.run(over_http())
+    plain = plain_appends()
+    opening = opening_seconds()
+    peer = vowpal_wabbit()
+    rows = [
+        ("submax, decide among 10 arms, before logging", f"{counting:.1f} µs"),
+        ("submax, the same with a context and a trained CVAE", f"{network:.1f} µs"),
+        *[
+            (f"Vowpal Wabbit, {what}, 10 arms with the same context", f"{value:.1f} µs")
+            for what, value in peer.items()
+        ],
+        (f"submax, durable decisions over HTTP, {CONNECTIONS} connections", f"{rate:.0f} a second"),
+        ("the same, 99 of 100 answered within", f"{1000 * slow:.1f} ms"),
+        ("a plain append to SQLite, a commit each", f"{plain:.0f} a second"),
+        ("opening a bandit with one million decisions", f"{opening:.2f} s"),
+    ]
+    print_table("Live decisions", ("what", "measured"), rows)
+    return [
+        Claim(
+            "decide among 10 arms, before logging, µs",
+            f"{counting:.1f}",
+            "at most 20",
+            counting <= 20,
+        ),
+        Claim("the same with a trained CVAE, µs", f"{network:.1f}", "at most 150", network <= 150),
+        Claim("durable decisions over HTTP a second", f"{rate:.0f}", "at least 1500", rate >= 1500),
+        Claim("the same, p99, ms", f"{1000 * slow:.1f}", "at most 50", slow <= 0.05),
+        Claim("opening one million decisions, s", f"{opening:.2f}", "at most 5", opening <= 5),
+    ]
+
+
+def in_process() -> tuple[float, float]:
+    """Median microseconds of a decision that is drawn and ready to be written."""
+    plain = submax.open(":memory:", actions=ARMS, background=False)
+    clock = Clock()
+    taught = submax.open(
+        ":memory:",
+        actions=ARMS,
+        context=CONTEXT,
+        policy="rcp-cvae-submax",
+        background=False,
+        clock=clock,
+    )
+    made = taught.decide_many([{"context": SEEN}] * 1000)
+    taught.reward_many([{"id": one.id, "value": float(one.action == ARMS[3])} for one in made])
+    clock.now += 10_000
+    taught.refit()
+    return _median(plain.deciding), _median(lambda: taught.deciding(SEEN))
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1e9
+
+    def __call__(self) -> float:  # noqa: D102
+        return self.now
+
+
+def _median(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(CALLS):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return 1e6 * float(np.median(times))
+
+
+async def over_http() -> tuple[float, float]:
+    """Decisions a second, and the time within which 99 of 100 are answered."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "bench.db"
+        submax.open(path, actions=ARMS).close()
+        server = subprocess.Popen(
+            [sys.executable, "-m", "submax", "serve", str(path), "--port", "0"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            port = int((server.stderr or sys.stdin).readline().rpartition(":")[2])
+            await _ready(port)
+            end = time.perf_counter() + SECONDS
+            times = await asyncio.gather(*[_load(port, end) for _ in range(CONNECTIONS)])
+        finally:
+            server.terminate()
+            server.wait(20)
+    every = np.concatenate(times)
+    return len(every) / SECONDS, float(np.quantile(every, 0.99))
+
+
+async def _ready(port: int) -> None:
+    for _ in range(100):
+        try:
+            if await _ask(*await asyncio.open_connection("127.0.0.1", port), b"GET", "/readyz"):
+                return
+        except OSError:
+            pass
+        await asyncio.sleep(0.1)
+    raise RuntimeError("the server does not get ready")
+
+
+async def _load(port: int, end: float) -> list[float]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    times = []
+    while (begin := time.perf_counter()) < end:
+        assert await _ask(reader, writer, b"POST", "/bandits/bench/decide", b"{}")
+        times.append(time.perf_counter() - begin)
+    writer.close()
+    return times
+
+
+async def _ask(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    method: bytes,
+    path: str,
+    body: bytes = b"",
+) -> bool:
+    """A request on a connection that stays open; a client library would cost more than we do."""
+    writer.write(
+        method + b" " + path.encode() + b" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"
+        b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+    )
+    head = await reader.readuntil(b"\r\n\r\n")
+    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+    await reader.readexactly(size)
+    return head.startswith(b"HTTP/1.1 200")
+
+
+def plain_appends() -> float:
+    """Rows a second, each in a transaction of its own, with full sync."""
+    with tempfile.TemporaryDirectory() as folder:
+        connection = sqlite3.connect(Path(folder) / "plain.db", isolation_level=None)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("CREATE TABLE log (number INTEGER PRIMARY KEY, body BLOB)")
+        begin = time.perf_counter()
+        for _ in range(PLAIN_ROWS):
+            connection.execute("INSERT INTO log (body) VALUES (?)", (b"x" * 200,))
+        seconds = time.perf_counter() - begin
+        connection.close()
+    return PLAIN_ROWS / seconds
+
+
+def opening_seconds() -> float:
+    """Time to open a log of a million decisions, the last tenth of which has not matured."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "long.db"
+        with submax.open(
+            path,
+            actions=ARMS,
+            context=CONTEXT,
+            policy="linucb",
+            clock=clock,
+            reward_wait=1000.0,
+            background=False,
+        ) as bandit:
+            for number in range(LOGGED // 1000):
+                made = bandit.decide_many([{"context": SEEN}] * 1000)
+                bandit.reward_many([{"id": one.id, "value": 1.0} for one in made[:100]])
+                clock.now += 10.0
+                if number % 100 == 99:
+                    bandit.refit()
+        begin = time.perf_counter()
+        with submax.open(path, clock=clock, background=False) as bandit:
+            assert bandit.ledger().counts["decisions"] == LOGGED
+            return time.perf_counter() - begin
+
+
+def vowpal_wabbit() -> dict[str, float]:
+    """Microseconds for its decide and its learn; nothing where it does not install."""
+    try:
+        found: dict[str, float] = json.loads(run_peer("vowpalwabbit").splitlines()[-1])
+        return found
+    except PeerUnavailable as error:
+        print(f"Vowpal Wabbit does not run here: {error}")
+        return {}
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print_claims(measure())
