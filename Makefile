@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= results
 
-.PHONY: reproduce quick reproduce-networks test lint bench docs clean
+.PHONY: reproduce quick reproduce-networks test soak lint bench docs clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -17,6 +17,9 @@ reproduce-networks: $(VENV)/.installed-neural
 
 test: $(VENV)/.installed-all
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+soak: $(VENV)/.installed-all
+	SUBMAX_SOAK=1 $(BIN)/python -m pytest tests/live tests/server
 
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from submax.live.guard_rails import GuardRails as GuardRails
     from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.policies import make_policy as make_policy
+    from submax.server.client import Client as Client
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag
     from submax.simulation.simulate import simulate as simulate
@@ -56,6 +57,7 @@ _HOME = {
     "Bump": "submax.environments.bump",
     "Category": "submax.live.context_schema",
     "Classification": "submax.environments.classification",
+    "Client": "submax.server.client",
     "Combinatorial": "submax.environments.combinatorial",
     "Conflict": "submax.core.errors",
     "Contextual": "submax.environments.contextual",

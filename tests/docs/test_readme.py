@@ -39,8 +39,17 @@ def test_five_lines_of_python(tmp_path):
     assert (tmp_path / "regret.png").stat().st_size > 10_000
 
 
+def test_live_decisions_survive_the_process(tmp_path):
+    (tmp_path / "example.py").write_text(blocks(README, "python")[1])
+    for _ in range(2):
+        done = run(tmp_path, "example.py")
+        assert done.returncode == 0, done.stderr
+    looked = run(tmp_path, "-m", "submax", "doctor", "homepage.db")
+    assert "homepage: 2 decisions, 2 rewards in time" in looked.stdout
+
+
 @pytest.mark.xdist_group("README")
-@pytest.mark.parametrize("place", [2, 3])
+@pytest.mark.parametrize("place", [3, 4])
 def test_networks_in_python(place, tmp_path):
     (tmp_path / "example.py").write_text(blocks(README, "python")[place])
     done = run(tmp_path, "example.py")
@@ -49,7 +58,7 @@ def test_networks_in_python(place, tmp_path):
 
 def test_own_experiment_with_own_policy(tmp_path):
     (tmp_path / "mine.toml").write_text(blocks(README, "toml")[0])
-    (tmp_path / "first_arm.py").write_text(blocks(README, "python")[1])
+    (tmp_path / "first_arm.py").write_text(blocks(README, "python")[2])
     (tmp_path / "check.py").write_text(
         "from first_arm import FirstArm\n"
         "from submax.testing import check_policy\n"
@@ -108,7 +117,13 @@ def test_every_guide_is_listed():
     assert sorted(re.findall(r"\(([a-z-]+\.md)\)", page)) == [page.name for page in GUIDES]
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/design.md", "docs/guides/README.md"]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/design.md",
+    "docs/server.md",
+    "docs/guides/README.md",
+]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *GUIDES], ids=str)

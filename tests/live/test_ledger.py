@@ -418,26 +418,41 @@ def state_of(ledger):
     )
 
 
+@dataclass
+class Growing:
+    """The events of a log that are there by now."""
+
+    log: list
+    length: int = 0
+    page: int = 1000
+
+    def __call__(self, after):
+        return [event for event in self.log[: self.length] if event.position > after][: self.page]
+
+
 @settings(max_examples=150)
 @given(HISTORIES, COMBINES, st.lists(st.integers(0, 20), max_size=8), st.integers(1, 5))
 def test_a_ledger_depends_on_the_log_alone_and_not_on_how_it_was_read(
     history, combine, cuts, segment
 ):
     bandit, _ = lived(history, combine)
-    read = lambda after: bandit.store.read(log_stream(bandit.name), after)  # noqa: E731
+    log = log_of(bandit)
     with mock.patch.object(training_rows, "SEGMENT", segment):
-        at_once = Ledger(bandit.settings, read)
+        at_once = Ledger(bandit.settings, Growing(log, len(log)))
         at_once.follow()
-        one_by_one = Ledger(bandit.settings, read)
-        while one_by_one.follow(most=1):
-            pass
-        in_pages = Ledger(bandit.settings, lambda after: read(after)[:3])
+        growing = Growing(log)
+        one_by_one = Ledger(bandit.settings, growing)
+        for growing.length in range(len(log) + 1):
+            one_by_one.follow()
+        in_pages = Ledger(bandit.settings, Growing(log, len(log), page=3))
         in_pages.follow()
-        store, kept = MemoryStore(), Ledger(bandit.settings, read)
-        for cut in cuts:
-            kept.follow(most=cut) if cut else None
+        store, growing = MemoryStore(), Growing(log)
+        kept = Ledger(bandit.settings, growing)
+        for cut in [*cuts, len(log)]:
+            growing.length += cut
+            kept.follow()
             write_snapshot(store, "kept", kept)
-            kept = Ledger(bandit.settings, read)
+            kept = Ledger(bandit.settings, growing)
             assert read_snapshot(store, "kept", kept)
         kept.follow()
         expected = state_of(at_once)

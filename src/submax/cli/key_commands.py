@@ -4,13 +4,14 @@ import click
 
 from submax.cli.inspection import reading
 from submax.live.open import open_store
-from submax.server.keys import Keys
+from submax.server.keys import Keys, check_key
 
 
 def run_add(
     place: str, scopes: tuple[str, ...], bandits: tuple[str, ...], rate: float | None
 ) -> None:
     """Print the text of a new key."""
+    check_key(scopes, bandits, rate)
     store = open_store(place)
     try:
         number, text = Keys(store).add(scopes, bandits or None, rate)
@@ -34,6 +35,9 @@ def run_list(place: str) -> None:
 
 def run_revoke(place: str, number: str) -> None:
     """Revoke a key."""
+    # A store that is not there must not be made by this.
+    with reading(place):
+        pass
     store = open_store(place)
     try:
         Keys(store).revoke(number)

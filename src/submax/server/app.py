@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from starlette.routing import Route
 from submax.core.errors import Conflict, InvalidValue, MissingExtra, StoreUnavailable, Unknown, told
 from submax.server.description import description
 from submax.server.keys import Key
-from submax.server.limits import TooLarge, limited_body
+from submax.server.limits import TooLarge, check_twice, limited_body
 from submax.server.messages import Failure
 from submax.server.metrics import Metrics
 from submax.server.operation import Call, Operation
@@ -29,6 +30,8 @@ LOG = logging.getLogger("submax")
 JSON = "application/json"
 RATE = 20_000.0
 """Requests a second for each key and bandit, where the key does not say."""
+LONGEST_SENTENCE = 500
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ENCODER = msgspec.json.Encoder()
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLarge, 413),
@@ -50,15 +53,12 @@ class Refused(Exception):  # noqa: N818 - says what happened
 def make_app(service: Service, rate: float = RATE) -> Starlette:
     """The application over a service, which it starts and closes."""
     gate = Gate(service, rate)
-    all_operations = operations()
+    all_operations = [*operations(), *gate.operations()]
+    text = ENCODER.encode(description(all_operations))
+    gate.described = text
     routes = [
         Route(one.path, gate.endpoint(one), methods=[one.method], name=one.name)
         for one in all_operations
-    ]
-    text = ENCODER.encode(description(all_operations))
-    routes += [
-        Route("/openapi.json", gate.plain("openapi", None, lambda: text, JSON)),
-        Route("/metrics", gate.plain("metrics", "read", gate.metrics.text, METRICS_TYPE)),
     ]
 
     @asynccontextmanager
@@ -68,15 +68,16 @@ def make_app(service: Service, rate: float = RATE) -> Starlette:
         try:
             yield
         finally:
+            service.stop()
             await starting
             await loop.run_in_executor(None, service.close)
 
-    return Starlette(
+    app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: gate.no_route}
     )
-
-
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+    # A path that does not exist is told so, not led elsewhere.
+    app.router.redirect_slashes = False
+    return app
 
 
 class Gate:
@@ -84,6 +85,7 @@ class Gate:
 
     def __init__(self, service: Service, rate: float) -> None:
         self.metrics = Metrics(service.opened)
+        self.described = b""
         self._service, self._rate = service, rate
         self._limit = RateLimit()
 
@@ -92,12 +94,13 @@ class Gate:
         decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
 
         async def answer(request: Request) -> Response:
-            key = self._admitted(request, operation.scope, operation.early)
+            key = self._admitted(request, operation)
             body = None
             if decoder is not None:
                 _check_type(request)
                 body = _decoded(decoder, await limited_body(request))
-            self._check_rate(request, key, operation.cost(body))
+            if operation.scope is not None:
+                self._check_rate(request, key, operation.cost(body))
             call = Call(self._service, request.path_params, body, key)
             found = await operation.call(call)
             if isinstance(found, Response):
@@ -106,16 +109,38 @@ class Gate:
 
         return self._counted(operation.name, answer)
 
-    def plain(
-        self, name: str, scope: str | None, text: Callable[[], bytes], media: str
-    ) -> Callable[[Request], Any]:
-        """A text behind the gate."""
+    def operations(self) -> list[Operation]:
+        """Those that tell of the server itself."""
 
-        async def answer(request: Request) -> Response:
-            self._admitted(request, scope, early=True)
-            return Response(text(), media_type=media)
+        async def described(call: Call) -> Response:
+            return Response(self.described, media_type=JSON)
 
-        return self._counted(name, answer)
+        async def measured(call: Call) -> Response:
+            return Response(self.metrics.text(), media_type=METRICS_TYPE)
+
+        return [
+            Operation(
+                "openapi",
+                "GET",
+                "/openapi.json",
+                None,
+                "This description.",
+                dict[str, Any],
+                described,
+                early=True,
+            ),
+            Operation(
+                "metrics",
+                "GET",
+                "/metrics",
+                "read",
+                "Numbers for Prometheus.",
+                bytes,
+                measured,
+                early=True,
+                media="text/plain",
+            ),
+        ]
 
     async def no_route(self, request: Request, error: Exception) -> Response:
         """A path or a method that does not exist."""
@@ -139,14 +164,16 @@ class Gate:
 
         return counted
 
-    def _admitted(self, request: Request, scope: str | None, early: bool) -> Key | None:
-        """The key of the request; without any key in the store all are let in."""
-        key = self._check_key(request, scope) if scope and len(self._service.keys) else None
-        if not early and not self._service.ready:
-            raise Refused(503, "the server is starting: try again", {"Retry-After": "1"})
+    def _admitted(self, request: Request, operation: Operation) -> Key | None:
+        """The key of the request; where there was never any key all are let in."""
+        key = None
+        if operation.scope is not None and self._service.keys.needed:
+            key = self._check_key(request, operation.scope, operation.partial)
+        if not operation.early and not self._service.ready:
+            raise Refused(503, "the server is not ready: try again", {"Retry-After": "1"})
         return key
 
-    def _check_key(self, request: Request, scope: str) -> Key:
+    def _check_key(self, request: Request, scope: str, partial: bool) -> Key:
         kind, _, text = request.headers.get("authorization", "").partition(" ")
         key = self._service.keys.find(text.strip()) if kind.lower() == "bearer" else None
         if key is None:
@@ -156,17 +183,20 @@ class Gate:
                 {"WWW-Authenticate": "Bearer"},
             )
         bandit = request.path_params.get("name")
-        listing = bandit is None and scope == "read"
-        if not key.allows(scope, bandit) and not (listing and key.may_list):
+        if not key.allows(scope, bandit) and not (partial and key.may_list):
             raise Refused(403, f"this key does not allow {scope!r} here")
         return key
 
     def _check_rate(self, request: Request, key: Key | None, cost: float) -> None:
-        bandit = request.path_params.get("name")
+        name = request.path_params.get("name")
+        # Names that do not exist are told apart no further, or they would fill the memory.
+        bandit = name if name in self._service else None
         rate = self._rate if key is None or key.rate is None else key.rate
-        if bandit is not None and not self._limit.allows((key and key.id, bandit), rate, cost):
+        if not self._limit.allows((key and key.id, bandit), rate, cost):
             raise Refused(
-                429, f"more than {rate:g} requests a second: slow down", {"Retry-After": "1"}
+                429,
+                f"more than {rate:g} requests a second: slow down",
+                {"Retry-After": str(math.ceil(max(1.0, 1 / rate)))},
             )
 
 
@@ -181,13 +211,17 @@ async def _answered(name: str, answer: Callable[[Request], Any], request: Reques
     except (InvalidValue, StoreUnavailable, MissingExtra) as error:
         status = next(code for kind, code in STATUS if isinstance(error, kind))
         return failure(status, str(error))
+    except MemoryError:
+        return failure(400, "what was asked for does not fit into the memory of the server")
     except Exception as error:
         LOG.exception("%s failed", name)
         return failure(500, f"the server failed, which is a defect of it: {told(error)}")
 
 
 def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
-    """An error as it is told."""
+    """An error as it is told; a long value in it is cut short."""
+    if len(sentence) > LONGEST_SENTENCE:
+        sentence = f"{sentence[: LONGEST_SENTENCE - 3]}..."
     return Response(ENCODER.encode(Failure(sentence)), status, headers, media_type=JSON)
 
 
@@ -199,8 +233,10 @@ def _check_type(request: Request) -> None:
 
 def _decoded(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:
     try:
-        return decoder.decode(body)
+        found = decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidValue(f"the body does not fit: {error}") from error
     except RecursionError as error:
         raise InvalidValue("the body is nested too deep") from error
+    check_twice(body)
+    return found

@@ -1,15 +1,17 @@
 """A client for bandits over HTTP."""
 
 import http.client
+import math
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from threading import local
-from typing import Any, Self, TypeVar
-from urllib.parse import quote, urlsplit
+from typing import Any, Self, SupportsFloat, SupportsInt, TypeVar
+from urllib.parse import SplitResult, quote, urlsplit
 
 import msgspec
 
+from submax.core.checks import positive, whole_number
 from submax.core.errors import Conflict, InvalidValue, StoreUnavailable, Unknown
 from submax.live.decision import Decision, Receipt
 from submax.live.names import check_bandit, new_identifier
@@ -37,12 +39,12 @@ class Client:
         timeout: float = 10.0,
         attempts: int = 5,
     ) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidValue(
-                f"the address of a server is like http://127.0.0.1:8000, not {address!r}"
-            )
+        parts = _parts(address)
         check_bandit(bandit)
+        positive("timeout", timeout)
+        whole_number("attempts", attempts, at_least=1)
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise InvalidValue("a key is a text like submax.….…, as submax keys add prints it")
         self._secure, self._place = parts.scheme == "https", parts.netloc.rpartition("@")[2]
         self._path = f"{parts.path.rstrip('/')}/bandits/{quote(bandit)}"
         self._headers = {"Content-Type": "application/json"}
@@ -100,7 +102,7 @@ class Client:
         self.close()
 
     def _send(self, method: str, path: str, body: object, kind: type[Answer]) -> Answer:
-        data = None if body is None else msgspec.json.encode(body)
+        data = None if body is None else _encoded(body)
         pause = FIRST_PAUSE
         for attempt in range(1, self._attempts + 1):
             try:
@@ -129,6 +131,37 @@ class Client:
         return response.status, response.read()
 
 
+def _parts(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:
+        pass
+    raise InvalidValue(f"the address of a server is like http://127.0.0.1:8000, not {address!r}")
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return msgspec.json.encode(body, enc_hook=_plain)
+    except (TypeError, UnicodeError) as error:
+        raise InvalidValue(f"the request cannot be written as JSON: {error}") from error
+
+
+def _plain(value: object) -> object:
+    """The numbers of NumPy as Python's."""
+    if isinstance(value, (SupportsInt, SupportsFloat)) and hasattr(value, "item"):
+        return _finite(value.item())
+    raise TypeError(f"{value!r:.60} is no text, number, list or table")
+
+
+def _finite(value: object) -> object:
+    """JSON has no word for other numbers, and null would mean that the value is missing."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidValue(f"a number must be finite, not {value}")
+    return value
+
+
 def _request(
     context: Mapping[str, Any] | None = None,
     id: str | None = None,  # noqa: A002
@@ -136,17 +169,22 @@ def _request(
     activate: bool = True,
 ) -> dict[str, Any]:
     """With an id, so that it can be sent again."""
+    for value in (context or {}).values():
+        _finite(value)
     return {
         "context": context,
-        "id": id or new_identifier(),
+        "id": new_identifier() if id is None else id,
         "eligible": eligible,
         "activate": activate,
     }
 
 
 def _understood(status: int, answer: bytes, kind: type[Answer]) -> Answer:
-    if status < 300:
-        return msgspec.json.decode(answer, type=kind)
+    if 200 <= status < 300:
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except msgspec.DecodeError as error:
+            raise StoreUnavailable(f"this is no answer of a submax server: {error}") from error
     errors: dict[int, type[InvalidValue]] = {404: Unknown, 409: Conflict}
     if status >= 500:
         raise StoreUnavailable(_sentence(answer))

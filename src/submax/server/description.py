@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.messages import BanditName, Failure, Identifier
+from submax.server.messages import BanditName, Failure, KeyIdentifier
 from submax.server.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
+PARTS = {"name": BanditName, "id": KeyIdentifier}
+"""The types of the parts of paths."""
 REFUSALS = {
     "400": "Something in the request is wrong.",
     "401": "A key is needed.",
@@ -27,7 +29,7 @@ REFUSALS = {
 
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
     """OpenAPI 3.1, made of the operations and their types."""
-    types = [Failure, BanditName, Identifier]
+    types: list[Any] = [Failure, *PARTS.values()]
     types += [one.body for one in operations if one.body is not None]
     types += [one.answer for one in operations if one.answer is not bytes]
     schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
@@ -57,7 +59,12 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
         "operationId": operation.name,
         "summary": operation.summary,
         "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": schema_of[repr(PARTS[name])],
+            }
             for name in re.findall(r"{(\w+)}", operation.path)
         ],
         "responses": {

@@ -7,6 +7,7 @@ from pathlib import Path
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
+from submax.core.errors import StoreUnavailable
 from submax.live.bandit import Bandit
 from submax.live.export import Export
 
@@ -18,6 +19,9 @@ def exported(bandit: Bandit) -> FileResponse:
     path = Path(name)
     try:
         Export(bandit).write(path)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise StoreUnavailable(f"the export cannot be written: {error.strerror or error}") from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -53,6 +53,8 @@ class Keys:
         self._lock = Lock()
         self._keys: dict[str, Key] = {}
         self._heard = 0
+        self.needed = False
+        """Whether there is a key, or was one: revoking the last one must not let all in."""
         self.follow()
 
     def __len__(self) -> int:
@@ -68,6 +70,7 @@ class Keys:
                 for event in page:
                     self._apply(event)
                     self._heard = event.position
+            self.needed = self.needed or bool(self._keys)
 
     def add(
         self,
@@ -76,14 +79,7 @@ class Keys:
         rate: float | None = None,
     ) -> tuple[str, str]:
         """Make a key: its id and its text, which is kept nowhere."""
-        for scope in scopes:
-            one_of("scope", scope, SCOPES)
-        if not scopes:
-            raise InvalidValue(f"a key needs a scope: one of {', '.join(SCOPES)}")
-        for name in bandits or ():
-            check_bandit(name)
-        if rate is not None:
-            positive("rate", rate)
+        check_key(scopes, bandits, rate)
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         key = Key(
             number, _hash(secret), tuple(scopes), None if bandits is None else tuple(bandits), rate
@@ -116,6 +112,20 @@ class Keys:
             self._keys[key.id] = key
         elif event.kind == REVOKED:
             self._keys.pop(event.body.decode(), None)
+
+
+def check_key(
+    scopes: Sequence[str], bandits: Sequence[str] | None = None, rate: float | None = None
+) -> None:
+    """Refuse a key that makes no sense."""
+    for scope in scopes:
+        one_of("scope", scope, SCOPES)
+    if not scopes:
+        raise InvalidValue(f"a key needs a scope: one of {', '.join(SCOPES)}")
+    for name in bandits or ():
+        check_bandit(name)
+    if rate is not None:
+        positive("rate", rate)
 
 
 def _hash(secret: str) -> str:

@@ -1,6 +1,8 @@
 """Limits on what is sent."""
 
+import json
 import re
+from typing import Any
 
 from starlette.requests import Request
 
@@ -8,6 +10,8 @@ from submax.core.errors import InvalidValue
 
 LARGEST_BODY = 1_000_000
 DEEPEST = 20
+LONGEST_LENGTH = 12
+"""Digits of a length that is read as a number."""
 TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 BRACKET = re.compile(rb"[][{}]")
 
@@ -19,8 +23,8 @@ class TooLarge(InvalidValue):
 async def limited_body(request: Request, largest: int = LARGEST_BODY) -> bytes:
     """The body, read no further than is allowed."""
     declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > largest:
-        raise TooLarge(f"the body has {declared} bytes, and {largest} are allowed")
+    if declared.isdecimal() and (len(declared) > LONGEST_LENGTH or int(declared) > largest):
+        raise TooLarge(f"the body has {declared[:LONGEST_LENGTH]} bytes, and {largest} are allowed")
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
@@ -44,3 +48,18 @@ def check_depth(body: bytes) -> None:
         depth += 1 if bracket in b"[{" else -1
         if depth > DEEPEST:
             raise InvalidValue(f"the body is nested more than {DEEPEST} levels deep")
+
+
+def check_twice(body: bytes) -> None:
+    """Refuse valid JSON in which a table has the same key twice, since one of them would be lost.
+
+    >>> check_twice(b'{"a": {"b": 1}, "b": 2}')
+    """
+    json.loads(body, object_pairs_hook=_once, parse_int=str, parse_float=str)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidValue(f"the body has the key {twice!r:.60} twice in one table")

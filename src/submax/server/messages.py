@@ -1,17 +1,19 @@
 """What goes over the wire; strict: unknown fields and wrong types are refused."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from submax.live.decision import Decision, Receipt
 from submax.live.guard_rails import GuardRails
+from submax.server.keys import Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
 BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(max_length=10_000)]
+KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
 MOST = 1000
 """Decisions or rewards in one request."""
@@ -63,6 +65,10 @@ class Field(Message):
     default: str | float | None = None
 
 
+class Rails(GuardRails, frozen=True, forbid_unknown_fields=True):
+    """As ``submax.GuardRails``."""
+
+
 class Create(Message):
     """A bandit to be declared; see ``submax.open`` for what each part means."""
 
@@ -71,11 +77,11 @@ class Create(Message):
     context: dict[str, str | list[str] | Field] | None = None
     policy: str | dict[str, Any] | None = None
     rewards: str | dict[str, Any] | None = None
-    combine: str | None = None
+    combine: Literal["first", "last", "max", "sum"] | None = None
     reward_wait: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     default_reward: Number | msgspec.UnsetType | None = msgspec.UNSET
     quarantine: Annotated[float, Meta(gt=0, le=1e9)] | None = None
-    guard_rails: GuardRails | None = None
+    guard_rails: Rails | None = None
     refit_rows: Annotated[int, Meta(ge=1, le=10**9)] | None = None
     refit_seconds: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     seed: Annotated[int, Meta(ge=0, le=2**62)] | None = None
@@ -85,9 +91,9 @@ class Create(Message):
 class ChangeChoice(Message):
     """What is to happen to an arm, or to a choice of a slot: add, pause, resume or retire."""
 
-    verb: str
+    verb: Literal["add", "pause", "resume", "retire"]
     choice: Name
-    slot: str = ""
+    slot: Annotated[str, Meta(max_length=200)] = ""
 
 
 class Publish(Message):
@@ -99,8 +105,8 @@ class Publish(Message):
 class NewKey(Message):
     """A key: what it may do, on which bandits (all if none are named), and how often a second."""
 
-    scopes: Annotated[list[str], Meta(min_length=1, max_length=4)]
-    bandits: Annotated[list[BanditName], Meta(max_length=1000)] | None = None
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
+    bandits: Annotated[list[BanditName], Meta(min_length=1, max_length=1000)] | None = None
     rate: Annotated[float, Meta(gt=0, le=1e9)] | None = None
 
 

@@ -37,5 +37,7 @@ class Operation:
     status: int = 200
     early: bool = False
     """Whether it is answered before the bandits are open."""
+    partial: bool = False
+    """Whether a key of some bandits may ask too, and is told of these only."""
     media: str = "application/json"
     cost: Callable[[Any], float] = lambda body: 1.0

@@ -7,16 +7,14 @@ from typing import Any
 
 import msgspec
 
-from submax.core.checks import one_of
 from submax.core.errors import StoreUnavailable
 from submax.live.bandit import WAITING_SECONDS, Bandit, joined
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Written
-from submax.live.menu import NEXT, Change
+from submax.live.menu import Change
 from submax.live.writing import Answer, Writing
 from submax.server import messages as m
 from submax.server.export_file import exported
-from submax.server.keys import SCOPES
 from submax.server.operation import Call, Operation
 from submax.server.shown import bandit_shown, key_shown, version_shown
 
@@ -87,7 +85,9 @@ def _deciding() -> list[Operation]:
 
 def _bandits() -> list[Operation]:
     return [
-        Operation("list", "GET", "/bandits", "read", "All bandits.", m.Bandits, _list),
+        Operation(
+            "list", "GET", "/bandits", "read", "All bandits.", m.Bandits, _list, partial=True
+        ),
         Operation(
             "create",
             "POST",
@@ -276,7 +276,6 @@ async def _show(call: Call) -> m.BanditShown:
 
 async def _change(call: Call) -> m.BanditShown:
     bandit, body = await _bandit(call), call.body
-    one_of("verb", body.verb, ["add", *NEXT])
     await _beside(bandit.change, Change(body.verb, body.choice, body.slot))
     return bandit_shown(bandit)
 
@@ -307,8 +306,6 @@ async def _key_list(call: Call) -> m.Keys:
 
 async def _key_add(call: Call) -> m.KeyMade:
     body = call.body
-    for scope in body.scopes:
-        one_of("scope", scope, SCOPES)
     made = await _beside(call.service.keys.add, body.scopes, body.bandits, body.rate)
     return m.KeyMade(*made)
 

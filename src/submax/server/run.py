@@ -9,6 +9,7 @@ from pathlib import Path
 
 import uvicorn
 
+from submax.core.checks import positive
 from submax.core.errors import InvalidValue
 from submax.live.open import open_store
 from submax.server.app import make_app
@@ -17,6 +18,7 @@ from submax.server.service import Service
 GRACE_SECONDS = 5
 """How long requests under way may take once the server is told to stop."""
 SWITCH_SECONDS = 0.0005
+BACKLOG = 2048
 MOST_AT_ONCE = 1000
 """Requests under way; more are answered with 503."""
 
@@ -28,6 +30,7 @@ def serve(place: str | Path, host: str, port: int, rate: float) -> None:
     process ends.
     """
     check_port(port)
+    positive("rate", rate)
     store = open_store(place)
     try:
         service = Service(store)
@@ -90,10 +93,13 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-    except OSError as error:
+        # From here on who connects waits, and no one else can take the port.
+        listening.listen(BACKLOG)
+    except (OSError, UnicodeError) as error:
         listening.close()
+        reason = getattr(error, "strerror", None) or error
         raise InvalidValue(
-            f"cannot listen on {host}:{port}: {error.strerror or error}; give another --port"
+            f"cannot listen on {host}:{port}: {reason}; give another --port or --host"
         ) from error
     return listening
 

@@ -1,11 +1,13 @@
 """The bandits of one store."""
 
 import logging
+import time
 from collections.abc import Mapping
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
-from submax.core.errors import Conflict, InvalidValue, StoreUnavailable, Unknown
+from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.bandits import bandit_names
 from submax.live.names import check_bandit
@@ -15,6 +17,10 @@ from submax.live.store import Store
 from submax.server.keys import Keys
 
 LOG = logging.getLogger("submax")
+FOLLOW_SECONDS = 1.0
+"""How soon keys that another process made or revoked are known."""
+STOP_SECONDS = 3.0
+"""How long a fit under way is waited for; without it the next process fits again."""
 
 
 class Service:
@@ -25,16 +31,25 @@ class Service:
         self.keys = Keys(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
-        self._lock = Lock()
+        self._lock, self._creating = Lock(), Lock()
+        self._stopping = self._closed = False
+        self._beside: Background | None = None
 
     def start(self) -> None:
         """Open all bandits; those that cannot be are named in the log, the others serve."""
+        self._beside = Background("submax-keys", self.keys.follow, FOLLOW_SECONDS)
         for name in self.names():
+            if self._stopping:
+                return
             try:
                 self._open(name)
-            except (InvalidValue, StoreUnavailable) as error:
+            except Exception as error:
                 LOG.error("the bandit %s cannot be opened: %s", name, error)
         self.ready = True
+
+    def stop(self) -> None:
+        """Open no more bandits."""
+        self._stopping = True
 
     def names(self) -> list[str]:
         """Those of all bandits."""
@@ -53,10 +68,12 @@ class Service:
     def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
         """Declare a bandit; one that is there already is refused."""
         check_bandit(name)
-        if self.store.find(settings_stream(name), "declared") is not None:
-            raise Conflict(f"there is a bandit {name!r} already")
         refuse_files(declaration.get("policy"))
-        declare(self.store, name, declaration)
+        # Of two at the same moment the second must not declare again what the first did.
+        with self._creating:
+            if self.store.find(settings_stream(name), "declared") is not None:
+                raise Conflict(f"there is a bandit {name!r} already")
+            declare(self.store, name, declaration)
         return self._open(name)
 
     def find(self, name: str) -> Bandit:
@@ -69,10 +86,21 @@ class Service:
         return self._bandits[name]
 
     def close(self) -> None:
-        """Stop everything, and close the store."""
-        self.ready = False
-        for bandit in self.opened():
-            bandit.stop()
+        """Stop everything, and close the store; a second call does nothing."""
+        self.ready, self._stopping = False, True
+        if self._closed:
+            return
+        self._closed = True
+        if self._beside is not None:
+            self._beside.stop()
+        stopping = [Thread(target=bandit.stop, daemon=True) for bandit in self.opened()]
+        for thread in stopping:
+            thread.start()
+        end = time.monotonic() + STOP_SECONDS
+        for thread in stopping:
+            thread.join(max(0.0, end - time.monotonic()))
+        if any(thread.is_alive() for thread in stopping):
+            LOG.warning("a fit is under way and not waited for: nothing is lost by this")
         self.store.close()
 
     def _open(self, name: str) -> Bandit:
@@ -90,4 +118,7 @@ def refuse_files(specification: object) -> None:
         )
     if isinstance(specification, Mapping):
         for value in specification.values():
+            refuse_files(value)
+    if isinstance(specification, list):
+        for value in specification:
             refuse_files(value)

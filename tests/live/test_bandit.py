@@ -1,0 +1,945 @@
+import logging
+import math
+import sys
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submax.core.continuous import Continuous
+from submax.core.counts import Counts
+from submax.core.discrete import Discrete
+from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.live.memory_store import MemoryStore
+from submax.live.model import Model, hash_of
+from submax.live.open import ContextIgnored, open_bandit
+from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
+from submax.live.refitter import log_stream, model_name, settings_stream
+from submax.live.sqlite_store import SQLiteStore
+from submax.policies import presets
+from submax.policies.thompson import Thompson
+
+FILE = str(Path(__file__).with_name("weighted.py"))
+WAIT = 10.0
+ARMS = ["A", "B", "C"]
+PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
+FLIPS = 100
+ANY_SCALE = {"kind": "epsilon-greedy"}
+PATIENCE = 20.0
+"""Seconds after which a test gives up on what runs beside it."""
+
+
+@dataclass
+class Clock:
+    now: float = 1e6
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(clock):
+    return MemoryStore(clock)
+
+
+@pytest.fixture
+def opened(store, clock):
+    def opened(store=store, **others):
+        declaration = {"actions": ARMS, "policy": {"kind": "thompson"}, "reward_wait": WAIT}
+        return open_bandit(
+            store, **{"background": False, "clock": clock, **declaration, **others}
+        )
+
+    return opened
+
+
+def log_of(bandit):
+    return bandit.store.read(log_stream(bandit.name))
+
+
+def fed(bandit, clock, rows=30, first=0):
+    """After decisions with rewards that have matured; the same each time."""
+    for number in range(first, first + rows):
+        bandit.decide(id=f"d{number}")
+        bandit.reward(f"d{number}", float(number % 3 == 0))
+    clock.now += WAIT
+    return bandit
+
+
+def versioned(bandit, clock, versions):
+    for number in range(versions):
+        fed(bandit, clock, first=1000 * number)
+        assert bandit.refit().version == number + 1
+    return bandit
+
+
+def eventually(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+# Ids
+
+
+def test_the_same_id_gives_the_same_decision(opened):
+    bandit = opened(context={"age": float}, policy={"kind": "linucb"})
+    first = bandit.decide({"age": 30}, id="one")
+    assert not first.repeated
+    for context, eligible in (({"age": 30}, None), ({"age": 99}, None), ({"age": 1}, ["A"])):
+        again = bandit.decide(context, id="one", eligible=eligible)
+        assert again.repeated
+        assert (again.id, again.action, again.propensity) == ("one", first.action, first.propensity)
+    assert len(log_of(bandit)) == 1
+
+
+def test_the_same_id_gives_the_same_decision_after_opening_again(tmp_path):
+    with open_bandit(tmp_path / "b.db", actions=ARMS, background=False) as bandit:
+        before = bandit.decide_many([{"id": f"d{number}"} for number in range(50)])
+    with open_bandit(tmp_path / "b.db", background=False) as bandit:
+        after = bandit.decide_many([{"id": f"d{number}"} for number in range(50)])
+        assert all(decision.repeated for decision in after)
+        assert [(one.action, one.propensity) for one in before] == [
+            (one.action, one.propensity) for one in after
+        ]
+
+
+def test_an_id_keeps_its_decision_when_its_arm_is_retired(opened):
+    bandit = opened()
+    decision = bandit.decide(id="one", eligible=["B"])
+    bandit.retire("B")
+    assert bandit.decide(id="one").action == decision.action == "B"
+
+
+def test_the_same_id_twice_in_one_call_is_one_decision(opened):
+    bandit = opened()
+    one, two = bandit.decide_many([{"id": "same"}, {"id": "same"}])
+    assert (one.action, one.repeated, two.action, two.repeated) == (
+        one.action,
+        False,
+        one.action,
+        True,
+    )
+
+
+def test_ids_that_are_not_given_are_unique_and_in_the_order_of_time(opened):
+    bandit = opened()
+    ids = []
+    for _ in range(5):
+        ids += [decision.id for decision in bandit.decide_many([{}] * 100)]
+        time.sleep(0.002)
+    assert len(set(ids)) == 500
+    assert [one[:13] for one in ids] == sorted(one[:13] for one in ids)
+
+
+# Rewards
+
+
+def test_the_same_reward_again_changes_nothing(opened):
+    bandit = opened()
+    bandit.decide(id="one")
+    assert not bandit.reward("one", 1.0).repeated
+    before = log_of(bandit)
+    for value in (1.0, 1, True):
+        receipt = bandit.reward("one", value)
+        assert (receipt.status, receipt.repeated) == ("accepted", True)
+    assert log_of(bandit) == before
+
+
+def test_another_reward_under_the_same_key_is_a_conflict_and_changes_nothing(opened):
+    bandit = opened()
+    bandit.decide(id="one")
+    bandit.reward("one", 1.0)
+    before = log_of(bandit)
+    with pytest.raises(Conflict, match=r"'one' already has the reward 1\.0 under the key 'reward'"):
+        bandit.reward("one", 0.0)
+    assert log_of(bandit) == before
+    assert bandit.reward("one", 0.0, key="other").status == "accepted"
+
+
+def test_a_reward_of_a_decision_that_is_not_known_is_quarantined(opened):
+    bandit = opened()
+    assert bandit.reward("unknown", 1.0).status == "quarantined"
+
+
+def test_activating_a_decision_that_is_not_known_is_refused(opened):
+    bandit = opened()
+    with pytest.raises(Unknown, match="no decision 'unknown'"):
+        bandit.activate("unknown")
+    assert log_of(bandit) == []
+
+
+# Bad input
+
+BAD_IDS = [
+    "",
+    "with space",
+    "tab\t",
+    "nul\x00",
+    "line\n",
+    "é",
+    "日本",
+    "\ud800",
+    "x" * 129,
+    "x" * 1_000_000,
+    5,
+    1.5,
+    True,
+    b"bytes",
+    ["list"],
+]
+
+
+@pytest.mark.parametrize("bad", BAD_IDS, ids=lambda bad: f"{ascii(bad):.20}")
+def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(opened, bad):
+    bandit = opened()
+    for write in (
+        lambda: bandit.decide(id=bad),
+        lambda: bandit.reward(bad, 1.0),
+        lambda: bandit.reward("one", 1.0, key=bad),
+        lambda: bandit.activate(bad),
+        lambda: bandit.decide_many([{}, {"id": bad}]),
+        lambda: bandit.reward_many([{"id": "one", "value": 1.0}, {"id": bad, "value": 1.0}]),
+    ):
+        with pytest.raises(InvalidValue) as refused:
+            write()
+        assert len(str(refused.value)) < 500
+    assert log_of(bandit) == []
+
+
+def test_an_id_that_is_none_is_refused_for_rewards(opened):
+    bandit = opened()
+    for write in (lambda: bandit.reward(None, 1.0), lambda: bandit.reward("one", 1.0, key=None)):
+        with pytest.raises(InvalidValue):
+            write()
+    assert log_of(bandit) == []
+
+
+NO_REWARDS = [math.nan, math.inf, -math.inf, "1", None, [1.0], 1j, 10**400, -(10**400), 1e300]
+OUTSIDE = {
+    "binary": [0.5, 2, -1],
+    "counts": [-1, 0.5],
+    Continuous(0.0, 5.0): [-0.1, 5.1],
+    Discrete((0.0, 1.0, 5.0)): [2, 4.999],
+    "continuous": [],
+}
+
+
+@pytest.mark.parametrize("rewards", OUTSIDE, ids=str)
+def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(opened, rewards):
+    bandit = opened(rewards=rewards, policy=ANY_SCALE)
+    for value in [*NO_REWARDS, *OUTSIDE[rewards]]:
+        for write in (
+            lambda value=value: bandit.reward("one", value),
+            lambda value=value: bandit.reward_many(
+                [{"id": "one", "value": 1.0}, {"id": "two", "value": value}]
+            ),
+        ):
+            with pytest.raises(InvalidValue):
+                write()
+    assert log_of(bandit) == []
+
+
+@pytest.mark.parametrize("rewards", ["counts", "continuous"])
+def test_a_reward_that_is_summed_must_itself_be_on_the_scale(opened, clock, rewards):
+    """Else one bad reward would keep every later version from being fitted."""
+    bandit = opened(rewards=rewards, combine="sum", policy=ANY_SCALE)
+    bandit.decide(id="one")
+    for value in [*NO_REWARDS, *OUTSIDE[rewards]]:
+        with pytest.raises(InvalidValue):
+            bandit.reward("one", value)
+    for key in range(20):
+        bandit.reward("one", 1e30, key=str(key))
+    clock.now += WAIT
+    assert bandit.refit().rows == 1
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"context": {"age": "old"}},
+        {"context": {"age": math.nan}},
+        {"context": {"age": 1, "more": 2}},
+        {"context": 5},
+        {"context": {}},
+        {"context": {"age": 1}, "eligible": ["Z"]},
+        {"context": {"age": 1}, "eligible": []},
+        {"context": {"age": 1}, "activate": 1},
+        {"context": {"age": 1}, "activate": None},
+    ],
+    ids=repr,
+)
+def test_a_bad_request_is_refused_and_those_beside_it_are_not_written(opened, request_):
+    bandit = opened(context={"age": float}, policy={"kind": "linucb"})
+    with pytest.raises(InvalidValue):
+        bandit.decide(**request_)
+    with pytest.raises(InvalidValue):
+        bandit.decide_many([{"context": {"age": 1}}, request_, {"context": {"age": 2}}])
+    assert log_of(bandit) == []
+
+
+def test_a_call_has_from_one_to_a_thousand_requests(opened):
+    bandit = opened()
+    with pytest.raises(InvalidValue, match="at least one"):
+        bandit.decide_many([])
+    with pytest.raises(InvalidValue, match="at least one"):
+        bandit.reward_many([])
+    with pytest.raises(InvalidValue, match="at most 1000"):
+        bandit.decide_many([{}] * 1001)
+    assert log_of(bandit) == []
+    assert len(bandit.decide_many([{}] * 1000)) == 1000
+
+
+def test_many_answers_are_in_the_order_of_the_requests(opened):
+    bandit = opened()
+    eligible = [[ARMS[number % 3]] for number in range(30)]
+    made = bandit.decide_many(
+        [{"id": f"d{number}", "eligible": one} for number, one in enumerate(eligible)]
+    )
+    assert [[one.action] for one in made] == eligible
+    assert [one.id for one in made] == [f"d{number}" for number in range(30)]
+    receipts = bandit.reward_many([{"id": f"d{number}", "value": 1} for number in range(40)])
+    assert [one.status for one in receipts] == ["accepted"] * 30 + ["quarantined"] * 10
+
+
+# Choices
+
+
+def test_changes_of_the_menu_are_seen_at_once_and_after_opening_again(opened):
+    bandit = opened()
+    bandit.add("D")
+    bandit.pause("A")
+    bandit.retire("B")
+    for one in (bandit, opened(), open_bandit(bandit.store, background=False)):
+        assert {one.decide().action for _ in range(200)} == {"C", "D"}
+    bandit.resume("A")
+    assert {bandit.decide().action for _ in range(200)} == {"A", "C", "D"}
+
+
+def test_a_retired_name_is_never_used_again(opened):
+    opened().retire("B")
+    bandit = opened()
+    for change in (bandit.add, bandit.resume, bandit.pause, bandit.retire):
+        with pytest.raises(Conflict):
+            change("B")
+    assert bandit.menu.active == ((0, 2),)
+
+
+def test_a_change_that_is_refused_is_not_written(opened):
+    bandit = opened()
+    before = bandit.store.read(settings_stream(bandit.name))
+    for change, name in ((bandit.add, "A"), (bandit.pause, "Z"), (bandit.add, 5), (bandit.add, "")):
+        with pytest.raises(InvalidValue):
+            change(name)
+    assert bandit.store.read(settings_stream(bandit.name)) == before
+
+
+def test_choices_of_slots_are_changed_by_slot(opened):
+    bandit = opened(actions=PAGE)
+    bandit.add("tall", slot="layout")
+    bandit.retire("A", slot="title")
+    with pytest.raises(InvalidValue, match="name the slot of 'B'"):
+        bandit.pause("B")
+    seen = {tuple(bandit.decide().action.values()) for _ in range(500)}
+    assert {title for title, _ in seen} == {"B", "C"}
+    assert {layout for _, layout in seen} == {"wide", "narrow", "tall"}
+
+
+def test_two_threads_that_add_the_same_name_add_it_once(opened):
+    bandit = opened()
+    outcomes = []
+
+    def add():
+        try:
+            bandit.add("D")
+            outcomes.append("added")
+        except Conflict:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=add) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["added"] + ["refused"] * 7
+    assert len(bandit.menu.slots[0].choices) == 4
+
+
+def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
+    bandit = fed(opened(policy={"kind": f"{FILE}:Weighted", "weights": [1, 1, 1]}), clock)
+    chosen = [body_of(event, DecisionMade) for event in log_of(bandit) if event.kind == DECISION]
+    bandit.retire("B")
+    fitted = bandit.refit()
+    assert fitted.rows == 30
+    data = bandit.store.kept(model_name(bandit.name, fitted.version))
+    model = Model.from_bytes(data, fitted.model, bandit._policy)
+    assert model.shown == ((0, 2),)
+    assert model.state.rows.tolist() == [sum(one.action != [1] for one in chosen)]
+
+
+# Versions
+
+
+def test_nothing_is_fitted_where_nothing_is_new(opened, clock):
+    bandit = opened()
+    assert bandit.refit() is None
+    bandit.decide()
+    assert bandit.refit() is None
+    fed(bandit, clock)
+    assert bandit.refit().rows == 31
+    assert bandit.refit() is None
+    assert [one.version for one in bandit.versions()] == [1]
+
+
+@pytest.mark.parametrize("policy", ["thompson-1-1", "rcp-submax", "epsilon-greedy-0.1", "ucb1"])
+def test_the_same_log_and_seed_give_the_same_version(opened, policy, seed):
+    found = []
+    for _ in range(2):
+        clock = Clock()
+        bandit = opened(
+            MemoryStore(clock),
+            clock=clock,
+            policy=policy,
+            seed=seed,
+            rng=np.random.default_rng(seed),
+        )
+        fed(bandit, clock)
+        found.append(bandit.refit())
+    assert found[0] == found[1]
+
+
+def test_a_version_is_the_same_when_it_is_fitted_again_from_the_store(opened, clock):
+    bandit = fed(opened(policy="rcp-submax"), clock)
+    first = bandit.refit()
+    again = opened(policy="rcp-submax")
+    rows = again.ledger().rows.columns()
+    assert rows.hash == first.rows_hash
+    model = Model.fitted(again.settings, again.menu, again._policy, rows, again.ledger().settled)
+    assert hash_of(model.to_bytes()) == first.model
+
+
+def test_another_seed_gives_another_version_of_a_network(opened, clock):
+    policy = {
+        "kind": "neural-epsilon-greedy",
+        "hidden": 4,
+        "training": {"steps": 5, "batch": 8},
+    }
+    hashes = []
+    for seed in (0, 0, 1):
+        clock = Clock()
+        bandit = opened(
+            MemoryStore(clock),
+            clock=clock,
+            policy=policy,
+            seed=seed,
+            rng=np.random.default_rng(0),
+        )
+        hashes.append(fed(bandit, clock).refit().model)
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_the_newest_version_decides_until_another_is_published(opened, clock):
+    bandit = versioned(opened(), clock, 3)
+    assert bandit.version == bandit.decide().version == 3
+    assert bandit.publish(1) == bandit.version == bandit.decide().version == 1
+    fed(bandit, clock, first=5000)
+    assert bandit.refit().version == 4
+    assert bandit.version == opened().version == 1
+    assert bandit.publish() == bandit.version == 4
+    fed(bandit, clock, first=6000)
+    bandit.refit()
+    assert bandit.version == opened().version == 5
+
+
+def test_rolling_back_goes_to_the_version_before(opened, clock):
+    bandit = versioned(opened(), clock, 3)
+    assert bandit.roll_back() == bandit.version == 2
+    fed(bandit, clock, first=5000)
+    bandit.refit()
+    assert bandit.version == opened().version == 2
+
+
+def test_rolling_back_the_first_version_leaves_none(opened, clock):
+    bandit = opened()
+    with pytest.raises(Conflict, match="no version was published yet"):
+        bandit.roll_back()
+    versioned(bandit, clock, 1)
+    assert bandit.roll_back() == bandit.version == bandit.decide().version == 0
+
+
+@pytest.mark.parametrize("version", [7, -1, "1", 1.5, math.nan])
+def test_a_version_that_is_not_there_cannot_be_published(opened, clock, version):
+    bandit = versioned(opened(), clock, 2)
+    with pytest.raises(Unknown):
+        bandit.publish(version)
+    assert bandit.version == opened().version == 2
+
+
+def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened, clock):
+    bandit = versioned(opened(keep_versions=2), clock, 1)
+    bandit.publish(1)
+    for number in range(2, 7):
+        fed(bandit, clock, first=1000 * number)
+        bandit.refit()
+    kept = [n for n in range(1, 7) if bandit.store.kept(model_name(bandit.name, n)) is not None]
+    assert kept == [1, 5, 6]
+    assert [one.version for one in bandit.versions()] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(Unknown, match="version 3 is no longer kept"):
+        bandit.publish(3)
+    assert bandit.version == 1
+
+
+@dataclass
+class Gated(MemoryStore):
+    """Whoever reads the settings waits while the gate is shut."""
+
+    gate: threading.Event = field(default_factory=threading.Event)
+    waiting: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, stream, after=0, limit=10_000):
+        if stream.endswith("/settings") and not self.gate.is_set():
+            self.waiting.set()
+            assert self.gate.wait(PATIENCE)
+        return super().read(stream, after, limit)
+
+
+def test_a_fit_that_comes_before_the_last_one_is_known_is_another_version(opened, clock):
+    store = Gated(clock)
+    store.gate.set()
+    bandit = fed(opened(store), clock)
+    store.gate.clear()
+    first, second = threading.Thread(target=bandit.refit), threading.Thread(target=bandit.refit)
+    first.start()
+    assert store.waiting.wait(PATIENCE)
+    fed(bandit, clock, first=1000)
+    second.start()
+    second.join(0.1)
+    store.gate.set()
+    first.join()
+    second.join()
+    assert [fitted.rows for fitted in bandit.versions()] == [30, 60]
+    for fitted in bandit.versions():
+        assert hash_of(store.kept(model_name(bandit.name, fitted.version))) == fitted.model
+    assert (bandit.version, bandit.damaged) == (2, 0)
+
+
+# Damage
+
+
+def test_every_flipped_byte_of_a_model_is_detected_and_the_last_good_version_serves(
+    opened, clock, seed, caplog
+):
+    bandit = versioned(opened(), clock, 2)
+    name, rng = model_name(bandit.name, 2), np.random.default_rng(seed)
+    whole = bandit.store.kept(name)
+    for _ in range(FLIPS):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
+        bandit.store.keep(name, bytes(damaged))
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "submax"):
+            again = opened()
+        assert (again.version, again.published, again.damaged) == (1, 2, 1)
+        assert "version 2: the model is damaged" in caplog.text
+        assert again.decide().version == 1
+    bandit.store.keep(name, whole)
+    assert (opened().version, opened().damaged) == (2, 0)
+
+
+def test_a_version_that_is_damaged_cannot_be_published(opened, clock):
+    bandit = versioned(opened(), clock, 2)
+    bandit.store.keep(model_name(bandit.name, 1), b"nonsense")
+    with pytest.raises(InvalidValue, match="damaged"):
+        bandit.publish(1)
+    assert bandit.version == 2
+
+
+def test_where_no_model_is_left_the_policy_begins_anew(opened, clock):
+    bandit = versioned(opened(), clock, 2)
+    for version in (1, 2):
+        bandit.store.drop(model_name(bandit.name, version))
+    again = opened()
+    assert (again.version, again.damaged) == (0, 2)
+    assert again.decide().propensity == pytest.approx(1 / 3)
+    fed(again, clock, first=9000)
+    assert again.refit().version == again.version == 3
+
+
+# Declaring again
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    ["binary", "counts", "continuous", Counts(), Continuous(-1.0, 2.5), Discrete((0.0, 1.0, 3.0))],
+    ids=str,
+)
+def test_the_same_declaration_again_changes_nothing(opened, store, rewards):
+    declaration = {
+        "rewards": rewards,
+        "context": {"age": {"default": 3}, "country": ("fr", "de")},
+        "policy": {"kind": "epsilon-greedy", "epsilon": 0.2},
+        "guard_rails": {"minimum": 0.1, "control": "A", "control_share": 0.2},
+    }
+    before = None
+    for _ in range(3):
+        with pytest.warns(ContextIgnored):
+            opened(**declaration)
+        before = before or store.read(settings_stream("default"))
+    assert store.read(settings_stream("default")) == before
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("continuous", Continuous()),
+        (Continuous(0.0, 1.0), {"kind": "continuous", "low": 0, "high": 1}),
+        (Discrete((0.0, 1.0)), {"kind": "discrete", "values": [0, 1]}),
+    ],
+    ids=str,
+)
+def test_the_same_scale_in_other_words_is_the_same(opened, first, second):
+    opened(rewards=first, policy=ANY_SCALE)
+    opened(rewards=second, policy=ANY_SCALE)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"context": {"age": float}},
+        {"rewards": "counts"},
+        {"combine": "first"},
+        {"reward_wait": 11.0},
+        {"default_reward": 1.0},
+        {"default_reward": None},
+        {"quarantine": 5.0},
+        {"actions": ["A", "B"]},
+        {"actions": PAGE},
+    ],
+    ids=repr,
+)
+def test_what_would_change_the_meaning_of_the_log_cannot_be_declared_anew(opened, store, other):
+    opened()
+    before = store.read(settings_stream("default"))
+    with pytest.raises(InvalidValue, match="this bandit was declared with"):
+        opened(**other)
+    assert store.read(settings_stream("default")) == before
+
+
+def test_what_may_change_is_declared_anew_and_stays(opened, store):
+    opened()
+    changes = {
+        "policy": "ucb1",
+        "guard_rails": {"minimum": 0.1},
+        "refit_rows": 7,
+        "refit_seconds": 5.0,
+        "seed": 3,
+        "keep_versions": 4,
+    }
+    opened(**changes)
+    settings = open_bandit(store, background=False).settings
+    assert (settings.policy, settings.guard_rails.minimum) == ("ucb1", 0.1)
+    assert (settings.refit_rows, settings.refit_seconds) == (7, 5.0)
+    assert (settings.seed, settings.keep_versions) == (3, 4)
+
+
+def test_another_policy_takes_over_with_what_was_learned(opened, clock):
+    fed(opened(), clock).refit()
+    bandit = opened(policy="ucb1")
+    assert bandit.decide().version == 1
+    fitted = bandit.refit()
+    assert (fitted.version, fitted.policy, fitted.rows) == (2, "ucb1", 30)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"default_reward": True},
+        {"default_reward": "x"},
+        {"default_reward": [0.0]},
+        {"default_reward": 0.5},
+        {"default_reward": math.nan},
+        {"reward_wait": 0},
+        {"reward_wait": -1.0},
+        {"reward_wait": math.inf},
+        {"reward_wait": "10"},
+        {"reward_wait": 10**400},
+        {"quarantine": 0},
+        {"combine": "mean"},
+        {"combine": 5},
+        {"combine": "sum"},
+        {"rewards": "text"},
+        {"rewards": {"kind": "binary", "more": 1}},
+        {"rewards": {"kind": "continuous", "low": 2, "high": 1}},
+        {"rewards": {"kind": "discrete"}},
+        {"rewards": 5},
+        {"refit_rows": 0},
+        {"refit_rows": 1.5},
+        {"seed": -1},
+        {"seed": 2**70},
+        {"seed": np.int64(3)},
+        {"keep_versions": 1},
+        {"policy": "no-such"},
+        {"policy": {"kind": "no-such"}},
+        {"policy": {"kind": "epsilon-greedy", "epsilon": 3.0}},
+        {"policy": {"kind": "epsilon-greedy", "epsilon": np.float64(0.5)}},
+        {"policy": {"kind": "nowhere.py:Policy"}},
+        {"policy": 5},
+        {"polici": "ucb1"},
+    ],
+    ids=repr,
+)
+def test_a_declaration_that_makes_no_sense_is_refused_and_nothing_is_written(opened, store, wrong):
+    with pytest.raises(InvalidValue) as refused:
+        opened(**wrong)
+    assert "\n" not in str(refused.value)
+    assert store.streams() == []
+
+
+@pytest.mark.parametrize("name", ["", "A", "with space", "../up", "x" * 65, "é", 5, "a/b"])
+def test_a_name_that_cannot_be_part_of_an_address_is_refused(opened, store, name):
+    with pytest.raises(InvalidValue, match="the name of a bandit"):
+        opened(name=name)
+    assert store.streams() == []
+
+
+def test_a_bandit_that_is_not_there_needs_its_actions(store):
+    with pytest.raises(InvalidValue, match="declare its actions"):
+        open_bandit(store, background=False)
+    assert store.streams() == []
+
+
+def test_two_bandits_share_a_store_and_nothing_else(opened, clock):
+    first, second = opened(name="first"), opened(name="second", actions=["X", "Y"])
+    first.decide(id="same")
+    second.decide(id="same")
+    first.reward("same", 1.0)
+    second.reward("same", 0.0)
+    clock.now += WAIT
+    assert first.ledger().rows.columns().reward.tolist() == [1.0]
+    assert second.ledger().rows.columns().reward.tolist() == [0.0]
+
+
+def test_a_context_that_the_policy_ignores_is_said(opened):
+    with pytest.warns(ContextIgnored, match="does not look at the context"):
+        opened(context={"age": float})
+
+
+def test_a_bandit_lives_in_a_file_of_its_name(tmp_path):
+    with open_bandit(tmp_path / "Home Page.db", actions=ARMS, background=False) as bandit:
+        assert bandit.name == "home-page"
+        bandit.decide(id="one")
+    with closing(SQLiteStore(tmp_path / "Home Page.db", read_only=True)) as store:
+        assert store.streams() == ["home-page/log", "home-page/settings"]
+
+
+# Beside the decisions
+
+
+def test_versions_are_fitted_beside_after_so_many_rows():
+    with open_bandit(
+        ":memory:",
+        actions=ARMS,
+        policy={"kind": "thompson"},
+        reward_wait=0.01,
+        refit_rows=5,
+        refit_seconds=1e6,
+    ) as bandit:
+        bandit.decide_many([{}] * 4)
+        eventually(lambda: bandit.counts().get("matured") == 4)
+        assert bandit.versions() == []
+        bandit.decide()
+        eventually(lambda: bandit.decide().version >= 1)
+        assert bandit.failures == 0
+
+
+def test_versions_are_fitted_beside_after_some_time():
+    with open_bandit(
+        ":memory:",
+        actions=ARMS,
+        policy={"kind": "thompson"},
+        reward_wait=0.01,
+        refit_rows=10**6,
+        refit_seconds=0.3,
+    ) as bandit:
+        bandit.decide()
+        eventually(lambda: bandit.decide().version >= 1)
+
+
+def test_another_handle_on_the_store_follows_changes_and_versions():
+    store = MemoryStore()
+    one = open_bandit(store, actions=ARMS, policy={"kind": "thompson"}, reward_wait=0.01)
+    other = open_bandit(store, background=False)
+    one.stop()
+    follower = open_bandit(store, refit_rows=10**6)
+    other.retire("A")
+    eventually(lambda: follower.menu.active == ((1, 2),))
+    other.decide()
+    time.sleep(0.02)
+    other.refit()
+    eventually(lambda: follower.version == other.version == 1)
+    follower.close()
+
+
+@dataclass(frozen=True)
+class Slow(Thompson):
+    """Fits only when it is allowed to."""
+
+    fitting: threading.Event = field(default_factory=threading.Event)
+    allowed: threading.Event = field(default_factory=threading.Event)
+
+    def update(self, state, feedback, rng):
+        self.fitting.set()
+        assert self.allowed.wait(PATIENCE)
+        return super().update(state, feedback, rng)
+
+
+def test_decisions_and_rewards_do_not_wait_for_a_fit():
+    policy = Slow()
+    with open_bandit(
+        ":memory:", actions=ARMS, policy=policy, reward_wait=0.01, refit_rows=1
+    ) as bandit:
+        bandit.decide()
+        assert policy.fitting.wait(PATIENCE)
+        for _ in range(100):
+            decision = bandit.decide()
+            assert (decision.version, bandit.reward(decision.id, 1.0).status) == (0, "accepted")
+        bandit.add("D")
+        assert not policy.allowed.is_set()
+        assert "D" in {bandit.decide().action for _ in range(200)}
+        policy.allowed.set()
+        eventually(lambda: bandit.decide().version >= 1)
+
+
+@dataclass(frozen=True)
+class Broken(Thompson):
+    def update(self, state, feedback, rng):
+        raise RuntimeError("cannot learn")
+
+
+def test_a_policy_that_fails_to_learn_is_counted_and_decisions_go_on(caplog):
+    with open_bandit(
+        ":memory:", actions=ARMS, policy=Broken(), reward_wait=0.01, refit_rows=1
+    ) as bandit:
+        bandit.decide()
+        eventually(lambda: bandit.failures > 0)
+        assert bandit.decide().version == 0
+    assert "cannot learn" in caplog.text
+
+
+# Policies
+
+
+def test_a_policy_object_decides_and_must_be_given_again(opened, store, clock):
+    bandit = fed(opened(policy=Thompson(2.0, 5.0)), clock)
+    assert bandit.refit().version == bandit.decide().version == 1
+    with pytest.raises(InvalidValue, match="declared with a policy object: give it again"):
+        open_bandit(store, background=False)
+    assert opened(policy=Thompson(2.0, 5.0)).decide().version == 1
+
+
+def test_a_policy_of_a_file_decides_and_is_found_again(opened, store, clock):
+    policy = {"kind": f"{FILE}:Weighted", "weights": [1.0, 2.0, 5.0]}
+    fed(opened(policy=policy), clock).refit()
+    loaded = [name for name in sys.modules if name.startswith("submax_file_")]
+    for name in loaded:
+        del sys.modules[name]
+    bandit = open_bandit(store, background=False)
+    decision = bandit.decide()
+    assert decision.version == 1
+    assert decision.propensity == pytest.approx({"A": 1, "B": 2, "C": 5}[decision.action] / 8)
+
+
+PLAIN = sorted(name for name, policy in presets().items() if not policy.trains_networks)
+CONTEXT = {"age": float, "country": ["fr", "de"]}
+
+
+@pytest.mark.filterwarnings("ignore::submax.live.open.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.core.fallback.Fallback")
+@pytest.mark.parametrize("context", [None, CONTEXT], ids=["plain", "context"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *PLAIN,
+        {
+            "kind": "reward-conditioned",
+            "estimator": {"kind": "cvae", "hidden": 4, "training": {"steps": 5, "batch": 8}},
+            "strategy": "submax",
+        },
+    ],
+    ids=lambda policy: policy if isinstance(policy, str) else policy["kind"],
+)
+def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, context):
+    rng = np.random.default_rng(seed)
+    bandit = opened(actions=PAGE, policy=policy, context=context)
+
+    def decide():
+        age = float(rng.normal(40, 20))
+        return bandit.decide({"age": age, "country": "fr" if age > 40 else "de"} if context else None)
+
+    for version in (1, 2):
+        for _ in range(30):
+            decision = decide()
+            assert 0 < decision.propensity <= 1
+            bandit.reward(decision.id, float(rng.random() < 0.3))
+        clock.now += WAIT
+        assert bandit.refit().version == version
+        assert decide().version == version
+    again = opened(actions=PAGE, policy=policy, context=context)
+    assert (again.version, again.damaged) == (2, 0)
+    model = bandit._serving._model
+    read_back = again._serving._model
+    assert model.shown == read_back.shown
+    assert model.to_bytes() == read_back.to_bytes()
+
+
+def test_what_is_learned_is_used(opened, clock, seed):
+    bandit = opened(rng=np.random.default_rng(seed))
+    for _ in range(5):
+        for decision in bandit.decide_many([{}] * 100):
+            bandit.reward(decision.id, float(decision.action == "B"))
+        clock.now += WAIT
+        bandit.refit()
+    assert [decision.action for decision in bandit.decide_many([{}] * 20)] == ["B"] * 20
+
+
+# Threads
+
+
+def test_decisions_and_rewards_of_many_threads_are_all_there_once(tmp_path):
+    told = []
+    with open_bandit(tmp_path / "b.db", actions=ARMS, background=True) as bandit:
+
+        def work(worker):
+            for number in range(50):
+                decision = bandit.decide(id=f"{worker}-{number}")
+                bandit.reward(decision.id, float(number % 2))
+                told.append((decision.id, decision.action, float(number % 2)))
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        events = log_of(bandit)
+        actions = {
+            event.key[2:]: bandit.menu.action(body_of(event, DecisionMade).action)
+            for event in events
+            if event.kind == DECISION
+        }
+        values = {
+            event.about[2:]: body_of(event, RewardGiven).value
+            for event in events
+            if event.kind == REWARD
+        }
+        assert len(events) == 800
+        assert sorted(told) == sorted((one, actions[one], values[one]) for one in actions)
