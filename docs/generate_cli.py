@@ -1,5 +1,6 @@
 """Write docs/cli.md from the commands themselves: ``make docs``."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,13 +14,19 @@ def reference() -> str:
     """The help of every command, as Markdown."""
     context = _context(main, "submax", None)
     parts = ["# Command line", "This page is generated from the commands by `make docs`."]
-    parts.append(_block(main, context))
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
+    parts += [_block(main, context), *_commands(main, context)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(group: click.Group, context: click.Context) -> Iterator[str]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if command is not None:
             inner = _context(command, name, context)
-            parts += [f"## submax {name}", _block(command, inner)]
-    return "\n\n".join(parts) + "\n"
+            yield f"## {inner.command_path}"
+            yield _block(command, inner)
+            if isinstance(command, click.Group):
+                yield from _commands(command, inner)
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:

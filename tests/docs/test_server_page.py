@@ -80,7 +80,7 @@ def test_a_newcomer_follows_the_page(serving, port):
     assert (done.returncode, done.stdout) == (0, "accepted\n"), done.stderr
 
 
-def test_the_commands_of_the_page_exist(tmp_path):
+def test_the_commands_of_the_page_exist():
     words = {
         line.split()[1] for line in "".join(commands("sh")).splitlines() if line[:7] == "submax "
     }

@@ -15,7 +15,7 @@ from submax.core.single_thread import prefer_single_thread
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="submax")
 def main() -> None:
-    """Bandit decisions by reward-conditioned policies: reproduce the paper, run your own."""
+    """Bandit decisions by reward-conditioned policies: reproduce the paper, serve your own."""
     prefer_single_thread()
 
 

@@ -10,7 +10,7 @@ from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
 from submax.live.bandit import Bandit
 from submax.live.bandits import bandit_names
-from submax.live.doctor import examined
+from submax.live.doctor import Finding, examined
 from submax.live.export import Export
 from submax.live.open import open_store
 from submax.live.store import Store
@@ -37,12 +37,20 @@ def run_backup(place: str, file: Path) -> None:
 def run_doctor(place: str) -> None:
     """Print what was found; a problem is also the exit status."""
     with reading(place) as store:
-        findings = []
-        for finding in examined(store, bandit_names(store)):
-            findings.append(finding)
+        good = True
+        for finding in _findings(store):
+            good = good and finding.good
             click.echo(f"{'ok     ' if finding.good else 'PROBLEM'} {finding.sentence}")
-    if not all(finding.good for finding in findings):
+    if not good:
         raise click.exceptions.Exit(1)
+
+
+def _findings(store: Store) -> Iterator[Finding]:
+    """Damage that keeps the rest from being read is a finding too."""
+    try:
+        yield from examined(store, bandit_names(store))
+    except InvalidValue as error:
+        yield Finding(False, str(error))
 
 
 @contextmanager

@@ -188,7 +188,7 @@ class Gate:
         return key
 
     def _check_rate(self, request: Request, key: Key | None, cost: float) -> None:
-        name = request.path_params.get("name")
+        name = request.path_params.get("name", "")
         # Names that do not exist are told apart no further, or they would fill the memory.
         bandit = name if name in self._service else None
         rate = self._rate if key is None or key.rate is None else key.rate

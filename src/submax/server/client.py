@@ -73,11 +73,14 @@ class Client:
 
     def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002
         """As ``Bandit.reward``."""
-        return self._send("POST", "/reward", {"id": id, "value": value, "key": key}, Receipt)
+        body = {"id": id, "value": _finite(value), "key": key}
+        return self._send("POST", "/reward", body, Receipt)
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         """As ``Bandit.reward_many``."""
         body = {"rewards": [dict(reward) for reward in rewards]}
+        for reward in body["rewards"]:
+            _finite(reward.get("value"))
         return self._send("POST", "/reward-many", body, dict[str, list[Receipt]])["receipts"]
 
     def activate(self, id: str) -> Receipt:  # noqa: A002

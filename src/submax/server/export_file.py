@@ -21,7 +21,9 @@ def exported(bandit: Bandit) -> FileResponse:
         Export(bandit).write(path)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise StoreUnavailable(f"the export cannot be written: {error.strerror or error}") from error
+        raise StoreUnavailable(
+            f"the export cannot be written: {error.strerror or error}"
+        ) from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise

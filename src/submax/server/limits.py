@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 from starlette.requests import Request
@@ -59,7 +60,7 @@ def check_twice(body: bytes) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    names = Counter(name for name, _ in pairs)
+    if len(names) < len(pairs):
+        twice = names.most_common(1)[0][0]
         raise InvalidValue(f"the body has the key {twice!r:.60} twice in one table")
