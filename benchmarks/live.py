@@ -87,7 +87,7 @@ def in_process() -> tuple[float, float]:
     taught.reward_many([{"id": one.id, "value": float(one.action == ARMS[3])} for one in made])
     clock.now += 10_000
     taught.refit()
-    return _median(plain.deciding), _median(lambda: taught.deciding(SEEN))
+    return _median(plain.requests.deciding), _median(lambda: taught.requests.deciding(SEEN))
 
 
 class Clock:
@@ -194,7 +194,7 @@ def opening_seconds() -> float:
             path,
             actions=ARMS,
             context=CONTEXT,
-            policy="linucb",
+            policy="random",
             clock=clock,
             reward_wait=1000.0,
             background=False,

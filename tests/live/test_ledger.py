@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from submax.live import training_rows
+from submax.live.bandits import log_stream
 from submax.live.ledger import Ledger
 from submax.live.memory_store import MemoryStore
 from submax.live.open import open_bandit
@@ -20,7 +21,6 @@ from submax.live.records import (
     body_of,
     identifier_of,
 )
-from submax.live.refitter import log_stream
 from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.sqlite_store import SQLiteStore
 
@@ -376,7 +376,9 @@ def by_the_rule(events, combine, default_reward):
 
 def rows_of(ledger):
     columns = ledger.rows.columns()
-    return [(*action, reward) for action, reward in zip(columns.action, columns.reward, strict=True)]
+    return [
+        (*action, reward) for action, reward in zip(columns.action, columns.reward, strict=True)
+    ]
 
 
 @settings(max_examples=300)

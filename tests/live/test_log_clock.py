@@ -28,4 +28,6 @@ def test_a_clock_goes_on_from_what_was_kept_of_it(times, place):
     for at in times[:place]:
         clock.advance(at)
     again = LogClock(clock.elapsed, clock.last)
-    assert [again.advance(at) for at in times[place:]] == [clock.advance(at) for at in times[place:]]
+    assert [again.advance(at) for at in times[place:]] == [
+        clock.advance(at) for at in times[place:]
+    ]

@@ -206,7 +206,7 @@ def test_a_slot_has_no_more_than_so_many_choices():
 
 def test_joint_actions_are_listed_up_to_a_number():
     few = {"one": [str(n) for n in range(256)], "two": [str(n) for n in range(256)]}
-    assert 256**2 == LISTED
+    assert LISTED == 256**2
     menu = Menu.of(few)
     assert menu.lists
     assert not changed(menu, ("add", "more", "one")).lists

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InvalidValue
+from submax.live.bandits import log_stream
 from submax.live.memory_store import MemoryStore
 from submax.live.open import open_bandit
 from submax.live.records import DecisionMade, body_of, decision_key
-from submax.live.refitter import log_stream
 from submax.live.serving import KEPT
 
 FILE = str(Path(__file__).with_name("weighted.py"))

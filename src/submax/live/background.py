@@ -9,8 +9,13 @@ from submax.core.errors import StoreUnavailable
 LOG = logging.getLogger("submax")
 
 
+LONGEST_PAUSE = 60.0
+"""Between steps that fail again and again."""
+STOPPING_SECONDS = 3.0
+
+
 class Background:
-    """A thread; a step that fails is logged, and tried again at the next time."""
+    """A thread; a step that fails is logged, and tried again after a pause that grows."""
 
     def __init__(self, name: str, step: Callable[[], object], pause: float) -> None:
         self.failures = 0
@@ -20,17 +25,23 @@ class Background:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the step under way."""
+        """Wait for the step under way, but not for long: what it would have done is done later."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(STOPPING_SECONDS)
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._pause):
-            try:
-                self._step()
-            except StoreUnavailable as error:
-                self.failures += 1
-                LOG.warning("%s: %s", self._name, error)
-            except Exception:
-                self.failures += 1
-                LOG.exception("%s failed, and will be tried again", self._name)
+        pause = self._pause
+        while not self._stopping.wait(pause):
+            pause = self._pause if self._succeeds() else min(4 * pause, LONGEST_PAUSE)
+
+    def _succeeds(self) -> bool:
+        try:
+            self._step()
+        except StoreUnavailable as error:
+            LOG.warning("%s: %s", self._name, error)
+        except Exception:
+            LOG.exception("%s failed, and will be tried again", self._name)
+        else:
+            return True
+        self.failures += 1
+        return False

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from submax.core.errors import InvalidValue
 from submax.live.bandit import Bandit
+from submax.live.bandits import log_stream, model_name
 from submax.live.ledger import Ledger
 from submax.live.model import Model
-from submax.live.refitter import log_stream, model_name
 from submax.live.settings import policy_of
 from submax.live.snapshot import read_snapshot
 from submax.live.sqlite_store import SQLiteStore
@@ -66,7 +66,7 @@ def _models(bandit: Bandit) -> Iterator[Finding]:
     """Every model that is kept has the hash that was recorded."""
     whole = 0
     for fitted in bandit.versions():
-        data = bandit.store.kept(model_name(bandit.name, fitted.version))
+        data = bandit.store.kept(model_name(bandit.name, fitted.model))
         if data is None:
             continue
         try:

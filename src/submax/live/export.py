@@ -8,6 +8,7 @@ from typing import Any
 
 from submax.core.whole_file import whole_file
 from submax.live.bandit import Bandit
+from submax.live.bandits import log_stream
 from submax.live.context_schema import Number
 from submax.live.event import Event
 from submax.live.ledger import Ledger, Reader
@@ -20,7 +21,6 @@ from submax.live.records import (
     body_of,
     identifier_of,
 )
-from submax.live.refitter import log_stream
 
 PENDING = "pending"
 

@@ -15,13 +15,13 @@ from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
 from submax.core.scale import Scale
 from submax.live.bandit import Bandit
+from submax.live.bandits import settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.guard_rails import GuardRails
 from submax.live.memory_store import MemoryStore
 from submax.live.names import check_bandit
 from submax.live.records import CHANGED, DECLARED
-from submax.live.refitter import settings_stream
 from submax.live.settings import Settings, declared, policy_of
 from submax.live.sqlite_store import SQLiteStore
 from submax.live.store import Store

@@ -4,15 +4,16 @@ import logging
 import time
 from collections.abc import Callable
 from threading import Lock
-from typing import Any
 
 import msgspec
 
-from submax.core.policy import Policy
+from submax.core.errors import Conflict
+from submax.live.bandits import log_stream, model_name, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.ledger import Ledger
 from submax.live.model import Model, hash_of
+from submax.live.present import Present
 from submax.live.records import PUBLISHED, TICK, VERSION, Fitted, Published
 from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.store import Store
@@ -22,21 +23,6 @@ SNAPSHOT_EVERY = 50_000
 """Events after which the ledger is kept."""
 
 
-def log_stream(name: str) -> str:
-    """The stream of decisions and rewards of a bandit."""
-    return f"{name}/log"
-
-
-def settings_stream(name: str) -> str:
-    """The stream of its settings and versions."""
-    return f"{name}/settings"
-
-
-def model_name(name: str, version: int) -> str:
-    """Where the model of a version is kept."""
-    return f"{name}/models/{version}"
-
-
 class Refitter:
     """Follows the log, fits and publishes; of several processes, the one that leads."""
 
@@ -44,12 +30,11 @@ class Refitter:
         self,
         store: Store,
         name: str,
-        control: Callable[[], Control],
-        policy: Callable[[], Policy[Any]],
+        present: Present,
         clock: Callable[[], float],
     ) -> None:
         self._store, self._name, self._clock = store, name, clock
-        self._control, self._policy = control, policy
+        self._present = present
         self._lock = Lock()
         self._ledger: Ledger | None = None
         self._fitted_at = time.monotonic()
@@ -79,6 +64,8 @@ class Refitter:
     def refit(self) -> Fitted | None:
         """Fit now, if there is anything new."""
         with self._lock:
+            if not self._store.lead(self._name):
+                raise Conflict(f"another process fits the versions of {self._name!r}")
             self._read()
             return self._fit() if self._new_rows() or self._outdated() else None
 
@@ -102,12 +89,12 @@ class Refitter:
 
     def _empty(self) -> Ledger:
         stream = log_stream(self._name)
-        return Ledger(self._control().settings, lambda after: self._store.read(stream, after))
+        return Ledger(self._present.control.settings, lambda after: self._store.read(stream, after))
 
     def _read(self) -> None:
         ledger = self.ledger
         ledger.follow()
-        if ledger.due(self._clock()):
+        if self._store.lead(self._name) and ledger.due(self._clock()):
             # Time passes without events too; the log must say so.
             self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
             ledger.follow()
@@ -116,24 +103,24 @@ class Refitter:
             self._snapshot_at = ledger.heard
 
     def _is_time(self) -> bool:
-        settings, new = self._control().settings, self._new_rows()
+        settings, new = self._present.control.settings, self._new_rows()
         waited = time.monotonic() - self._fitted_at >= settings.refit_seconds
         return new >= settings.refit_rows or (waited and new > 0) or self._outdated()
 
     def _new_rows(self) -> int:
-        versions = self._control().versions
+        versions = self._present.control.versions
         return len(self.ledger.rows) - (versions[max(versions)].rows if versions else 0)
 
     def _outdated(self) -> bool:
         """Whether the newest version was fitted for other choices or by another policy."""
-        control = self._control()
+        control = self._present.control
         if not control.versions:
             return False
         newest = control.versions[max(control.versions)]
         return newest.shown != control.menu.active or newest.policy != control.settings.policy
 
     def _fit(self) -> Fitted:
-        control, ledger, policy = self._control(), self.ledger, self._policy()
+        control, ledger, policy = self._present.control, self.ledger, self._present.policy
         columns = ledger.rows.columns()
         model = Model.fitted(control.settings, control.menu, policy, columns, ledger.settled)
         data = model.to_bytes()
@@ -148,8 +135,9 @@ class Refitter:
             seed=control.settings.seed,
             shown=model.shown,
         )
-        self._store.keep(model_name(self._name, fitted.version), data)
+        self._store.keep(model_name(self._name, fitted.model), data)
         self._announce(fitted, publish=not control.held)
+        self._present.follow()
         self._drop_old(control)
         self._fitted_at = time.monotonic()
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
@@ -165,8 +153,13 @@ class Refitter:
 
     def _drop_old(self, control: Control) -> None:
         """Keep the models of the newest versions and of the one that decides."""
-        serving = control.published[-1].version if control.published else 0
+        deciding = control.published[-1].version if control.published else 0
         limit = max(control.versions, default=0) + 1 - control.settings.keep_versions
-        for version in range(max(1, limit - 1), limit + 1):
-            if version != serving:
-                self._store.drop(model_name(self._name, version))
+        kept = {
+            one.model
+            for number, one in control.versions.items()
+            if number > limit or number == deciding
+        }
+        for number in (limit - 1, limit):
+            if number in control.versions and control.versions[number].model not in kept:
+                self._store.drop(model_name(self._name, control.versions[number].model))

@@ -54,6 +54,7 @@ class Serving:
         self._same = policy.ignores_context or settings.context.width == 0
         self._places = lru_cache(REMEMBERED)(self._find_places)
         rails = settings.guard_rails
+        self._baseline: Row = [] if rails.baseline is None else menu.row(rails.baseline)
         self._control = None if rails.control is None else tuple(menu.row(rails.control))
 
     def draw(
@@ -70,9 +71,14 @@ class Serving:
         kept = probabilities.tolist() if len(probabilities) <= KEPT else None
         return Drawn(_row(number, shown), float(probabilities[number]), kept)
 
+    def may_hold_out(self, shown: Shown) -> bool:
+        """Whether the baseline is eligible."""
+        pairs = zip(shown, self._baseline, strict=False)
+        return all(wanted in numbers for numbers, wanted in pairs)
+
     def baseline(self) -> Drawn:
         """The action of the holdout."""
-        return Drawn(self.menu.row(self.settings.guard_rails.baseline), 1.0, None)
+        return Drawn(self._baseline, 1.0, None)
 
     @cached_property
     def _shared(self) -> "SharedTable":

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import StoreUnavailable
-from submax.live.bandit import WAITING_SECONDS, Bandit, joined
+from submax.live.bandit import WAITING_SECONDS, Bandit
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Written
 from submax.live.menu import Change
-from submax.live.writing import Answer, Writing
+from submax.live.writing import Answer, Writing, joined
 from submax.server import messages as m
 from submax.server.export_file import exported
 from submax.server.operation import Call, Operation
@@ -218,31 +218,32 @@ async def _decide(call: Call) -> Decision:
 
 
 def _wanted(bandit: Bandit, wanted: m.Decide) -> Writing[Decision]:
-    return bandit.deciding(
+    return bandit.requests.deciding(
         wanted.context, id=wanted.id, eligible=wanted.eligible, activate=wanted.activate
     )
 
 
 async def _decide_many(call: Call) -> m.Decisions:
     bandit = await _bandit(call)
-    wanted = [_wanted(bandit, one) for one in call.body.requests]
-    return m.Decisions(await written(bandit, joined(wanted)))
+    requests = call.body.requests
+    wanted = await _beside(lambda: joined([_wanted(bandit, one) for one in requests]))
+    return m.Decisions(await written(bandit, wanted))
 
 
 async def _reward(call: Call) -> Receipt:
     bandit, given = await _bandit(call), call.body
-    return await written(bandit, bandit.rewarding(given.id, given.value, key=given.key))
+    return await written(bandit, bandit.requests.rewarding(given.id, given.value, key=given.key))
 
 
 async def _reward_many(call: Call) -> m.Receipts:
     bandit = await _bandit(call)
-    given = [bandit.rewarding(one.id, one.value, key=one.key) for one in call.body.rewards]
+    given = [bandit.requests.rewarding(one.id, one.value, key=one.key) for one in call.body.rewards]
     return m.Receipts(await written(bandit, joined(given)))
 
 
 async def _activate(call: Call) -> Receipt:
     bandit = await _bandit(call)
-    return await written(bandit, await _beside(bandit.activating, call.body.id))
+    return await written(bandit, await _beside(bandit.requests.activating, call.body.id))
 
 
 async def _list(call: Call) -> m.Bandits:

@@ -39,7 +39,9 @@ def serve(place: str | Path, host: str, port: int, rate: float) -> None:
     except BaseException:
         store.close()
         raise
-    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
+    for name in ("submax", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.INFO)
     # The thread that writes must not wait long for the one that answers, nor the reverse.
     sys.setswitchinterval(SWITCH_SECONDS)
     configuration = uvicorn.Config(
@@ -47,6 +49,7 @@ def serve(place: str | Path, host: str, port: int, rate: float) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
         limit_concurrency=MOST_AT_ONCE,
         h11_max_incomplete_event_size=65_536,

@@ -9,10 +9,9 @@ from typing import Any
 from submax.core.errors import Conflict, InvalidValue, Unknown
 from submax.live.background import Background
 from submax.live.bandit import Bandit
-from submax.live.bandits import bandit_names
+from submax.live.bandits import bandit_names, settings_stream
 from submax.live.names import check_bandit
 from submax.live.open import declare
-from submax.live.refitter import settings_stream
 from submax.live.store import Store
 from submax.server.keys import Keys
 

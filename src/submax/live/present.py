@@ -1,0 +1,84 @@
+"""A bandit as it is now: settings, choices and the version that decides."""
+
+import logging
+from threading import Lock
+from typing import Any
+
+from submax.core.errors import InvalidValue, Unknown
+from submax.core.policy import Policy
+from submax.core.scale import Scale
+from submax.live.bandits import model_name, settings_stream
+from submax.live.control import Control
+from submax.live.menu import Action, Row
+from submax.live.model import Model
+from submax.live.serving import Serving
+from submax.live.settings import Settings, policy_of
+from submax.live.store import Store
+
+LOG = logging.getLogger("submax")
+
+
+class Present:
+    """Follows the stream of settings; ``serving`` is replaced when anything changes."""
+
+    serving: Serving
+    policy: Policy[Any]
+    scale: Scale
+
+    def __init__(self, store: Store, name: str, own: Policy[Any] | None) -> None:
+        declared = store.find(settings_stream(name), "declared")
+        if declared is None:
+            raise Unknown(f"there is no bandit {name!r} in this store: declare its actions")
+        self.damaged = 0
+        self._store, self._name, self._own = store, name, own
+        self._lock = Lock()
+        stream = settings_stream(name)
+        self.control = Control(declared, lambda after: store.read(stream, after))
+        self.follow()
+
+    @property
+    def settings(self) -> Settings:
+        """As they stand."""
+        return self.control.settings
+
+    def follow(self) -> None:
+        """Read what is new, and decide by it from now on."""
+        with self._lock:
+            if self.control.follow():
+                self._renew()
+
+    def named(self, row: Row) -> Action:
+        """The names of an action; a choice that another process has added is read now."""
+        try:
+            return self.control.menu.action(row)
+        except IndexError:
+            self.follow()
+            return self.control.menu.action(row)
+
+    def loaded(self, version: int) -> tuple[Policy[Any], Model]:
+        """A version's policy and model."""
+        fitted = self.control.versions[version]
+        data = self._store.kept(model_name(self._name, fitted.model))
+        if data is None:
+            raise Unknown(f"the model of version {version} is no longer kept")
+        policy = policy_of(fitted.policy, self._own)
+        return policy, Model.from_bytes(data, fitted.model, policy)
+
+    def _renew(self) -> None:
+        settings, menu = self.control.settings, self.control.menu
+        self.policy = policy_of(settings.policy, self._own)
+        self.scale = settings.scale
+        version, policy, model = self._best()
+        self.serving = Serving(settings, menu, policy, model, version)
+
+    def _best(self) -> tuple[int, Policy[Any], Model]:
+        """The published version, or the last one before it whose model is whole."""
+        for published in reversed(self.control.published):
+            if published.version == 0:
+                break
+            try:
+                return published.version, *self.loaded(published.version)
+            except InvalidValue as error:
+                self.damaged += 1
+                LOG.warning("%s: version %d: %s", self._name, published.version, error)
+        return 0, self.policy, Model.fresh(self.settings, self.control.menu, self.policy)

@@ -1,0 +1,140 @@
+"""Calls as entries of the log, and what was written as answers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.live.context_schema import LARGEST
+from submax.live.decision import Decision, Receipt
+from submax.live.event import Entry, Written
+from submax.live.names import check_identifier, new_identifier
+from submax.live.present import Present
+from submax.live.records import (
+    ACTIVATION,
+    DECISION,
+    REWARD,
+    DecisionMade,
+    RewardGiven,
+    activation_key,
+    body_of,
+    decision_key,
+    identifier_of,
+    reward_key,
+)
+from submax.live.store import Store
+from submax.live.writing import Writing
+
+ENCODER = msgspec.msgpack.Encoder()
+ONLY = "reward"
+"""The key of a decision's reward where it has one alone."""
+
+
+class Requests:
+    """Checks and draws; nothing is written here."""
+
+    def __init__(
+        self, store: Store, stream: str, present: Present, decided: int, rng: np.random.Generator
+    ) -> None:
+        self._store, self._stream, self._present, self._rng = store, stream, present, rng
+        self._decided = decided
+
+    def deciding(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - the word that callers know
+        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        activate: bool = True,
+    ) -> Writing[Decision]:
+        """A decision that is drawn."""
+        if id is None:
+            id = new_identifier()  # noqa: A001
+        else:
+            check_identifier("the id of a decision", id)
+        if not isinstance(activate, bool):
+            raise InvalidValue(f"activate must be true or false, not {activate!r:.60}")
+        made = self._made(context, eligible, activate)
+        entry = Entry(DECISION, ENCODER.encode(made), decision_key(id))
+        return Writing(self._stream, [entry], self._decision)
+
+    def _made(self, context: object, eligible: object, activate: bool) -> DecisionMade:
+        serving = self._present.serving
+        values = serving.settings.context.clean(context)
+        shown = serving.active if eligible is None else serving.menu.eligible(eligible)
+        rails = serving.settings.guard_rails
+        held_out = (
+            rails.holdout > 0
+            and serving.may_hold_out(shown)
+            and bool(self._rng.random() < rails.holdout)
+        )
+        if held_out:
+            drawn = serving.baseline()
+        else:
+            drawn = serving.draw(values, shown, self._decided < rails.burn_in, self._rng)
+        return DecisionMade(
+            drawn.row,
+            drawn.propensity,
+            serving.version,
+            values,
+            shown,
+            drawn.probabilities,
+            activate,
+            held_out,
+        )
+
+    def _decision(self, written: list[Written]) -> Decision:
+        event, made = written[0].event, body_of(written[0].event, DecisionMade)
+        self._decided += written[0].new
+        return Decision(
+            identifier_of(event.key or ""),
+            self._present.named(made.action),
+            made.propensity,
+            made.version,
+            made.holdout,
+            not written[0].new,
+        )
+
+    def rewarding(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002
+        """A reward that is checked."""
+        check_identifier("the id of a decision", id)
+        check_identifier("the key of a reward", key)
+        given = self._value(value)
+        body = ENCODER.encode(RewardGiven(given))
+        entry = Entry(REWARD, body, reward_key(id, key), decision_key(id))
+
+        def answer(written: list[Written]) -> Receipt:
+            standing = body_of(written[0].event, RewardGiven).value
+            if standing != given:
+                raise Conflict(
+                    f"decision {id!r} already has the reward {standing} under the key {key!r}, so "
+                    f"that {given} was not stored: give another key to add to it"
+                )
+            return self._receipt(id, written[0])
+
+        return Writing(self._stream, [entry], answer)
+
+    def _value(self, value: object) -> float:
+        if not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:
+            raise InvalidValue(f"a reward must be a finite number, not {value!r:.60}")
+        self._present.scale.check(np.array([float(value)]))
+        return float(value)
+
+    def activating(self, id: str) -> Writing[Receipt]:  # noqa: A002
+        """An activation of a decision that is there."""
+        check_identifier("the id of a decision", id)
+        if self._store.find(self._stream, decision_key(id)) is None:
+            raise Unknown(f"there is no decision {id!r} to activate")
+        entry = Entry(ACTIVATION, b"", activation_key(id), decision_key(id))
+        return Writing(self._stream, [entry], lambda written: self._receipt(id, written[0]))
+
+    def _receipt(self, identifier: str, written: Written) -> Receipt:
+        event = written.event
+        status = "accepted"
+        if event.about_position == 0:
+            status = "quarantined"
+        elif event.at - event.about_at >= self._present.settings.reward_wait:
+            status = "late"
+        return Receipt(identifier, status, not written.new)

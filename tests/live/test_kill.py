@@ -1,0 +1,157 @@
+"""Processes that are killed while they decide lose nothing that they acknowledged."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submax.live.bandits import log_stream
+from submax.live.open import open_bandit
+from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
+
+SOAK = "SUBMAX_SOAK" in os.environ
+KILLS = {"sqlite": 200 if SOAK else 50, "postgres": 50 if SOAK else 20}
+READY_SECONDS = 5.0
+PATIENCE = 30.0
+THREADS = 4
+NAME = "page"
+
+# Each line is written after the answer, in one piece, and so is whole or cut at the end.
+CHILD = """
+import os, sys, threading
+from submax.live.open import open_bandit
+
+place, run, name, threads = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+bandit = open_bandit(place, name=name)
+
+def tell(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+def work(thread):
+    number = 0
+    while True:
+        number += 1
+        decision = bandit.decide(id=f"{run}-{thread}-{number}")
+        tell("decision", decision.id, decision.action, decision.propensity)
+        value = float(number % 3 == 0)
+        bandit.reward(decision.id, value)
+        tell("reward", decision.id, value)
+
+for thread in range(threads):
+    threading.Thread(target=work, args=(thread,)).start()
+"""
+
+
+@dataclass
+class Told:
+    """What processes acknowledged before they were killed."""
+
+    decisions: dict = field(default_factory=dict)
+    rewards: dict = field(default_factory=dict)
+
+    def listen(self, text):
+        for line in text.splitlines(keepends=True):
+            if not line.endswith("\n"):
+                continue
+            kind, identifier, *rest = line.split()
+            if kind == "decision":
+                self.decisions[identifier] = (rest[0], float(rest[1]))
+            else:
+                self.rewards[identifier] = float(rest[0])
+
+
+@pytest.fixture(params=list(KILLS))
+def place(request, tmp_path):
+    if request.param == "postgres":
+        return request.param, request.getfixturevalue("postgres_address")
+    return request.param, str(tmp_path / "page.db")
+
+
+def run_and_kill(where, run, after, output):
+    """A process that works for so long from its first answer, and is killed without warning."""
+    with output.open("wb") as told:
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, where, str(run), NAME, str(THREADS)],
+            stdout=told,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            end = time.monotonic() + PATIENCE
+            while output.stat().st_size == 0:
+                assert child.poll() is None, child.stderr.read().decode()
+                assert time.monotonic() < end, "the process does not answer"
+                time.sleep(0.005)
+            time.sleep(after)
+            assert child.poll() is None, child.stderr.read().decode()
+        finally:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            child.stderr.close()
+    return output.read_text()
+
+
+def events_of(bandit):
+    events, stream = [], log_stream(bandit.name)
+    while page := bandit.store.read(stream, events[-1].position if events else 0):
+        events += page
+    return events
+
+
+def check(bandit, told):
+    """Everything that was told is there once, as it was told."""
+    events = events_of(bandit)
+    keys = Counter(event.key for event in events if event.key is not None)
+    assert set(keys.values()) <= {1}
+    decisions, rewards = {}, {}
+    for event in events:
+        if event.kind == DECISION:
+            made = body_of(event, DecisionMade)
+            decisions[event.key[2:]] = (bandit.menu.action(made.action), made.propensity)
+        elif event.kind == REWARD:
+            rewards[event.about[2:]] = body_of(event, RewardGiven).value
+    assert {one: decisions.get(one) for one in told.decisions} == told.decisions
+    assert {one: rewards.get(one) for one in told.rewards} == told.rewards
+    # One reward comes from each decision, after it was told.
+    assert rewards.keys() <= decisions.keys()
+
+
+def test_nothing_that_was_acknowledged_is_lost_when_processes_are_killed(place, tmp_path, seed):
+    kind, where = place
+    told, rng = Told(), np.random.default_rng(seed)
+    open_bandit(
+        where,
+        name=NAME,
+        actions=["A", "B", "C"],
+        policy={"kind": "epsilon-greedy", "epsilon": 0.3},
+        reward_wait=0.02,
+        refit_rows=20,
+        background=False,
+    ).close()
+    for run in range(KILLS[kind]):
+        text = run_and_kill(where, run, rng.uniform(0.05, 0.4), Path(tmp_path / "told"))
+        told.listen(text)
+        begin = time.monotonic()
+        with open_bandit(where, name=NAME, background=False) as bandit:
+            bandit.decide(id=f"after-{run}")
+            assert time.monotonic() - begin < READY_SECONDS
+            check(bandit, told)
+            again = bandit.decide_many([{"id": one} for one in list(told.decisions)[-100:]])
+            assert {one.id: (one.action, one.propensity) for one in again}.items() <= (
+                told.decisions.items()
+            )
+            assert bandit.damaged == 0
+    assert len(told.decisions) > 10 * KILLS[kind]
+    with open_bandit(where, name=NAME, background=False) as bandit:
+        assert bandit.version > 0
+        time.sleep(0.03)
+        ledger = bandit.ledger()
+        decisions = sum(event.kind == DECISION for event in events_of(bandit))
+        assert ledger.counts["decisions"] == ledger.counts["matured"] == decisions
+        assert len(ledger.rows) == decisions

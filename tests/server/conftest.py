@@ -1,0 +1,114 @@
+import asyncio
+import time
+from collections.abc import Callable
+from threading import Thread
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from submax.live.memory_store import MemoryStore
+from submax.server.app import make_app
+from submax.server.service import Service
+
+Events = dict[str, list]
+
+
+class InProcess:
+    """A client of an application in this process; requests may come from several threads."""
+
+    def __init__(self, app):
+        self.app = app
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever)
+        self._thread.start()
+        transport = httpx.ASGITransport(app, raise_app_exceptions=True)
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://submax")
+        self._lifespan = app.router.lifespan_context(app)
+        self._wait(self._lifespan.__aenter__())
+
+    def request(self, method: str, path: str, **options) -> httpx.Response:
+        return self._wait(self._client.request(method, path, **options))
+
+    def get(self, path: str, **options) -> httpx.Response:
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, **options) -> httpx.Response:
+        return self.request("POST", path, **options)
+
+    def delete(self, path: str, **options) -> httpx.Response:
+        return self.request("DELETE", path, **options)
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self._wait(self._client.aclose())
+            self._wait(self._lifespan.__aexit__(None, None, None))
+            self._wait(self._loop.shutdown_default_executor())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def _wait(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
+
+
+@pytest.fixture
+def store():
+    return MemoryStore()
+
+
+@pytest.fixture
+def serving():
+    """An application over a store, or over a service that need not be ready."""
+    opened = []
+
+    def serving(store, **options) -> InProcess:
+        service = store if isinstance(store, Service) else Service(store)
+        client = InProcess(make_app(service, **options))
+        opened.append(client)
+        if service is not store:
+            wait_until(lambda: service.ready)
+        return client
+
+    yield serving
+    for client in opened:
+        client.close()
+
+
+@pytest.fixture
+def http(serving, store) -> InProcess:
+    return serving(store)
+
+
+@pytest.fixture
+def events(store) -> Callable[[], Events]:
+    """All that the store holds."""
+    return lambda: {stream: store.read(stream) for stream in store.streams()}
+
+
+@pytest.fixture
+def counted(http) -> Callable[[int], float]:
+    """How many requests were answered with a status, as the metrics say."""
+
+    def counted(status: int) -> float:
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(http.get("/metrics").text)
+            for sample in family.samples
+            if sample.name == "submax_requests_total" and sample.labels["status"] == str(status)
+        )
+
+    return counted
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], object]], object]:
+    return wait_until
+
+
+def wait_until(condition, seconds: float = 10.0):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never came to be"
+        time.sleep(0.01)
+    return found

@@ -1,0 +1,326 @@
+import io
+from threading import Event
+
+import jsonschema_rs
+import pyarrow.parquet as pq
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from submax.live.menu import Menu
+from submax.live.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
+from submax.live.sqlite_store import SQLiteStore
+from submax.server.service import Service
+
+PAGE = {
+    "name": "page",
+    "actions": {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]},
+    "context": {"country": ["fr", "de"], "age": {"default": 40}},
+    "policy": "linucb",
+}
+ARMS = {"name": "arms", "actions": ["A", "B", "C"]}
+QUICK = {**ARMS, "reward_wait": 0.05, "refit_rows": 1}
+
+
+def done(response, status=200):
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def created(http, declaration):
+    return done(http.post("/bandits", json=declaration), 201)
+
+
+def decided(http, bandit="arms", **request):
+    return done(http.post(f"/bandits/{bandit}/decide", json=request))
+
+
+def learned(http, eventually):
+    """A bandit with a version."""
+    created(http, QUICK)
+    decision = decided(http)
+    done(http.post("/bandits/arms/reward", json={"id": decision["id"], "value": 1.0}))
+    eventually(lambda: done(http.get("/bandits/arms/versions"))["deciding"] > 0)
+
+
+def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
+    shown = created(http, {**PAGE, "reward_wait": 60, "default_reward": None, "seed": 5})
+    assert shown == done(http.get("/bandits/page"))
+    assert shown["actions"]["layout"][0] == {"choice": "wide", "status": "active"}
+    assert shown["context"]["age"] == {"type": "number", "default": 40.0}
+    assert (shown["reward_wait"], shown["default_reward"], shown["version"]) == (60.0, None, 0)
+    assert done(http.get("/bandits")) == {"bandits": ["page"]}
+
+
+def test_a_decision_over_http_is_what_the_store_holds(http, store):
+    created(http, PAGE)
+    decision = decided(http, "page", id="d1", context={"country": "fr"})
+    made = body_of(store.find("page/log", decision_key("d1")), DecisionMade)
+    assert decision["action"] == Menu.of(PAGE["actions"]).action(made.action)
+    assert (decision["propensity"], decision["version"]) == (made.propensity, made.version)
+    assert made.context == ["fr", 40.0]
+    assert not decision["repeated"]
+
+
+def test_a_reward_over_http_is_what_the_store_holds(http, store):
+    created(http, ARMS)
+    decided(http, id="d1")
+    receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1, "key": "buy"}))
+    assert receipt == {"id": "d1", "status": "accepted", "repeated": False}
+    event = store.find("arms/log", reward_key("d1", "buy"))
+    assert body_of(event, RewardGiven).value == 1.0
+
+
+def test_only_what_is_eligible_is_decided(http):
+    created(http, ARMS)
+    decision = decided(http, eligible=["B"])
+    assert (decision["action"], decision["propensity"]) == ("B", 1.0)
+
+
+def test_the_same_requests_again_change_nothing(http, events):
+    created(http, ARMS)
+    first = decided(http, id="d1")
+    reward = {"id": "d1", "value": 1.0}
+    done(http.post("/bandits/arms/reward", json=reward))
+    before = events()
+    assert decided(http, id="d1") == {**first, "repeated": True}
+    assert done(http.post("/bandits/arms/reward", json=reward))["repeated"]
+    assert events() == before
+
+
+def test_another_reward_under_the_same_key_is_a_conflict(http, events):
+    created(http, ARMS)
+    decided(http, id="d1")
+    done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
+    before = events()
+    answer = http.post("/bandits/arms/reward", json={"id": "d1", "value": 0.0})
+    assert "already has the reward 1.0" in done(answer, 409)["error"]
+    assert events() == before
+
+
+def test_a_reward_before_its_decision_waits_for_it(http):
+    created(http, ARMS)
+    receipt = done(http.post("/bandits/arms/reward", json={"id": "later", "value": 1.0}))
+    assert receipt["status"] == "quarantined"
+
+
+def test_many_decisions_and_rewards_keep_their_order(http):
+    created(http, ARMS)
+    names = [f"d{number}" for number in range(1000)]
+    requests = {"requests": [{"id": name} for name in names]}
+    found = done(http.post("/bandits/arms/decide-many", json=requests))
+    assert [one["id"] for one in found["decisions"]] == names
+    rewards = {"rewards": [{"id": name, "value": 1.0} for name in names]}
+    receipts = done(http.post("/bandits/arms/reward-many", json=rewards))["receipts"]
+    assert [(one["id"], one["status"]) for one in receipts] == [(n, "accepted") for n in names]
+    again = done(http.post("/bandits/arms/decide-many", json=requests))["decisions"]
+    assert again == [{**one, "repeated": True} for one in found["decisions"]]
+
+
+def test_many_decisions_are_made_all_or_none(http, events):
+    created(http, ARMS)
+    before = events()
+    requests = [{"id": "good"}, {"id": "bad", "eligible": ["Z"]}]
+    done(http.post("/bandits/arms/decide-many", json={"requests": requests}), 400)
+    assert events() == before
+
+
+def test_a_decision_is_activated_once_it_was_shown(http):
+    created(http, ARMS)
+    decided(http, id="d1", activate=False)
+    assert done(http.post("/bandits/arms/activate", json={"id": "d1"}))["status"] == "accepted"
+    assert done(http.post("/bandits/arms/activate", json={"id": "d1"}))["repeated"]
+    assert (
+        "no decision 'd2'"
+        in done(http.post("/bandits/arms/activate", json={"id": "d2"}), 404)["error"]
+    )
+
+
+def test_choices_are_added_paused_resumed_and_retired(http):
+    created(http, ARMS)
+
+    def change(verb, choice):
+        return done(http.post("/bandits/arms/choices", json={"verb": verb, "choice": choice}))
+
+    change("add", "D")
+    change("pause", "A")
+    change("retire", "B")
+    statuses = {one["choice"]: one["status"] for one in change("retire", "C")["actions"][""]}
+    assert statuses == {"A": "paused", "B": "retired", "C": "retired", "D": "active"}
+    assert decided(http)["action"] == "D"
+    change("resume", "A")
+    assert decided(http, eligible=["A"])["action"] == "A"
+
+
+def test_a_retired_name_is_not_used_again(http, events):
+    created(http, ARMS)
+    done(http.post("/bandits/arms/choices", json={"verb": "retire", "choice": "A"}))
+    before = events()
+    done(http.post("/bandits/arms/choices", json={"verb": "add", "choice": "A"}), 409)
+    done(http.post("/bandits/arms/choices", json={"verb": "resume", "choice": "A"}), 409)
+    assert events() == before
+
+
+def test_a_version_is_fitted_in_the_background_and_decides(http, eventually):
+    learned(http, eventually)
+    found = done(http.get("/bandits/arms/versions"))
+    assert found["versions"][0]["rows"] == 1
+    assert len(found["versions"][0]["model"]) == 64
+    assert not found["held"]
+    assert decided(http)["version"] >= 1
+
+
+def test_a_version_is_published_rolled_back_and_let_go_again(http, eventually):
+    learned(http, eventually)
+    assert done(http.post("/bandits/arms/publish", json={"version": 0})) == {"version": 0}
+    assert done(http.get("/bandits/arms/versions"))["held"]
+    assert decided(http)["version"] == 0
+    newest = done(http.post("/bandits/arms/roll-back"))["version"]
+    assert newest >= 1
+    done(http.post("/bandits/arms/publish", json={}))
+    assert not done(http.get("/bandits/arms/versions"))["held"]
+
+
+def test_an_unknown_version_is_not_published(http, events):
+    created(http, ARMS)
+    before = events()
+    assert (
+        "no version 7"
+        in done(http.post("/bandits/arms/publish", json={"version": 7}), 404)["error"]
+    )
+    assert events() == before
+
+
+def test_nothing_is_rolled_back_where_nothing_was_published(http):
+    created(http, ARMS)
+    done(http.post("/bandits/arms/roll-back"), 409)
+
+
+def test_the_export_holds_what_was_decided_and_rewarded(http):
+    created(http, PAGE)
+    decisions = [decided(http, "page", context={"country": "de", "age": n}) for n in range(5)]
+    done(http.post("/bandits/page/reward", json={"id": decisions[2]["id"], "value": 1.0}))
+    answer = http.get("/bandits/page/export")
+    assert answer.headers["content-type"] == "application/vnd.apache.parquet"
+    rows = pq.read_table(io.BytesIO(answer.content)).to_pylist()
+    assert [row["id"] for row in rows] == [one["id"] for one in decisions]
+    assert [row["action_title"] for row in rows] == [one["action"]["title"] for one in decisions]
+    assert [row["context_age"] for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert [row["reward"] for row in rows] == [None, None, 1.0, None, None]
+
+
+def test_a_bandit_is_not_created_twice(http, events):
+    created(http, ARMS)
+    before = events()
+    answer = http.post("/bandits", json={**ARMS, "policy": "random"})
+    assert "already" in done(answer, 409)["error"]
+    assert events() == before
+
+
+def test_bandits_are_there_again_after_a_restart(tmp_path, serving):
+    first = serving(SQLiteStore(tmp_path / "a.db"))
+    created(first, ARMS)
+    decision = decided(first, id="d1")
+    first.close()
+    second = serving(SQLiteStore(tmp_path / "a.db"))
+    assert decided(second, id="d1") == {**decision, "repeated": True}
+
+
+def test_a_bandit_of_another_process_is_found(http, store):
+    Service(store).create("other", {"actions": ["A"]}).stop()
+    assert done(http.get("/bandits"))["bandits"] == ["other"]
+    assert decided(http, "other")["action"] == "A"
+
+
+class Slow(Service):
+    """Opens its bandits when it is told to."""
+
+    def __init__(self, store):
+        super().__init__(store)
+        self.go = Event()
+
+    def start(self):
+        assert self.go.wait(10)
+        super().start()
+
+
+def test_the_server_is_healthy_at_once_and_ready_when_all_bandits_are_open(
+    store, serving, eventually
+):
+    service = Slow(store)
+    http = serving(service)
+    assert done(http.get("/healthz")) == {"status": "ok"}
+    answer = http.get("/readyz")
+    assert "try again" in done(answer, 503)["error"]
+    assert int(answer.headers["retry-after"]) > 0
+    done(http.get("/bandits"), 503)
+    done(http.post("/bandits/arms/decide", json={}), 503)
+    assert http.get("/metrics").status_code == 200
+    service.go.set()
+    eventually(lambda: http.get("/readyz").status_code == 200)
+    assert done(http.get("/bandits")) == {"bandits": []}
+
+
+def test_a_bandit_that_cannot_be_opened_does_not_keep_others_from_serving(store, serving, caplog):
+    Service(store).create("good", {"actions": ["A"]}).stop()
+    service = Service(store)
+    service._open = lambda name: (_ for _ in ()).throw(ImportError("jax is missing"))
+    service.start()
+    assert service.ready
+    assert "good cannot be opened: jax is missing" in caplog.text
+    service.close()
+
+
+def samples(http):
+    families = list(text_string_to_metric_families(http.get("/metrics").text))
+    return {
+        (one.name, *one.labels.values()): one.value
+        for family in families
+        for one in family.samples
+        if not one.name.endswith("_created")
+    }
+
+
+def test_metrics_count_requests_by_operation_and_status(http, eventually):
+    created(http, ARMS)
+    for _ in range(3):
+        decided(http)
+    http.post("/bandits/none/decide", json={})
+    found = samples(http)
+    assert found["submax_requests_total", "decide", "200"] == 3
+    assert found["submax_requests_total", "decide", "404"] == 1
+    assert found["submax_request_seconds_count", "decide"] == 4
+    assert found["submax_version", "arms"] == 0
+    eventually(lambda: samples(http).get(("submax_events_total", "arms", "decisions")) == 3)
+
+
+def test_metrics_count_paths_and_methods_that_do_not_exist(http):
+    http.get("/nothing")
+    http.delete("/bandits")
+    found = samples(http)
+    assert found["submax_requests_total", "none", "404"] == 1
+    assert found["submax_requests_total", "none", "405"] == 1
+
+
+def test_the_description_lists_every_route(http):
+    paths = done(http.get("/openapi.json"))["paths"]
+    described = {(path, method.upper()) for path, one in paths.items() for method in one}
+    routes = {
+        (route.path, method) for route in http.app.routes for method in route.methods - {"HEAD"}
+    }
+    assert described == routes
+
+
+def test_the_description_has_valid_schemas_and_references_that_resolve(http):
+    described = done(http.get("/openapi.json"))
+    assert described["openapi"].startswith("3.1")
+    schemas = described["components"]["schemas"]
+    for name in schemas:
+        whole = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}}
+        jsonschema_rs.meta.validate(schemas[name])
+        jsonschema_rs.validator_for(whole)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/bandits", "/openapi.json"])
+def test_a_path_with_a_slash_behind_leads_nowhere(http, path):
+    answer = http.get(f"{path}/", follow_redirects=False)
+    assert answer.status_code in (400, 404)

@@ -1,0 +1,263 @@
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.live.memory_store import MemoryStore
+from submax.live.sqlite_store import SQLiteStore
+from submax.server.keys import SCOPES, Keys
+from submax.server.operations import operations
+from submax.server.run import check_address, check_port
+from submax.server.service import Service
+
+ARMS = {"actions": ["A", "B"]}
+BODIES = {
+    "decide": {},
+    "decide-many": {"requests": [{}]},
+    "reward": {"id": "d1", "value": 1.0},
+    "reward-many": {"rewards": [{"id": "d1", "value": 1.0}]},
+    "activate": {"id": "d1"},
+    "create": {"name": "new", "actions": ["A"]},
+    "change": {"verb": "add", "choice": "C"},
+    "publish": {"version": 0},
+    "add-key": {"scopes": ["read"]},
+}
+ALLOWED = {
+    "decide": {"decide", "decide-many", "activate"},
+    "reward": {"reward", "reward-many"},
+    "read": {"list", "show", "export", "versions", "metrics"},
+    "admin": {operation.name for operation in operations()} | {"metrics"},
+}
+OPEN = {"health", "ready", "openapi"}
+
+
+@pytest.fixture
+def store():
+    store = MemoryStore()
+    service = Service(store)
+    for name in ("one", "two"):
+        service.create(name, ARMS)
+    service.close()
+    return store
+
+
+@pytest.fixture
+def key(store):
+    """Make a key, and the header that shows it."""
+
+    def key(*scopes, **limits):
+        _, text = Keys(store).add(scopes, **limits)
+        return {"authorization": f"Bearer {text}"}
+
+    return key
+
+
+def routes(http):
+    """Every operation, with its method and path."""
+    for route in http.app.routes:
+        (method,) = route.methods - {"HEAD"}
+        yield route.name, method, route.path.replace("{name}", "one").replace("{id}", "none")
+
+
+def ask(http, name, method, path, headers):
+    body = {"json": BODIES[name]} if name in BODIES else {}
+    return http.request(method, path, headers=headers, **body).status_code
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_scope_allows_its_operations_and_no_other(serving, store, key, scope):
+    headers = key(scope)
+    http = serving(store)
+    for name, method, path in routes(http):
+        status = ask(http, name, method, path, headers)
+        if name in ALLOWED[scope] | OPEN:
+            assert status in (200, 201, 404, 409), (name, status)
+        else:
+            assert status == 403, (name, status)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_key_of_one_bandit_opens_no_other_and_nothing_common(serving, store, key, scope):
+    headers = key(scope, bandits=["two"])
+    http = serving(store)
+    for name, method, path in routes(http):
+        status = ask(http, name, method, path, headers)
+        listing = name == "list" and scope in ("read", "admin")
+        assert status == (200 if name in OPEN or listing else 403), (name, status)
+        if "one" in path and name in ALLOWED[scope]:
+            own = ask(http, name, method, path.replace("one", "two"), headers)
+            assert own in (200, 404, 409), (name, own)
+
+
+def test_without_a_key_nothing_is_opened_where_there_is_one(serving, store, key):
+    key("admin")
+    http = serving(store)
+    before = {stream: store.read(stream) for stream in store.streams()}
+    for name, method, path in routes(http):
+        expected = 200 if name in OPEN else 401
+        assert ask(http, name, method, path, {}) == expected, name
+    assert {stream: store.read(stream) for stream in store.streams()} == before
+
+
+def test_a_key_is_asked_for_before_the_body_is_read(serving, store, key):
+    key("admin")
+    answer = serving(store).post("/bandits/one/decide", content=b"{" * 2_000_000)
+    assert answer.status_code == 401
+
+
+def wrong(text):
+    _, number, secret = text.split(".")
+    return {
+        "none": "",
+        "kind alone": "Bearer",
+        "blank": "Bearer ",
+        "without kind": text,
+        "another kind": f"Basic {text}",
+        "secret alone": f"Bearer {secret}",
+        "without prefix": f"Bearer {number}.{secret}",
+        "another prefix": f"Bearer other.{number}.{secret}",
+        "another id": f"Bearer submax.000000000000.{secret}",
+        "without secret": f"Bearer submax.{number}",
+        "empty secret": f"Bearer submax.{number}.",
+        "cut": f"Bearer {text[:-1]}",
+        "longer": f"Bearer {text}x",
+        "other case": f"Bearer {text.swapcase()}",
+        "twice": f"Bearer {text}, Bearer {text}",
+        "not ASCII": f"Bearer submax.{number}.é",
+        "long": f"Bearer submax.{number}.{'x' * 10_000}",
+        "sql": f"Bearer submax.{number}.' OR 1=1 --",
+    }
+
+
+@pytest.mark.parametrize("kind", list(wrong("submax.a.b")))
+def test_a_wrong_key_is_refused_with_the_way_to_send_one(serving, store, kind):
+    _, text = Keys(store).add(["admin"])
+    header = wrong(text)[kind].encode("latin-1")
+    answer = serving(store).get("/bandits", headers={b"authorization": header})
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "Authorization: Bearer KEY" in answer.json()["error"]
+    assert text not in answer.text
+
+
+def test_the_word_bearer_may_be_written_small(serving, store, key):
+    header = key("read")["authorization"].replace("Bearer", "bearer")
+    assert serving(store).get("/bandits", headers={"authorization": header}).status_code == 200
+
+
+def test_a_revoked_key_opens_nothing(serving, store, key):
+    admin, other = key("admin"), key("read")
+    http = serving(store)
+    assert http.get("/bandits", headers=other).status_code == 200
+    number = other["authorization"].split(".")[1]
+    left = http.delete(f"/keys/{number}", headers=admin)
+    assert number not in [one["id"] for one in left.json()["keys"]]
+    assert http.get("/bandits", headers=other).status_code == 401
+    assert http.delete(f"/keys/{number}", headers=admin).status_code == 404
+
+
+def test_the_last_key_revoked_does_not_let_all_in(serving, store, key):
+    admin = key("admin")
+    http = serving(store)
+    number = admin["authorization"].split(".")[1]
+    assert http.delete(f"/keys/{number}", headers=admin).status_code == 200
+    assert http.get("/bandits").status_code == 401
+    assert http.get("/bandits", headers=admin).status_code == 401
+
+
+def test_a_key_that_another_process_revokes_opens_nothing_soon(serving, store, key, eventually):
+    headers, _ = key("read"), key("admin")
+    http = serving(store)
+    assert http.get("/bandits", headers=headers).status_code == 200
+    Keys(store).revoke(headers["authorization"].split(".")[1])
+    eventually(lambda: http.get("/bandits", headers=headers).status_code == 401)
+
+
+def test_a_key_made_over_http_is_told_once(serving, store, key):
+    http = serving(store)
+    admin = key("admin")
+    made = http.post("/keys", json={"scopes": ["read"], "rate": 9}, headers=admin).json()
+    shown = http.get("/keys", headers=admin)
+    assert made["key"].split(".")[2] not in shown.text
+    (found,) = [one for one in shown.json()["keys"] if one["id"] == made["id"]]
+    assert found == {"id": made["id"], "scopes": ["read"], "bandits": None, "rate": 9.0}
+    headers = {"authorization": f"Bearer {made['key']}"}
+    assert http.get("/bandits", headers=headers).status_code == 200
+
+
+def test_a_key_lists_its_own_bandits(serving, store, key):
+    own, all_of_them = key("read", bandits=["two", "none"]), key("read")
+    http = serving(store)
+    assert http.get("/bandits", headers=own).json() == {"bandits": ["two"]}
+    assert http.get("/bandits", headers=all_of_them).json() == {"bandits": ["one", "two"]}
+
+
+def test_a_key_of_one_bandit_does_not_learn_which_others_exist(serving, store, key):
+    headers = key("read", "admin", bandits=["two"])
+    http = serving(store)
+    assert http.get("/bandits/one", headers=headers).status_code == 403
+    assert http.get("/bandits/none", headers=headers).status_code == 403
+    assert http.get("/metrics", headers=headers).status_code == 403
+
+
+def test_each_key_has_its_own_rate(serving, store, key):
+    slow, free = key("decide", rate=3.0), key("decide")
+    http = serving(store)
+
+    def statuses(headers):
+        return [http.post("/bandits/one/decide", json={}, headers=headers) for _ in range(20)]
+
+    slowed = [answer.status_code for answer in statuses(slow)]
+    assert slowed.count(200) >= 3
+    assert slowed.count(429) >= 10
+    assert {answer.status_code for answer in statuses(free)} == {200}
+
+
+def test_only_the_hash_of_a_key_is_in_the_file(tmp_path):
+    store = SQLiteStore(tmp_path / "a.db")
+    number, text = Keys(store).add(["admin"])
+    store.close()
+    held = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert number.encode() in held
+    assert text.split(".")[2].encode() not in held
+    assert text.encode() not in held
+
+
+def test_the_secret_is_not_in_what_is_logged(serving, store, caplog):
+    _, text = Keys(store).add(["read"])
+    http = serving(store)
+    http.get("/bandits", headers={"authorization": f"Bearer {text}"})
+    http.post("/bandits", json={}, headers={"authorization": f"Bearer {text}"})
+    assert text.split(".")[2] not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("scopes", "limits", "words"),
+    [
+        ([], {}, "needs a scope"),
+        (["root"], {}, "'root'"),
+        (["read"], {"bandits": ["No"]}, "'No'"),
+        (["read"], {"rate": 0.0}, "above 0"),
+        (["read"], {"rate": float("nan")}, "nan"),
+    ],
+)
+def test_a_key_that_makes_no_sense_is_not_made(store, scopes, limits, words):
+    with pytest.raises(InvalidValue, match=words):
+        Keys(store).add(scopes, **limits)
+    assert store.read("keys") == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_loopback_needs_no_key(host):
+    check_address(host, has_keys=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.org", "127.0.0.1x"])
+def test_other_addresses_need_a_key(host):
+    with pytest.raises(InvalidValue, match="submax keys add STORE --scope admin"):
+        check_address(host, has_keys=False)
+    check_address(host, has_keys=True)
+
+
+@pytest.mark.parametrize("port", [-1, 65_536, 10**9])
+def test_what_is_no_port_is_refused(port):
+    with pytest.raises(InvalidValue, match="0 to 65535"):
+        check_port(port)
