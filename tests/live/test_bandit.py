@@ -292,7 +292,7 @@ def test_a_call_has_from_one_to_a_thousand_requests(opened):
         bandit.decide_many([])
     with pytest.raises(InvalidValue, match="1 to 1000 in one call, not 0"):
         bandit.reward_many([])
-    with pytest.raises(InvalidValue, match="at most 1000"):
+    with pytest.raises(InvalidValue, match="1 to 1000"):
         bandit.decide_many([{}] * 1001)
     assert log_of(bandit) == []
     assert len(bandit.decide_many([{}] * 1000)) == 1000

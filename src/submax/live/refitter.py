@@ -154,7 +154,7 @@ class Refitter:
     def _drop_old(self, control: Control) -> None:
         """Keep the models of the newest versions and of the one that decides."""
         deciding = control.published[-1].version if control.published else 0
-        limit = max(control.versions, default=0) + 1 - control.settings.keep_versions
+        limit = max(control.versions) - control.settings.keep_versions
         kept = {
             one.model
             for number, one in control.versions.items()

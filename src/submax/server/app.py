@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -33,6 +33,7 @@ RATE = 20_000.0
 LONGEST_SENTENCE = 500
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ENCODER = msgspec.json.Encoder()
+Endpoint = Callable[[Request], Awaitable[Response]]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLarge, 413),
     (Unknown, 404),
@@ -56,10 +57,11 @@ def make_app(service: Service, rate: float = RATE) -> Starlette:
     all_operations = [*operations(), *gate.operations()]
     text = ENCODER.encode(description(all_operations))
     gate.described = text
-    routes = [
-        Route(one.path, gate.endpoint(one), methods=[one.method], name=one.name)
-        for one in all_operations
-    ]
+    # One route a path, so that a wrong method is told all that are right.
+    methods: dict[str, dict[str, Endpoint]] = {}
+    for one in all_operations:
+        methods.setdefault(one.path, {})[one.method] = gate.endpoint(one)
+    routes = [Route(path, _by_method(one), methods=list(one)) for path, one in methods.items()]
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -80,6 +82,14 @@ def make_app(service: Service, rate: float = RATE) -> Starlette:
     return app
 
 
+def _by_method(endpoints: dict[str, Endpoint]) -> Endpoint:
+    async def answer(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await endpoints[method](request)
+
+    return answer
+
+
 class Gate:
     """What every request passes: the key, the limits, the body, and the words for errors."""
 
@@ -89,7 +99,7 @@ class Gate:
         self._service, self._rate = service, rate
         self._limit = RateLimit()
 
-    def endpoint(self, operation: Operation) -> Callable[[Request], Any]:
+    def endpoint(self, operation: Operation) -> Endpoint:
         """The operation behind the gate."""
         decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
 
@@ -153,7 +163,7 @@ class Gate:
         headers = dict(error.headers or {}) if isinstance(error, HTTPException) else None
         return failure(status, sentences.get(status, "the request is not understood"), headers)
 
-    def _counted(self, name: str, answer: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    def _counted(self, name: str, answer: Endpoint) -> Endpoint:
         """Every request is answered and counted, whatever happens."""
 
         async def counted(request: Request) -> Response:
@@ -200,10 +210,9 @@ class Gate:
             )
 
 
-async def _answered(name: str, answer: Callable[[Request], Any], request: Request) -> Response:
+async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
     try:
-        response: Response = await answer(request)
-        return response
+        return await answer(request)
     except Refused as error:
         return failure(error.status, error.sentence, error.headers)
     except ClientDisconnect:
