@@ -1,8 +1,10 @@
+import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import warnings
 from contextlib import closing
 
 import pytest
@@ -220,3 +222,25 @@ def test_what_is_queued_is_written_when_the_store_is_closed(path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(InvalidValue, match=r"cannot write beside .*nowhere"):
         SQLiteStore(tmp_path / "nowhere" / "store.db")
+
+
+def test_a_forked_process_is_told_to_open_its_own(tmp_path):
+    store = SQLiteStore(tmp_path / "forked.db")
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        # Newer versions of Python warn of the very thing that is tested here.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            store.append("log", [Entry("kind", b"")])
+        except StoreUnavailable as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as said:
+        assert "forked after the store was opened" in said.read()
+    assert store.append("log", [Entry("kind", b"")]).result(10)[0].new
+    store.close()

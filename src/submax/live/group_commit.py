@@ -1,5 +1,6 @@
 """Appends that arrive together are made durable together."""
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -32,11 +33,17 @@ class GroupCommit:
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._lock = Lock()
         self._closed = False
+        self._process = os.getpid()
         self._thread = Thread(target=self._run, name="submax-writer", daemon=True)
         self._thread.start()
 
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
         """Queue; the future is done after the commit."""
+        if os.getpid() != self._process:
+            # The thread that writes stayed behind in the parent: the future would wait for ever.
+            raise StoreUnavailable(
+                "this process was forked after the store was opened: open it in each process"
+            )
         batch = Batch(stream, entries, Future())
         # Begun already: a caller that gives up must not cancel what the thread will answer.
         batch.done.set_running_or_notify_cancel()

@@ -1,10 +1,14 @@
 """Conformance suite of stores."""
 
+import contextlib
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import InvalidValue, StoreUnavailable
 from submax.live.event import Entry, Event, Written
+from submax.live.sqlite_store import SQLiteStore
 from submax.live.store import Store
 from submax.testing.require import require
 from submax.testing.store_threads import check_keys_in_threads, check_polling
@@ -13,6 +17,7 @@ EVERY_BYTE = bytes(range(256))
 TEXTS = ("", "a", "A", "ä", "a\u0308", "日本語", "🦆", "'; --", "%s {}", " a", "a\n")
 """All different, whatever a database thinks of letters."""
 PATIENCE_SECONDS = 60.0
+ALL = 1_000_000
 
 
 def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
@@ -33,6 +38,7 @@ def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
         _check_lead,
         check_keys_in_threads,
         check_polling,
+        _check_backup,
     ):
         store = make()
         try:
@@ -195,6 +201,29 @@ def _check_lead(store: Store) -> None:
         store,
         "the only store that is open leads, each time it is asked",
     )
+
+
+def _check_backup(store: Store) -> None:
+    _append(store, "backup", Entry("a", b"1", "k"), Entry("b", EVERY_BYTE, "l", "k"))
+    store.keep("backup", EVERY_BYTE)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "copy.db"
+        store.backup(path)
+        copy = SQLiteStore(path)
+        try:
+            require(copy.streams() == store.streams(), store, "a backup has all streams")
+            for stream in store.streams():
+                same = copy.read(stream, limit=ALL) == store.read(stream, limit=ALL)
+                require(same, store, "a backup has all events, in their places")
+            require(copy.kept("backup") == EVERY_BYTE, store, "a backup has what was kept")
+            (written,) = _append(copy, "backup", Entry("c", b"", "m"))
+            later = written.event.position > store.read("backup")[-1].position
+            require(later, store, "a backup goes on behind the last position")
+        finally:
+            copy.close()
+        with contextlib.suppress(InvalidValue):
+            store.backup(path)
+            require(False, store, "a backup does not write over a file")
 
 
 def _check_reopening(make: Callable[[], Store]) -> None:
