@@ -8,10 +8,10 @@ import pytest
 
 from submax.core.errors import InvalidValue
 from submax.live.bandits import log_stream
+from submax.live.lottery import KEPT
 from submax.live.memory_store import MemoryStore
 from submax.live.open import open_bandit
 from submax.live.records import DecisionMade, body_of, decision_key
-from submax.live.serving import KEPT
 
 FILE = str(Path(__file__).with_name("weighted.py"))
 WEIGHTS = (1.0, 2.0, 4.0, 8.0, 3.0, 7.0)

@@ -1,5 +1,6 @@
 """What the commands on stores do."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,20 +37,22 @@ def run_backup(place: str, file: Path) -> None:
 
 def run_doctor(place: str) -> None:
     """Print what was found; a problem is also the exit status."""
-    with reading(place) as store:
-        good = True
-        for finding in _findings(store):
-            good = good and finding.good
-            click.echo(f"{'ok     ' if finding.good else 'PROBLEM'} {finding.sentence}")
+    good = True
+    for finding in _findings(place):
+        good = good and finding.good
+        click.echo(f"{'ok     ' if finding.good else 'PROBLEM'} {finding.sentence}")
     if not good:
         raise click.exceptions.Exit(1)
 
 
-def _findings(store: Store) -> Iterator[Finding]:
-    """Damage that keeps the rest from being read is a finding too."""
+def _findings(place: str) -> Iterator[Finding]:
+    """Damage that keeps the store from being read is a finding too."""
     try:
-        yield from examined(store, bandit_names(store))
+        with reading(place) as store:
+            yield from examined(store, bandit_names(store))
     except InvalidValue as error:
+        if not isinstance(error.__cause__, sqlite3.DatabaseError):
+            raise
         yield Finding(False, str(error))
 
 

@@ -1,7 +1,6 @@
 """What answers decisions between two versions."""
 
 import math
-from bisect import bisect_right
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -10,22 +9,13 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
+from submax.live.lottery import Drawn, Lottery
 from submax.live.menu import LISTED, Menu, Row, Shown
 from submax.live.model import Model
 from submax.live.settings import Settings
 
-KEPT = 256
-"""Up to so many probabilities are kept with a decision."""
 REMEMBERED = 256
 """Sets of eligible choices whose places are remembered."""
-
-
-class Drawn(NamedTuple):
-    """An action, its probability, and the probabilities it was drawn from, where listed."""
-
-    row: Row
-    propensity: float
-    probabilities: list[float] | None
 
 
 class Places(NamedTuple):
@@ -65,11 +55,7 @@ class Serving:
             return self._draw_unlisted(values, shown, uniform, rng)
         if self._same and not uniform and shown == self.active:
             return self._shared.draw(rng)
-        probabilities = self._guarded(values, shown, uniform)
-        cumulated = np.cumsum(probabilities)
-        number = int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right"))
-        kept = probabilities.tolist() if len(probabilities) <= KEPT else None
-        return Drawn(_row(number, shown), float(probabilities[number]), kept)
+        return Lottery(self._guarded(values, shown, uniform), shown).draw(rng)
 
     def may_hold_out(self, shown: Shown) -> bool:
         """Whether the baseline is eligible."""
@@ -81,9 +67,9 @@ class Serving:
         return Drawn(self._baseline, 1.0, None)
 
     @cached_property
-    def _shared(self) -> "SharedTable":
+    def _shared(self) -> Lottery:
         """What all decisions are drawn from where the context makes no difference."""
-        return SharedTable(self._guarded([], self.active, uniform=False), self.active)
+        return Lottery(self._guarded([], self.active, uniform=False), self.active)
 
     @cached_property
     def _opinion(self) -> Floats:
@@ -171,21 +157,6 @@ class Serving:
         return Drawn(_named(decision.action[0, 0], shown), math.exp(found[0, 0]), None)
 
 
-class SharedTable:
-    """Probabilities that many decisions are drawn from."""
-
-    def __init__(self, probabilities: Floats, shown: Shown) -> None:
-        self._cumulated = np.cumsum(probabilities).tolist()
-        self._probabilities = probabilities.tolist()
-        self._shown = shown
-        self._kept = self._probabilities if len(self._probabilities) <= KEPT else None
-
-    def draw(self, rng: np.random.Generator) -> Drawn:
-        """Inversion."""
-        number = bisect_right(self._cumulated, rng.random() * self._cumulated[-1])
-        return Drawn(_row(number, self._shown), self._probabilities[number], self._kept)
-
-
 def _restricted(said: Floats, places: Places) -> Floats:
     """A version's probabilities for other actions than it lists."""
     found = np.where(places.fresh, 0.0, said[places.place])
@@ -196,15 +167,6 @@ def _restricted(said: Floats, places: Places) -> Floats:
         return found
     mixed: Floats = (1 - places.share) * found if total > 0 else found
     return np.where(places.fresh, 1 / len(found), mixed)
-
-
-def _row(number: int, shown: Shown) -> Row:
-    """The choices of a joint action, the last slot fastest."""
-    row: Row = []
-    for numbers in reversed(shown):
-        number, place = divmod(number, len(numbers))
-        row.append(numbers[place])
-    return row[::-1]
 
 
 def _named(action: Any, shown: Shown) -> Row:

@@ -215,6 +215,9 @@ async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
         return await answer(request)
     except Refused as error:
         return failure(error.status, error.sentence, error.headers)
+    except asyncio.CancelledError:
+        # The server was told to stop, and waits no longer.
+        return failure(503, "the server stops: try again with the same id", {"Retry-After": "1"})
     except ClientDisconnect:
         return failure(400, "the request broke off")
     except (InvalidValue, StoreUnavailable, MissingExtra) as error:
