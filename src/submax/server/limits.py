@@ -56,11 +56,13 @@ def check_twice(body: bytes) -> None:
 
     >>> check_twice(b'{"a": {"b": 1}, "b": 2}')
     """
-    json.loads(body, object_pairs_hook=_once, parse_int=str, parse_float=str)
+    DECODER.decode(body.decode())
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
-    names = Counter(name for name, _ in pairs)
-    if len(names) < len(pairs):
-        twice = names.most_common(1)[0][0]
+    if len(dict(pairs)) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise InvalidValue(f"the body has the key {twice!r:.60} twice in one table")
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str)

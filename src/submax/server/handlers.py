@@ -1,0 +1,168 @@
+"""What the operations do."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import msgspec
+
+from submax.core.errors import StoreUnavailable
+from submax.live.bandit import WAITING_SECONDS, Bandit
+from submax.live.decision import Decision, Receipt
+from submax.live.event import Written
+from submax.live.menu import Change
+from submax.live.writing import Answer, Writing, joined
+from submax.server import messages as m
+from submax.server.export_file import exported
+from submax.server.operation import Call
+from submax.server.shown import bandit_shown, key_shown, version_shown
+
+
+async def written(bandit: Bandit, writing: Writing[Answer]) -> Answer:
+    """The answer once it is durable; other requests go on meanwhile."""
+    future: Future[list[Written]] = bandit.store.append(writing.stream, writing.entries)
+    try:
+        # The write goes on if the caller gives up: it may be durable already.
+        found = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), WAITING_SECONDS)
+    except TimeoutError as error:
+        raise StoreUnavailable("the store does not answer: try again with the same id") from error
+    return writing.answer(found)
+
+
+async def _beside(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Something slow, in a thread."""
+    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+async def _bandit(call: Call) -> Bandit:
+    """The bandit of the path; one that another process has made is opened now."""
+    name = call.path["name"]
+    if name in call.service:
+        return call.service[name]
+    return await _beside(call.service.find, name)
+
+
+async def decide(call: Call) -> Decision:
+    """Choose."""
+    bandit, wanted = await _bandit(call), call.body
+    return await written(bandit, _wanted(bandit, wanted))
+
+
+def _wanted(bandit: Bandit, wanted: m.Decide) -> Writing[Decision]:
+    return bandit.requests.deciding(
+        wanted.context, id=wanted.id, eligible=wanted.eligible, activate=wanted.activate
+    )
+
+
+async def decide_many(call: Call) -> m.Decisions:
+    """Choose several; drawing them may take long."""
+    bandit = await _bandit(call)
+    requests = call.body.requests
+    wanted = await _beside(lambda: joined([_wanted(bandit, one) for one in requests]))
+    return m.Decisions(await written(bandit, wanted))
+
+
+async def reward(call: Call) -> Receipt:
+    """Keep a reward."""
+    bandit, given = await _bandit(call), call.body
+    return await written(bandit, bandit.requests.rewarding(given.id, given.value, key=given.key))
+
+
+async def reward_many(call: Call) -> m.Receipts:
+    """Keep several."""
+    bandit = await _bandit(call)
+    given = [bandit.requests.rewarding(one.id, one.value, key=one.key) for one in call.body.rewards]
+    return m.Receipts(await written(bandit, joined(given)))
+
+
+async def activate(call: Call) -> Receipt:
+    """Keep an activation."""
+    bandit = await _bandit(call)
+    return await written(bandit, await _beside(bandit.requests.activating, call.body.id))
+
+
+async def list_bandits(call: Call) -> m.Bandits:
+    """Those that the key may see."""
+    names = await _beside(call.service.names)
+    allowed = None if call.key is None else call.key.bandits
+    return m.Bandits([name for name in names if allowed is None or name in allowed])
+
+
+async def create(call: Call) -> m.BanditShown:
+    """Declare a bandit."""
+    table = msgspec.structs.asdict(call.body)
+    name = table.pop("name")
+    # What was left out has the default; the default reward may be null.
+    given = {key: one for key, one in table.items() if one is not None and one is not msgspec.UNSET}
+    if call.body.default_reward is None:
+        given["default_reward"] = None
+    if call.body.context is not None:
+        given["context"] = {key: _field(one) for key, one in call.body.context.items()}
+    return bandit_shown(await _beside(call.service.create, name, given))
+
+
+def _field(given: object) -> object:
+    if not isinstance(given, m.Field):
+        return given
+    table = msgspec.structs.asdict(given)
+    return {key: value for key, value in table.items() if value is not None}
+
+
+async def show(call: Call) -> m.BanditShown:
+    """As it stands."""
+    return bandit_shown(await _bandit(call))
+
+
+async def change(call: Call) -> m.BanditShown:
+    """Change a choice."""
+    bandit, body = await _bandit(call), call.body
+    await _beside(bandit.change, Change(body.verb, body.choice, body.slot))
+    return bandit_shown(bandit)
+
+
+async def export(call: Call) -> Any:
+    """A file."""
+    return await _beside(exported, await _bandit(call))
+
+
+async def list_versions(call: Call) -> m.Versions:
+    """All versions."""
+    bandit = await _bandit(call)
+    versions = await _beside(bandit.versions)
+    return m.Versions([version_shown(one) for one in versions], bandit.version, bandit.held)
+
+
+async def publish(call: Call) -> m.Deciding:
+    """Let a version decide."""
+    bandit = await _bandit(call)
+    return m.Deciding(await _beside(bandit.publish, call.body.version))
+
+
+async def roll_back(call: Call) -> m.Deciding:
+    """Let the one before decide."""
+    bandit = await _bandit(call)
+    return m.Deciding(await _beside(bandit.roll_back))
+
+
+async def list_keys(call: Call) -> m.Keys:
+    """Without secrets."""
+    return m.Keys([key_shown(key) for key in call.service.keys])
+
+
+async def add_key(call: Call) -> m.KeyMade:
+    """Make a key."""
+    body = call.body
+    made = await _beside(call.service.keys.add, body.scopes, body.bandits, body.rate)
+    return m.KeyMade(*made)
+
+
+async def revoke_key(call: Call) -> m.Keys:
+    """Revoke a key."""
+    await _beside(call.service.keys.revoke, call.path["id"])
+    return await list_keys(call)
+
+
+async def healthy(call: Call) -> m.Health:
+    """That it answers says it."""
+    return m.Health("ok")
