@@ -1,3 +1,5 @@
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +12,7 @@ TIMES = st.lists(st.integers(-(10**6), 10**6).map(float), min_size=1, max_size=3
 def test_the_time_elapsed_is_the_sum_of_the_steps_forward(times):
     clock = LogClock()
     elapsed = [clock.advance(at) for at in times]
-    steps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    steps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert elapsed == [sum(step for step in steps[:n] if step > 0) for n in range(len(times))]
 
 

@@ -24,12 +24,19 @@ from submax.live.records import (
 
 WAIT, QUARANTINE = 100.0, 300.0
 DAY = 86400.0
-IDENTIFIERS = st.sampled_from([f"d{number}" for number in range(8)])
+IDENTIFIERS = st.sampled_from([f"d{number}" for number in range(10)])
 KEYS = st.sampled_from(["click", "order"])
 VALUES = st.integers(0, 3).map(float)
 NAMES = st.sampled_from("ABCDEF")
 STEPS = st.one_of(
     st.integers(1, 60).map(float), st.sampled_from([WAIT, QUARANTINE, DAY, -50.0, -DAY])
+)
+
+ACTS = st.one_of(
+    st.tuples(st.just("decide"), IDENTIFIERS, st.booleans()),
+    st.tuples(st.just("reward"), IDENTIFIERS, KEYS, VALUES),
+    st.tuples(st.just("activate"), IDENTIFIERS),
+    st.tuples(st.just("wait"), STEPS),
 )
 
 
@@ -80,14 +87,29 @@ def sum_of_rewards(facts, elapsed, begin, end):
     return found
 
 
-def rows_by_the_rule(facts):
-    """Action, reward and propensity of every decision that has matured."""
-    elapsed, rows = elapsed_along(facts), []
+def matured(facts, elapsed):
+    """Where each decision was made, and where it matured, of those that have."""
     for begin, fact in enumerate(facts):
         later = range(begin + 1, len(facts))
         end = next((at for at in later if elapsed[at] - elapsed[begin] >= WAIT), None)
-        if fact.kind != DECISION or end is None:
-            continue
+        if fact.kind == DECISION and end is not None:
+            yield begin, end
+
+
+def late_rewards(facts):
+    """How many came when their decision had matured."""
+    ends = {facts[begin].identifier: end for begin, end in matured(facts, elapsed_along(facts))}
+    return sum(
+        fact.kind == REWARD and place >= ends.get(fact.identifier, len(facts))
+        for place, fact in enumerate(facts)
+    )
+
+
+def rows_by_the_rule(facts):
+    """Action, reward and propensity of every decision that has matured."""
+    elapsed, rows = elapsed_along(facts), []
+    for begin, end in matured(facts, elapsed):
+        fact = facts[begin]
         activated = fact.activated or any(
             one.kind == ACTIVATION and one.identifier == fact.identifier for one in facts[begin:end]
         )
@@ -135,7 +157,12 @@ class LiveBandit(RuleBasedStateMachine):
     def active(self):
         return [name for name, status in self.status.items() if status == "active"]
 
-    @rule(identifier=IDENTIFIERS, activate=st.booleans())
+    @rule(acts=st.lists(ACTS, min_size=5, max_size=30))
+    def live(self, acts):
+        """Several at a time, or most of a run would go by without any."""
+        for verb, *arguments in acts:
+            getattr(self, verb)(*arguments)
+
     def decide(self, identifier, activate):
         decision = self.bandit.decide(id=identifier, activate=activate)
         told = (decision.action, decision.propensity)
@@ -157,7 +184,6 @@ class LiveBandit(RuleBasedStateMachine):
             )
         )
 
-    @rule(identifier=IDENTIFIERS, key=KEYS, value=VALUES)
     def reward(self, identifier, key, value):
         standing = self.rewards.get((identifier, key))
         if standing is not None and standing != value:
@@ -171,7 +197,6 @@ class LiveBandit(RuleBasedStateMachine):
             self.rewards[identifier, key] = value
             self.facts.append(Fact(REWARD, self.clock.now, identifier, key, value))
 
-    @rule(identifier=IDENTIFIERS)
     def activate(self, identifier):
         if identifier not in self.decisions:
             with pytest.raises(Unknown):
@@ -203,7 +228,6 @@ class LiveBandit(RuleBasedStateMachine):
             after = {"pause": "paused", "resume": "active", "retire": "retired"}
             self.status[name] = after[verb]
 
-    @rule(step=STEPS)
     def wait(self, step):
         self.clock.now += step
 
@@ -254,8 +278,8 @@ class LiveBandit(RuleBasedStateMachine):
         return self.bandit.store.read(log_stream("machine"))
 
     def check_rows(self):
-        columns = self.bandit.ledger().rows.columns()
-        menu = self.bandit.menu
+        ledger = self.bandit.ledger()
+        columns, menu = ledger.rows.columns(), self.bandit.menu
         found = [
             (menu.action(row), reward, propensity)
             for row, reward, propensity in zip(
@@ -267,6 +291,7 @@ class LiveBandit(RuleBasedStateMachine):
         for event in self.events():
             facts.append(Fact(TICK, event.at) if event.kind == TICK else next(rest))
         assert found == rows_by_the_rule(facts)
+        assert ledger.counts["late rewards"] == late_rewards(facts)
 
     def teardown(self):
         if hasattr(self, "bandit"):
@@ -296,5 +321,5 @@ def fact_of(event, menu):
     return Fact(event.kind, event.at, identifier)
 
 
-LiveBandit.TestCase.settings = settings(max_examples=200, stateful_step_count=40)
+LiveBandit.TestCase.settings = settings(max_examples=120, stateful_step_count=30)
 TestLiveBandit = LiveBandit.TestCase

@@ -1,4 +1,6 @@
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from threading import Thread
@@ -112,3 +114,63 @@ def wait_until(condition, seconds: float = 10.0):
         assert time.monotonic() < end, "it never came to be"
         time.sleep(0.01)
     return found
+
+
+class Server:
+    """The real command in a process of its own."""
+
+    def __init__(self, file, port: int = 0, *options: str, **how):
+        self.file = file
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "submax", "serve", file, "--port", str(port), *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            **how,
+        )
+        self.first_line = self.process.stderr.readline()
+        self.address = self.first_line.rpartition(" ")[2].strip()
+        self.said = ""
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def wait_ready(self) -> None:
+        wait_until(lambda: self._status("/readyz") == 200, READY_SECONDS)
+
+    def _status(self, path: str) -> int:
+        try:
+            return httpx.get(self.address + path, timeout=5).status_code
+        except httpx.TransportError:
+            return 0
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def ended(self, seconds: float = 10.0) -> int:
+        """Its exit status; what else it said is kept."""
+        _, said = self.process.communicate(timeout=seconds)
+        self.said += said
+        return self.process.returncode
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+READY_SECONDS = 5.0
+
+
+@pytest.fixture
+def serve():
+    """Start a server on a file."""
+    started = []
+
+    def serve(file, port: int = 0, *options: str, **how) -> Server:
+        started.append(Server(file, port, *options, **how))
+        return started[-1]
+
+    yield serve
+    for server in started:
+        server.close()

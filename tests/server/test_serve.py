@@ -1,0 +1,360 @@
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Lock
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+import submax.server.client
+from submax.cli import main
+from submax.core.errors import StoreUnavailable
+from submax.live.menu import Menu
+from submax.live.open import open_bandit
+from submax.live.records import DecisionMade, body_of, decision_key, reward_key
+from submax.live.sqlite_store import SQLiteStore
+from submax.server.client import Client
+from submax.server.keys import Keys
+
+ACTIONS = ["A", "B", "C"]
+THREADS = 8
+ROUNDS = 20 if "SUBMAX_SOAK" in os.environ else 3
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "page.db"
+    open_bandit(path, actions=ACTIONS, background=False).close()
+    return path
+
+
+class Load:
+    """Clients that decide and reward until they are stopped or the server is gone."""
+
+    def __init__(self, server, **options):
+        self.decisions, self.rewards, self.errors = {}, set(), []
+        self._client = Client(server.address, "page", **options)
+        self._stopping, self._lock = Event(), Lock()
+        self._pool = ThreadPoolExecutor(THREADS)
+        self._running = [self._pool.submit(self._run) for _ in range(THREADS)]
+
+    def _run(self):
+        while not self._stopping.is_set():
+            try:
+                decision = self._client.decide()
+                with self._lock:
+                    self.decisions[decision.id] = decision.action
+                self._client.reward(decision.id, 1.0)
+                with self._lock:
+                    self.rewards.add(decision.id)
+            except StoreUnavailable as error:
+                self.errors.append(str(error))
+                break
+        self._client.close()
+
+    def wait_for(self, count, eventually):
+        wanted = len(self.rewards) + count
+        eventually(lambda: len(self.rewards) >= wanted)
+
+    def end(self):
+        """What went wrong in the clients but for what they are told is raised."""
+        self._stopping.set()
+        for one in self._running:
+            one.result(timeout=60)
+        self._pool.shutdown()
+
+
+def stored(file):
+    """The decisions by id with their actions, and the ids with a reward, as often as they are."""
+    store = SQLiteStore(file, read_only=True)
+    events, page = [], store.read("page/log")
+    while page:
+        events += page
+        page = store.read("page/log", page[-1].position)
+    store.close()
+    decisions = [event for event in events if event.kind == "decision"]
+    menu = Menu.of(ACTIONS)
+    made = [(e.key, menu.action(body_of(e, DecisionMade).action)) for e in decisions]
+    return made, [event.key for event in events if event.kind == "reward"]
+
+
+def check_kept(file, load):
+    """All that was acknowledged is there, as it was told, once."""
+    made, rewarded = stored(file)
+    assert len({key for key, _ in made}) == len(made)
+    assert len(set(rewarded)) == len(rewarded)
+    told = {(decision_key(one), action) for one, action in load.decisions.items()}
+    assert told <= set(made)
+    assert {reward_key(one, "reward") for one in load.rewards} <= set(rewarded)
+    return made, rewarded
+
+
+def test_the_first_line_names_the_address_and_the_server_is_soon_ready(serve, file):
+    server = serve(file)
+    assert server.first_line == f"submax serves {file} at http://127.0.0.1:{server.port}\n"
+    assert server.port > 0
+    server.wait_ready()
+    assert httpx.get(f"{server.address}/bandits").json() == {"bandits": ["page"]}
+
+
+def test_a_new_file_is_made(serve, tmp_path):
+    server = serve(tmp_path / "new.db")
+    server.wait_ready()
+    body = {"name": "arms", "actions": ["A"]}
+    assert httpx.post(f"{server.address}/bandits", json=body).status_code == 201
+
+
+RAW = {
+    "no http": b"\x00\xff\x16\x03\x01 nonsense\r\n\r\n",
+    "length that is no number": b"POST /bandits HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+    "huge length": b"POST /bandits HTTP/1.1\r\nHost: a\r\nContent-Length: %s\r\n\r\n" % (b"9" * 99),
+    "two lengths": b"POST /bandits HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    "wrong chunks": b"POST /bandits HTTP/1.1\r\nContent-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+}
+
+
+def test_what_is_no_http_is_refused_and_the_server_goes_on(serve, file):
+    server = serve(file)
+    server.wait_ready()
+    for kind, data in RAW.items():
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as raw:
+            raw.sendall(data)
+            assert raw.recv(65_536).startswith(b"HTTP/1.1 4"), kind
+    assert httpx.get(f"{server.address}/healthz").status_code == 200
+    assert stored(file) == ([], [])
+
+
+def test_a_long_body_in_pieces_is_refused(serve, file):
+    server = serve(file)
+    server.wait_ready()
+    parts = (b" " * 100_000 for _ in range(20))
+    headers = {"content-type": "application/json"}
+    answer = httpx.post(f"{server.address}/bandits", content=parts, headers=headers)
+    assert answer.status_code == 413
+
+
+def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file, eventually):
+    server = serve(file)
+    server.wait_ready()
+    load = Load(server, attempts=1)
+    load.wait_for(100, eventually)
+    begin = time.monotonic()
+    server.signal(signal.SIGTERM)
+    assert server.ended(10) == 0
+    assert time.monotonic() - begin < 10
+    load.end()
+    assert len(load.errors) == THREADS
+    check_kept(file, load)
+    assert "Traceback" not in server.said
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port), timeout=5)
+
+
+HEAD = (
+    b"POST /bandits/page/decide HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 14\r\nExpect: 100-continue\r\n\r\n"
+)
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+"""Said when the body is waited for: the request is under way."""
+
+
+def test_sigterm_lets_a_request_under_way_finish_and_takes_no_other(serve, file, eventually):
+    server = serve(file)
+    server.wait_ready()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
+        slow.sendall(HEAD)
+        assert slow.recv(65_536) == CONTINUE
+        slow.sendall(b'{"id":')
+        server.signal(signal.SIGTERM)
+
+        def refused():
+            try:
+                socket.create_connection(("127.0.0.1", server.port), timeout=5).close()
+            except ConnectionRefusedError:
+                return True
+            return False
+
+        eventually(refused)
+        slow.sendall(b' "late"}')
+        answer = slow.recv(65_536)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert server.ended(10) == 0
+    assert [key for key, _ in stored(file)[0]] == [decision_key("late")]
+
+
+def test_sigterm_does_not_wait_for_a_request_that_never_ends(serve, file):
+    server = serve(file)
+    server.wait_ready()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
+        slow.sendall(HEAD)
+        assert slow.recv(65_536) == CONTINUE
+        server.signal(signal.SIGTERM)
+        assert server.ended(10) == 0
+    assert "Traceback" not in server.said
+
+
+SLEEPY = """
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from submax.policies.random import Random
+
+@dataclass(frozen=True)
+class Sleepy(Random):
+    def update(self, state, feedback, rng):
+        Path(__file__).with_name("fitting").touch()
+        time.sleep(60)
+        return state
+"""
+
+
+def test_sigterm_does_not_wait_for_a_long_fit(serve, tmp_path, eventually):
+    policy = tmp_path / "sleepy.py"
+    policy.write_text(SLEEPY)
+    bandit = open_bandit(
+        tmp_path / "page.db",
+        actions=ACTIONS,
+        policy={"kind": f"{policy}:Sleepy"},
+        reward_wait=0.01,
+        refit_rows=1,
+        background=False,
+    )
+    bandit.reward(bandit.decide().id, 1.0)
+    bandit.close()
+    server = serve(tmp_path / "page.db")
+    server.wait_ready()
+    eventually((tmp_path / "fitting").exists)
+    with Client(server.address, "page") as client:
+        client.decide(id="meanwhile")
+    server.signal(signal.SIGTERM)
+    assert server.ended(10) == 0
+    assert "Traceback" not in server.said
+    assert decision_key("meanwhile") in [key for key, _ in stored(tmp_path / "page.db")[0]]
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05, 0.2])
+def test_sigterm_while_starting_ends_in_order(serve, file, pause):
+    server = serve(file)
+    time.sleep(pause)
+    server.signal(signal.SIGTERM)
+    assert server.ended(10) == 0
+    assert "Traceback" not in server.said
+    SQLiteStore(file).close()
+
+
+def test_ctrl_c_ends_in_order(serve, file):
+    server = serve(file)
+    server.wait_ready()
+    with Client(server.address, "page") as client:
+        client.decide(id="d1")
+    server.signal(signal.SIGINT)
+    assert server.ended(10) == 0
+    assert "Traceback" not in server.said
+    assert len(stored(file)[0]) == 1
+
+
+def refused(*arguments):
+    command = [sys.executable, "-m", "submax", "serve", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    return done.returncode, done.stderr
+
+
+def test_a_second_server_on_the_same_file_is_refused(serve, file):
+    server = serve(file)
+    status, sentence = refused(file, "--port", 0)
+    assert status == 1
+    assert f"is being written by another process (process {server.process.pid})" in sentence
+
+
+def test_a_port_in_use_is_said_so(serve, file, tmp_path):
+    server = serve(file)
+    status, sentence = refused(tmp_path / "other.db", "--port", server.port)
+    assert status == 2
+    assert f"cannot listen on 127.0.0.1:{server.port}: Address already in use" in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--host", "0.0.0.0"], "submax keys add STORE --scope admin"),
+        (["--port", "70000"], "0 to 65535"),
+        (["--rate", "0"], "above 0"),
+        (["--rate", "nan"], "nan"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(file, options, words):
+    result = CliRunner().invoke(main, ["serve", str(file), "--port", "0", *options])
+    assert result.exit_code == 2
+    assert words in result.stderr
+    SQLiteStore(file).close()
+
+
+def test_a_host_that_does_not_exist_is_said_so(file):
+    store = SQLiteStore(file)
+    Keys(store).add(["admin"])
+    store.close()
+    for host in ("a" * 100, "256.256.256.256"):
+        result = CliRunner().invoke(main, ["serve", str(file), "--port", "0", "--host", host])
+        assert result.exit_code == 2
+        assert "cannot listen on" in result.stderr
+    SQLiteStore(file).close()
+
+
+def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, eventually, monkeypatch):
+    monkeypatch.setattr(submax.server.client, "LONGEST_PAUSE", 0.1)
+    server = serve(file)
+    server.wait_ready()
+    load = Load(server, attempts=500)
+    for _ in range(ROUNDS):
+        load.wait_for(50, eventually)
+        server.signal(signal.SIGKILL)
+        server.ended()
+        server = serve(file, server.port)
+        server.wait_ready()
+    load.wait_for(50, eventually)
+    load.end()
+    server.signal(signal.SIGTERM)
+    assert server.ended(10) == 0
+    assert load.errors == []
+    made, rewarded = check_kept(file, load)
+    assert len(made) == len(load.decisions)
+    assert len(rewarded) == len(load.rewards)
+
+
+def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+
+    server = serve(file, preexec_fn=small)
+    server.wait_ready()
+    acknowledged = []
+    with httpx.Client(base_url=f"{server.address}/bandits/page") as http:
+        for number in range(2000):
+            answer = http.post("/decide", json={"id": str(number)})
+            if answer.status_code != 200:
+                break
+            acknowledged.append(decision_key(str(number)))
+        assert answer.status_code == 503
+        assert "nothing that was acknowledged is lost" in answer.json()["error"]
+        assert http.post("/reward", json={"id": "0", "value": 1}).status_code == 503
+        assert httpx.get(f"{server.address}/healthz").status_code == 200
+        room = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, room)
+        for number in range(5):
+            assert http.post("/decide", json={"id": f"after-{number}"}).status_code == 200
+            acknowledged.append(decision_key(f"after-{number}"))
+    server.signal(signal.SIGTERM)
+    assert server.ended(10) == 0
+    assert sorted(key for key, _ in stored(file)[0]) == sorted(acknowledged)
+    result = CliRunner().invoke(main, ["doctor", str(file)])
+    assert result.exit_code == 0, result.output
