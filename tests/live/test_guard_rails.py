@@ -266,3 +266,13 @@ def test_a_minimum_needs_actions_that_can_be_listed(actions):
     with pytest.raises(InvalidValue, match="minimum and control are for up to"):
         GuardRails(minimum=0.1).check(Menu.of(actions))
     GuardRails(burn_in=10).check(Menu.of(actions))
+
+
+def test_the_holdout_is_never_shown_what_is_not_eligible(opened):
+    bandit = opened({"holdout": 0.5, "baseline": "A"}, (1.0, 1.0, 1.0, 1.0))
+    assert {one.action for one in bandit.decide_many([{"eligible": ["B", "C"]}] * 100)} == {
+        "B",
+        "C",
+    }
+    bandit.pause("A")
+    assert "A" not in {one.action for one in bandit.decide_many([{}] * 100)}

@@ -310,3 +310,27 @@ def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, a
 def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened, policy):
     with pytest.raises(InvalidValue):
         opened({"price": (1.0, 20.0)}, policy)
+
+
+@pytest.mark.parametrize("policy", ["neural-ucb", "neural-thompson"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_policy_that_cannot_decide_is_uniform_and_counted(policy, caplog):
+    clock = [0.0]
+    bandit = open_bandit(
+        ":memory:",
+        actions=["A", "B", "C"],
+        context={"x": float},
+        policy={"kind": policy, "hidden": 4, "training": {"steps": 5}},
+        background=False,
+        clock=lambda: clock[0],
+        reward_wait=1.0,
+    )
+    for number in range(20):
+        bandit.reward(bandit.decide({"x": number / 10}).id, number % 2)
+    clock[0] = 10.0
+    assert bandit.refit() is not None
+    for _ in range(3):
+        assert bandit.decide({"x": 1e30}).propensity == pytest.approx(1 / 3)
+    assert bandit.failures["decisions by a policy that failed"] == 3
+    assert caplog.text.count("could not decide") == 1
+    bandit.close()

@@ -16,7 +16,7 @@ from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
 from submax.live.ledger import Ledger
 from submax.live.menu import ARMS, Change, Menu
-from submax.live.present import Present
+from submax.live.present import DAMAGED, Present
 from submax.live.records import CHOICE, PUBLISHED, Fitted, Published
 from submax.live.refitter import Refitter
 from submax.live.requests import ONLY, Requests
@@ -98,12 +98,13 @@ class Bandit:
     @property
     def damaged(self) -> int:
         """How often a model could not be used."""
-        return self._present.damaged
+        return self._present.failures[DAMAGED]
 
     @property
-    def failures(self) -> int:
-        """How often a step in the background failed."""
-        return sum(one.failures for one in self._beside)
+    def failures(self) -> dict[str, int]:
+        """What went wrong without being refused, by kind."""
+        steps = sum(one.failures for one in self._beside)
+        return {**self._present.failures, "steps in the background": steps}
 
     def counts(self) -> dict[str, int]:
         """What was read of the log so far, by kind; empty where another process does this."""

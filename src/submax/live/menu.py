@@ -1,5 +1,6 @@
 """The actions of a bandit by name."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeGuard
 
@@ -260,7 +261,7 @@ def _slot(name: str, names: object) -> Slot:
     for one in names:
         check_name(f"a choice{_where(name)}", one)
     if len(set(names)) < len(names):
-        twice = next(one for one in names if names.count(one) > 1)
+        twice, _ = Counter(names).most_common(1)[0]
         raise InvalidValue(f"the choice {twice!r}{_where(name)} is named twice")
     return Slot(name, tuple(Choice(one) for one in names))
 

@@ -1,6 +1,7 @@
 """A bandit as it is now: settings, choices and the version that decides."""
 
 import logging
+from collections import Counter
 from threading import Lock
 from typing import Any
 
@@ -15,6 +16,7 @@ from submax.live.serving import Serving
 from submax.live.settings import Settings, policy_of
 from submax.live.store import Store
 
+DAMAGED = "damaged models"
 LOG = logging.getLogger("submax")
 
 
@@ -29,7 +31,7 @@ class Present:
         declared = store.find(settings_stream(name), "declared")
         if declared is None:
             raise Unknown(f"there is no bandit {name!r} in this store: declare its actions")
-        self.damaged = 0
+        self.failures: Counter[str] = Counter()
         self._store, self._name, self._own = store, name, own
         self._lock = Lock()
         stream = settings_stream(name)
@@ -69,7 +71,7 @@ class Present:
         self.policy = policy_of(settings.policy, self._own)
         self.scale = settings.scale
         version, policy, model = self._best()
-        self.serving = Serving(settings, menu, policy, model, version)
+        self.serving = Serving(settings, menu, policy, model, version, self.failures)
 
     def _best(self) -> tuple[int, Policy[Any], Model]:
         """The published version, or the last one before it whose model is whole."""
@@ -79,6 +81,6 @@ class Present:
             try:
                 return published.version, *self.loaded(published.version)
             except InvalidValue as error:
-                self.damaged += 1
+                self.failures[DAMAGED] += 1
                 LOG.warning("%s: version %d: %s", self._name, published.version, error)
         return 0, self.policy, Model.fresh(self.settings, self.control.menu, self.policy)

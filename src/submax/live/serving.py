@@ -1,19 +1,25 @@
 """What answers decisions between two versions."""
 
+import logging
 import math
+from collections import Counter
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.categorical import TOLERANCE
+from submax.core.errors import InvalidValue, told
 from submax.core.policy import Policy
+from submax.core.space import Space
 from submax.live.lottery import Drawn, Lottery
 from submax.live.menu import LISTED, Menu, Row, Shown
 from submax.live.model import Model
 from submax.live.settings import Settings
 
+UNIFORM = "decisions by a policy that failed"
+LOG = logging.getLogger("submax")
 REMEMBERED = 256
 """Sets of eligible choices whose places are remembered."""
 
@@ -35,10 +41,17 @@ class Serving:
     """
 
     def __init__(
-        self, settings: Settings, menu: Menu, policy: Policy[Any], model: Model, version: int
+        self,
+        settings: Settings,
+        menu: Menu,
+        policy: Policy[Any],
+        model: Model,
+        version: int,
+        failures: Counter[str],
     ) -> None:
         self.settings, self.menu, self.version = settings, menu, version
         self.active = menu.active
+        self._failures = failures
         self._policy, self._model = policy, model
         self._lists = menu.lists
         self._same = policy.ignores_context or settings.context.width == 0
@@ -77,8 +90,23 @@ class Serving:
         return self._asked(np.zeros((1, 1, self.settings.context.width)))
 
     def _asked(self, context: Floats) -> Floats:
-        found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
-        return found
+        """The policy's probabilities; uniform where it fails, since someone waits for an answer."""
+        try:
+            found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
+            # Not a number fails the comparison.
+            if abs(found.sum() - 1) <= TOLERANCE:
+                return found
+            self._stumble(f"its probabilities sum to {found.sum()}")
+        except Exception as error:
+            self._stumble(told(error))
+        size = math.prod(map(len, self._model.shown))
+        return np.full(size, 1 / size)
+
+    def _stumble(self, reason: str) -> None:
+        """Count, and say it once: a policy that fails may fail a thousand times a second."""
+        if self._failures[UNIFORM] == 0:
+            LOG.error("version %d could not decide, so this was uniform: %s", self.version, reason)
+        self._failures[UNIFORM] += 1
 
     def _encoded(self, values: list[Any]) -> Floats:
         encoded = self.settings.context.encode(values)
@@ -147,14 +175,22 @@ class Serving:
             )
         space = self.menu.space(shown)
         if uniform or shown != self._model.shown:
-            action = space.uniform((1, 1), rng)
-            return Drawn(_named(action[0, 0], shown), math.exp(-space.log_measure), None)
-        context = self._encoded(values)
+            return _uniform(space, shown, rng)
+        try:
+            return self._drawn_by_policy(self._encoded(values), shown, rng)
+        except Exception as error:
+            self._stumble(told(error))
+            return _uniform(space, shown, rng)
+
+    def _drawn_by_policy(self, context: Floats, shown: Shown, rng: np.random.Generator) -> Drawn:
         decision = self._policy.act(self._model.state, context, rng)
         found = decision.log_prob
         if found is None:
             found = self._policy.log_prob(self._model.state, context, decision.action)
-        return Drawn(_named(decision.action[0, 0], shown), math.exp(found[0, 0]), None)
+        propensity = math.exp(found[0, 0])
+        if not 0 < propensity < math.inf:
+            raise InvalidValue(f"the probability of an action that was drawn is {propensity}")
+        return Drawn(_named(decision.action[0, 0], shown), propensity, None)
 
 
 def _restricted(said: Floats, places: Places) -> Floats:
@@ -167,6 +203,11 @@ def _restricted(said: Floats, places: Places) -> Floats:
         return found
     mixed: Floats = (1 - places.share) * found if total > 0 else found
     return np.where(places.fresh, 1 / len(found), mixed)
+
+
+def _uniform(space: Space, shown: Shown, rng: np.random.Generator) -> Drawn:
+    action = space.uniform((1, 1), rng)
+    return Drawn(_named(action[0, 0], shown), math.exp(-space.log_measure), None)
 
 
 def _named(action: Any, shown: Shown) -> Row:

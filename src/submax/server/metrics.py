@@ -57,12 +57,12 @@ class BanditCounts(Collector):
             "submax_version", "The version that decides.", labels=["bandit"]
         )
         failures = CounterMetricFamily(
-            "submax_failures", "Damaged models and failed refits.", labels=["bandit", "kind"]
+            "submax_failures", "What went wrong without being refused.", labels=["bandit", "kind"]
         )
         for bandit in self._opened():
             for kind, count in bandit.counts().items():
                 events.add_metric([bandit.name, kind.replace(" ", "_")], count)
             version.add_metric([bandit.name], bandit.version)
-            failures.add_metric([bandit.name, "damaged_model"], bandit.damaged)
-            failures.add_metric([bandit.name, "background"], bandit.failures)
+            for kind, count in bandit.failures.items():
+                failures.add_metric([bandit.name, kind.replace(" ", "_")], count)
         yield from (events, version, failures)
