@@ -422,7 +422,7 @@ def test_a_version_is_the_same_when_it_is_fitted_again_from_the_store(opened, cl
     again = opened(policy="rcp-submax")
     rows = again.ledger().rows.columns()
     assert rows.hash == first.rows_hash
-    model = Model.fitted(again.settings, again.menu, again.policy, rows, again.ledger().settled)
+    model = Model.fitted(again.settings, again.menu, again.policy, rows)
     assert hash_of(model.to_bytes()) == first.model
 
 
@@ -465,6 +465,28 @@ def test_rolling_back_goes_to_the_version_before(opened, clock):
     fed(bandit, clock, first=5000)
     bandit.refit()
     assert bandit.version == opened().version == 2
+
+
+def test_rolling_back_again_goes_further_back(opened, clock):
+    bandit = versioned(opened(), clock, 3)
+    assert [bandit.roll_back() for _ in range(3)] == [2, 1, 0]
+    assert bandit.publish() == 3
+
+
+def test_of_many_rewards_one_that_conflicts_is_told_and_the_others_are_kept(opened):
+    bandit = opened()
+    ids = [bandit.decide().id for _ in range(3)]
+    bandit.reward(ids[1], 1.0)
+    receipts = bandit.reward_many([{"id": one, "value": 0.0} for one in ids])
+    assert [one.status for one in receipts] == ["accepted", "conflict", "accepted"]
+
+
+def test_choices_are_not_added_beyond_what_the_guard_rails_can_hold(opened, monkeypatch):
+    monkeypatch.setattr("submax.live.menu.LISTED", 3)
+    bandit = opened(guard_rails={"minimum": 0.1})
+    with pytest.raises(InvalidValue, match="minimum and control are for up to"):
+        bandit.add("D")
+    assert len(bandit.menu.active[0]) == 3
 
 
 def test_rolling_back_the_first_version_leaves_none(opened, clock):

@@ -1,10 +1,8 @@
-import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
-import warnings
 from contextlib import closing
 
 import pytest
@@ -224,23 +222,28 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         SQLiteStore(tmp_path / "nowhere" / "store.db")
 
 
+FORK = """
+import os, sys
+from submax.core.errors import StoreUnavailable
+from submax.live.event import Entry
+from submax.live.sqlite_store import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+child = os.fork()
+if child == 0:
+    try:
+        store.append("log", [Entry("kind", b"")])
+    except StoreUnavailable as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(store.append("log", [Entry("kind", b"")]).result(10)[0].new)
+store.close()
+"""
+
+
 def test_a_forked_process_is_told_to_open_its_own(tmp_path):
-    store = SQLiteStore(tmp_path / "forked.db")
-    reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        # Newer versions of Python warn of the very thing that is tested here.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        try:
-            store.append("log", [Entry("kind", b"")])
-        except StoreUnavailable as error:
-            os.write(writer, str(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    os.waitpid(child, 0)
-    with os.fdopen(reader) as said:
-        assert "forked after the store was opened" in said.read()
-    assert store.append("log", [Entry("kind", b"")]).result(10)[0].new
-    store.close()
+    command = [sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path / "forked.db")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    told, parent = done.stdout.splitlines()
+    assert "forked after the store was opened" in told
+    assert parent == "True"

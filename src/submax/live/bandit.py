@@ -137,8 +137,11 @@ class Bandit:
         return self.write(self.requests.rewarding(id, value, key=key))
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
-        """The same for several at once; each holds the arguments of ``reward``."""
-        return self.write(joined([self.requests.rewarding(**reward) for reward in rewards]))
+        """The same for several at once; each holds the arguments of ``reward``.
+
+        One that conflicts with what stands is told by its receipt, and the others are kept.
+        """
+        return self.write(self.requests.rewarding_many(rewards))
 
     def activate(self, id: str) -> Receipt:  # noqa: A002
         """Say that a decision made with ``activate=False`` was shown."""
@@ -174,7 +177,7 @@ class Bandit:
     def change(self, change: Change) -> None:
         """Do what a change says."""
         self._present.follow()
-        self._present.control.menu.changed(change)
+        self.settings.guard_rails.check(self.menu.changed(change))
         key = f"choice {change.slot}\n{change.choice}" if change.verb == "add" else None
         entry = Entry(CHOICE, msgspec.msgpack.encode(change), key)
         (written,) = self._append_setting([entry])
@@ -203,13 +206,12 @@ class Bandit:
         return chosen
 
     def roll_back(self) -> int:
-        """Let the version decide that did before the present one."""
+        """Let the last version decide that was published before the present one was fitted."""
         self._present.follow()
         history = [one.version for one in self._present.control.published]
-        earlier = [version for version in history if version != history[-1]]
         if not history:
             raise Conflict("no version was published yet, so that there is none to go back to")
-        return self.publish(earlier[-1] if earlier else 0)
+        return self.publish(max((one for one in history if one < history[-1]), default=0))
 
     def refit(self) -> Fitted | None:
         """Fit a version now, from what has matured; None where nothing is new."""

@@ -24,8 +24,9 @@ class Decision(msgspec.Struct, frozen=True):
 class Receipt(msgspec.Struct, frozen=True):
     """What became of a reward or an activation.
 
-    ``status`` is `accepted`; `late` where the decision has matured, so that it is kept but not
-    learned; `quarantined` where no decision has this id yet. ``repeated``: it was there before.
+    ``status`` is `accepted`; `late` where ``reward_wait`` was over by the clock, so that it is kept
+    but not learned; `quarantined` where no decision has this id yet; `conflict` where another value
+    stands under its key, so that it was not kept. ``repeated``: something was there before.
     """
 
     id: str

@@ -63,6 +63,11 @@ class Ledger:
             self._hear(event)
             self.heard = event.position
 
+    @property
+    def open(self) -> bool:
+        """Whether there is anything that has not matured."""
+        return self._next(self.heard + 1) is not None
+
     def due(self, at: float) -> bool:
         """Whether a decision would mature if an event were written at this time."""
         event = self._next(self.heard + 1)

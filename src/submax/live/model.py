@@ -51,7 +51,7 @@ class Model(NamedTuple):
     def fresh(cls, settings: Settings, menu: Menu, policy: Policy[Any]) -> "Model":
         """Before any data."""
         nothing = Columns.empty(settings.context.width, 0)
-        return cls.fitted(settings, menu, policy, nothing, learned=0)
+        return cls.fitted(settings, menu, policy, nothing)
 
     @classmethod
     def fitted(
@@ -60,15 +60,14 @@ class Model(NamedTuple):
         menu: Menu,
         policy: Policy[Any],
         rows: Columns,
-        learned: int,
     ) -> "Model":
         """Learn from rows, those of choices that are no longer active left out.
 
-        The same rows, settings and position in the log give the same model.
+        The same rows and settings give the same model.
         """
         shown = menu.active
         problem = Problem(menu.space(shown), settings.context.width, settings.scale)
-        rng = np.random.default_rng([settings.seed, learned])
+        rng = np.random.default_rng([settings.seed, len(rows.reward)])
         state = policy.init(problem, 1, rng)
         standardization = Standardization.of(rows.context, settings.context.numeric)
         kept, action = _renumbered(rows.action, shown)

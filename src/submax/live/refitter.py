@@ -19,6 +19,10 @@ from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.store import Store
 
 LOG = logging.getLogger("submax")
+HEARTBEAT_SECONDS = 60.0
+"""Between two ticks at most, while decisions are open."""
+SKEW_SECONDS = 5.0
+"""Between two ticks at least, where the last one did not help."""
 SNAPSHOT_EVERY = 50_000
 """Events after which the ledger is kept."""
 
@@ -38,6 +42,7 @@ class Refitter:
         self._lock = Lock()
         self._ledger: Ledger | None = None
         self._fitted_at = time.monotonic()
+        self._ticked_at, self._patience = time.monotonic(), 0.0
         self._snapshot_at = 0
 
     @property
@@ -83,9 +88,10 @@ class Refitter:
     def snapshot(self) -> None:
         """Keep what the ledger knows."""
         with self._lock:
-            if self._ledger is not None and self._ledger.heard > self._snapshot_at:
-                write_snapshot(self._store, self._name, self._ledger)
-                self._snapshot_at = self._ledger.heard
+            ledger = self._ledger
+            news = ledger is not None and ledger.heard > self._snapshot_at
+            if ledger is not None and news and self._store.lead(self._name):
+                self._keep(ledger)
 
     def _empty(self) -> Ledger:
         stream = log_stream(self._name)
@@ -94,13 +100,30 @@ class Refitter:
     def _read(self) -> None:
         ledger = self.ledger
         ledger.follow()
-        if self._store.lead(self._name) and ledger.due(self._clock()):
-            # Time passes without events too; the log must say so.
+        if not self._store.lead(self._name):
+            return
+        if self._must_tick(ledger):
             self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
             ledger.follow()
+            self._ticked_at = time.monotonic()
+            # The store's clock may be behind this one: ticks do not make it faster.
+            self._patience = SKEW_SECONDS if ledger.due(self._clock()) else 0.0
         if ledger.heard - self._snapshot_at >= SNAPSHOT_EVERY:
-            write_snapshot(self._store, self._name, ledger)
-            self._snapshot_at = ledger.heard
+            self._keep(ledger)
+
+    def _must_tick(self, ledger: Ledger) -> bool:
+        """Time passes without events too, and the log must say so.
+
+        From time to time also where nothing seems due: the clock may have been set back.
+        """
+        waited = time.monotonic() - self._ticked_at
+        if ledger.due(self._clock()):
+            return waited >= self._patience
+        return ledger.open and waited >= HEARTBEAT_SECONDS
+
+    def _keep(self, ledger: Ledger) -> None:
+        write_snapshot(self._store, self._name, ledger)
+        self._snapshot_at = ledger.heard
 
     def _is_time(self) -> bool:
         settings, new = self._present.control.settings, self._new_rows()
@@ -122,7 +145,7 @@ class Refitter:
     def _fit(self) -> Fitted:
         control, ledger, policy = self._present.control, self.ledger, self._present.policy
         columns = ledger.rows.columns()
-        model = Model.fitted(control.settings, control.menu, policy, columns, ledger.settled)
+        model = Model.fitted(control.settings, control.menu, policy, columns)
         data = model.to_bytes()
         fitted = Fitted(
             version=max(control.versions, default=0) + 1,

@@ -1,6 +1,6 @@
 """Calls as entries of the log, and what was written as answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -25,7 +25,7 @@ from submax.live.records import (
     reward_key,
 )
 from submax.live.store import Store
-from submax.live.writing import Writing
+from submax.live.writing import Writing, joined
 
 ENCODER = msgspec.msgpack.Encoder()
 ONLY = "reward"
@@ -74,6 +74,7 @@ class Requests:
             drawn = serving.baseline()
         else:
             drawn = serving.draw(values, shown, self._decided < rails.burn_in, self._rng)
+        self._decided += 1
         return DecisionMade(
             drawn.row,
             drawn.propensity,
@@ -87,7 +88,7 @@ class Requests:
 
     def _decision(self, written: list[Written]) -> Decision:
         event, made = written[0].event, body_of(written[0].event, DecisionMade)
-        self._decided += written[0].new
+        self._decided -= not written[0].new
         return Decision(
             identifier_of(event.key or ""),
             self._present.named(made.action),
@@ -115,6 +116,21 @@ class Requests:
             return self._receipt(id, written[0])
 
         return Writing(self._stream, [entry], answer)
+
+    def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> Writing[list[Receipt]]:
+        """Rewards that are checked; a conflict is told by its receipt."""
+        return joined([self._forgiving(**reward) for reward in rewards])
+
+    def _forgiving(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002
+        strict = self.rewarding(id, value, key=key)
+
+        def answer(written: list[Written]) -> Receipt:
+            try:
+                return strict.answer(written)
+            except Conflict:
+                return Receipt(id, "conflict", repeated=True)
+
+        return Writing(strict.stream, strict.entries, answer)
 
     def _value(self, value: object) -> float:
         if not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:

@@ -3,6 +3,8 @@
 import logging
 import math
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.categorical import TOLERANCE
 from submax.core.errors import InvalidValue, told
+from submax.core.fallback import counted_fallbacks
 from submax.core.policy import Policy
 from submax.core.space import Space
 from submax.live.lottery import Drawn, Lottery
@@ -18,6 +21,7 @@ from submax.live.menu import LISTED, Menu, Row, Shown
 from submax.live.model import Model
 from submax.live.settings import Settings
 
+SIMPLER = "decisions taken more simply than asked"
 UNIFORM = "decisions by a policy that failed"
 LOG = logging.getLogger("submax")
 REMEMBERED = 256
@@ -92,7 +96,8 @@ class Serving:
     def _asked(self, context: Floats) -> Floats:
         """The policy's probabilities; uniform where it fails, since someone waits for an answer."""
         try:
-            found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
+            with self._counting():
+                found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
             # Not a number fails the comparison.
             if abs(found.sum() - 1) <= TOLERANCE:
                 return found
@@ -101,6 +106,14 @@ class Serving:
             self._stumble(told(error))
         size = math.prod(map(len, self._model.shown))
         return np.full(size, 1 / size)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Decisions that the policy took more simply than asked are counted, not warned of."""
+        with counted_fallbacks() as found:
+            yield
+        if found:
+            self._failures[SIMPLER] += sum(found)
 
     def _stumble(self, reason: str) -> None:
         """Count, and say it once: a policy that fails may fail a thousand times a second."""
@@ -177,7 +190,8 @@ class Serving:
         if uniform or shown != self._model.shown:
             return _uniform(space, shown, rng)
         try:
-            return self._drawn_by_policy(self._encoded(values), shown, rng)
+            with self._counting():
+                return self._drawn_by_policy(self._encoded(values), shown, rng)
         except Exception as error:
             self._stumble(told(error))
             return _uniform(space, shown, rng)

@@ -72,8 +72,8 @@ async def reward(call: Call) -> Receipt:
 async def reward_many(call: Call) -> m.Receipts:
     """Keep several."""
     bandit = await _bandit(call)
-    given = [bandit.requests.rewarding(one.id, one.value, key=one.key) for one in call.body.rewards]
-    return m.Receipts(await written(bandit, joined(given)))
+    given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
+    return m.Receipts(await written(bandit, bandit.requests.rewarding_many(given)))
 
 
 async def activate(call: Call) -> Receipt:

@@ -51,7 +51,7 @@ def _deciding() -> list[Operation]:
             "POST",
             f"{BANDIT}/reward-many",
             "reward",
-            "Tell several rewards, all or none.",
+            "Tell several rewards; one that conflicts is told by its receipt.",
             m.Receipts,
             handlers.reward_many,
             m.RewardMany,
