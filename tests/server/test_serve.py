@@ -332,11 +332,10 @@ def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, eventual
 
 
 def test_a_full_disk_is_said_so_and_left_behind_once_there_is_room(serve, file):
-    def small():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
-
-    server = serve(file, preexec_fn=small)
+    server = serve(file)
     server.wait_ready()
+    small = (400_000, resource.RLIM_INFINITY)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, small)
     acknowledged = []
     with httpx.Client(base_url=f"{server.address}/bandits/page") as http:
         for number in range(2000):
