@@ -3,8 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from submax.core import extras
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InvalidValue
 from submax.networks.slot_network import SlotNetwork
 from submax.networks.tensor_file import read_network, read_tensors, write_network, write_tensors
 from submax.networks.value_network import ValueNetwork

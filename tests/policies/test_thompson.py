@@ -40,7 +40,7 @@ def test_quadrature_and_plain_sampling_decide_alike(policy, arms, rows, count, s
     by_sample = decisions(policy, state, count, NEVER, seed, monkeypatch)
     assert by_table.log_prob is not None
     assert by_sample.log_prob is None
-    probabilities = policy.probabilities(state, np.zeros((len(state.pulls), 1, 0)))[0, 0]
+    probabilities = listed(policy, state)[0, 0]
     counts = []
     for decision in (by_table, by_sample):
         index = decision.action[0, :, 0]
@@ -52,6 +52,10 @@ def test_quadrature_and_plain_sampling_decide_alike(policy, arms, rows, count, s
     assert stats.chi2_contingency(pooled).pvalue > SMALLEST_P_VALUE
 
 
+def listed(policy, state):
+    return policy.probabilities(state, np.zeros((len(state.pulls), 1, 0)))
+
+
 def test_the_posterior_is_the_prior_plus_successes_and_failures(seed):
     policy = Thompson(2.0, 5.0)
     state, feedback = taught(policy, 4, 60, seed)
@@ -59,7 +63,7 @@ def test_the_posterior_is_the_prior_plus_successes_and_failures(seed):
     a = np.array([2.0 + np.sum(reward[arm == k]) for k in range(4)])
     b = np.array([5.0 + np.sum(1 - reward[arm == k]) for k in range(4)])
     expected = largest_beta(a[None], b[None])
-    assert np.allclose(policy.probabilities(state, np.zeros((len(state.pulls), 1, 0)))[:, 0], expected)
+    assert np.allclose(listed(policy, state)[:, 0], expected)
 
 
 def test_a_reward_between_the_levels_is_part_of_a_success(seed):
@@ -71,7 +75,7 @@ def test_a_reward_between_the_levels_is_part_of_a_success(seed):
     state = policy.update(policy.init(problem, 1, rng), feedback, rng)
     # Parts of a success: 0 and 1/2 for the first arm, 1 and 1/4 for the second.
     expected = largest_beta(np.array([[1.5, 2.25]]), np.array([[2.5, 1.75]]))
-    assert np.allclose(policy.probabilities(state, np.zeros((len(state.pulls), 1, 0)))[:, 0], expected)
+    assert np.allclose(listed(policy, state)[:, 0], expected)
 
 
 def test_many_decisions_carry_their_probability_and_few_do_not(seed):

@@ -25,7 +25,7 @@ class InProcess:
         self._thread = Thread(target=self._loop.run_forever)
         self._thread.start()
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
-        self._client = httpx.AsyncClient(transport=transport, base_url="http://submax")
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
         self._lifespan = app.router.lifespan_context(app)
         self._wait(self._lifespan.__aenter__())
 

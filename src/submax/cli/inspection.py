@@ -9,7 +9,6 @@ import click
 
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
-from submax.live.bandit import Bandit
 from submax.live.bandits import bandit_names
 from submax.live.doctor import Finding, examined
 from submax.live.export import Export
@@ -20,9 +19,9 @@ from submax.live.store import Store
 def run_export(place: str, name: str | None, out: Path | None, rewards: Path | None) -> None:
     """Write the files, and say what is in them."""
     with reading(place) as store:
-        bandit = Bandit(store, _chosen(bandit_names(store), name), background=False)
-        path = out or Path(f"{bandit.name}.parquet")
-        export = Export(bandit)
+        chosen = _chosen(bandit_names(store), name)
+        path = out or Path(f"{chosen}.parquet")
+        export = Export(store, chosen)
         click.echo(f"{export.write(path)} decisions in {path}")
         if rewards is not None:
             click.echo(f"{export.write_rewards(rewards)} rewards in {rewards}")

@@ -15,7 +15,7 @@ from submax.live.bandits import log_stream, settings_stream
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
 from submax.live.ledger import Ledger
-from submax.live.menu import ARMS, Change, Menu
+from submax.live.menu import ARMS, STATUS, Change, Menu
 from submax.live.present import DAMAGED, Present
 from submax.live.records import CHOICE, PUBLISHED, Fitted, Published
 from submax.live.refitter import Refitter
@@ -183,6 +183,9 @@ class Bandit:
         (written,) = self._append_setting([entry])
         if not written.new:
             raise Conflict(f"{change.choice!r} is there already: the name of a choice is used once")
+        # Someone else may have changed something at the same moment that does not go with this.
+        if self.menu.status(change) != STATUS[change.verb]:
+            raise Conflict(f"{change.choice!r} was changed by someone else just now: look again")
 
     def versions(self) -> list[Fitted]:
         """All versions, oldest first."""

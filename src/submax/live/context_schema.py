@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import finite
 from submax.core.errors import InvalidValue
-from submax.live.names import check_name
+from submax.live.names import check_name, shown
 
 MOST_CATEGORIES = 10_000
 MOST_FIELDS = 1000
@@ -17,6 +17,12 @@ LARGEST = 1e30
 """Numbers beyond this lose their meaning in single precision."""
 
 Value = float | str
+
+
+def as_number(value: object) -> float | None:
+    """A number of Python or numpy, truth values included; None where it is none or too large."""
+    known = isinstance(value, (float, int, np.integer, np.floating, np.bool_))
+    return float(value) if known and -LARGEST <= value <= LARGEST else None  # type: ignore[operator, arg-type]  # a number
 
 
 class Number(msgspec.Struct, frozen=True, tag="number"):
@@ -31,9 +37,10 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
 
     def clean(self, name: str, value: object) -> Value:
         """The number, or one sentence."""
-        if isinstance(value, (int, float)) and -LARGEST <= value <= LARGEST:
-            return float(value)
-        raise InvalidValue(f"context {name!r} must be a finite number, not {value!r:.60}")
+        number = as_number(value)
+        if number is None:
+            raise InvalidValue(f"context {name!r} must be a finite number, not {shown(value)}")
+        return number
 
     @property
     def width(self) -> int:

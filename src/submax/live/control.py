@@ -2,7 +2,8 @@
 
 import msgspec
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InvalidValue, Unknown
+from submax.live.bandits import settings_stream
 from submax.live.event import Event
 from submax.live.ledger import Reader
 from submax.live.menu import Change
@@ -17,6 +18,18 @@ from submax.live.records import (
     body_of,
 )
 from submax.live.settings import FIXED, Settings
+from submax.live.store import Store
+
+
+def control_of(store: Store, name: str) -> "Control":
+    """The settings of a bandit in a store."""
+    stream = settings_stream(name)
+    declared = store.find(stream, "declared")
+    if declared is None:
+        raise Unknown(f"there is no bandit {name!r} in this store: declare its actions")
+    control = Control(declared, lambda after: store.read(stream, after))
+    control.follow()
+    return control
 
 
 class Control:
@@ -53,12 +66,19 @@ class Control:
             fitted = body_of(event, Fitted)
             self.versions[fitted.version] = fitted
         elif event.kind == PUBLISHED:
-            self.published.append(body_of(event, Published))
+            self._publish(body_of(event, Published))
         elif event.kind != DECLARED:
             raise InvalidValue(
                 f"event {event.position} has the unknown kind {event.kind!r}: "
                 "install a newer submax"
             )
+
+    def _publish(self, published: Published) -> None:
+        if published.model is not None:
+            fitted = self.versions.get(published.version)
+            if self.held or fitted is None or fitted.model != published.model:
+                return
+        self.published.append(published)
 
     def _change(self, change: Change) -> None:
         """Processes that change the same choice at the same moment both wrote it down."""

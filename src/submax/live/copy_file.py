@@ -1,8 +1,8 @@
 """A copy of a store, written at once."""
 
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from submax.core.errors import InvalidValue
@@ -23,8 +23,7 @@ def write_copy(
 
     Positions stay what they are, since versions and snapshots speak of them.
     """
-    check_new(path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    with new_file(path) as partial, closing(_connected(partial)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN")
         for migration in SQLITE:
@@ -34,6 +33,23 @@ def write_copy(
         connection.executemany(INSERT, (_row(stream, event) for stream, event in events))
         connection.executemany("INSERT INTO pieces VALUES (?, ?)", pieces)
         connection.execute("COMMIT")
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A file to be written, which gets its name when it is whole; nothing is written over."""
+    check_new(path)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def check_new(path: Path) -> None:

@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from submax.core.errors import InvalidValue
-from submax.live.bandit import Bandit
 from submax.live.bandits import log_stream, model_name
+from submax.live.control import Control, control_of
 from submax.live.ledger import Ledger
-from submax.live.model import Model
-from submax.live.settings import policy_of
+from submax.live.model import hash_of
 from submax.live.snapshot import read_snapshot
 from submax.live.sqlite_store import SQLiteStore
 from submax.live.store import Store
+from submax.policies import make_policy
+
+MANY = 100
+"""Decisions after which a reward should have come."""
 
 
 class Finding(NamedTuple):
@@ -36,8 +39,8 @@ def examined(store: Store, names: list[str]) -> Iterator[Finding]:
 
 
 def _bandit(store: Store, name: str) -> Iterator[Finding]:
-    bandit = Bandit(store, name, background=False)
-    ledger = _ledger(bandit)
+    control = control_of(store, name)
+    ledger = _ledger(store, name, control)
     ledger.follow()
     counts = ledger.counts
     yield Finding(
@@ -46,53 +49,57 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
         f"{counts['late rewards']} late, {counts['matured']} matured, {len(ledger.rows)} learned, "
         f"{len(ledger.waiting)} in quarantine, {counts['orphans']} orphans",
     )
-    yield from _models(bandit)
-    yield _snapshot(bandit, ledger)
-    if bandit.settings.context.width and bandit.policy.ignores_context:
-        policy = bandit.settings.policy
-        yield Finding(False, f"{name}: the policy {policy!r} does not look at the context")
-    if counts["matured"] >= 100 and counts["by default"] == counts["learned"]:
-        yield Finding(
-            False, f"{name}: no decision that matured had a reward: do they arrive in time?"
-        )
+    yield from _models(store, name, control)
+    yield _snapshot(store, name, control, ledger)
+    yield from _advice(name, control, ledger)
 
 
-def _ledger(bandit: Bandit) -> Ledger:
-    stream = log_stream(bandit.name)
-    return Ledger(bandit.settings, lambda after: bandit.store.read(stream, after))
+def _ledger(store: Store, name: str, control: Control) -> Ledger:
+    stream = log_stream(name)
+    return Ledger(control.settings, lambda after: store.read(stream, after))
 
 
-def _models(bandit: Bandit) -> Iterator[Finding]:
+def _models(store: Store, name: str, control: Control) -> Iterator[Finding]:
     """Every model that is kept has the hash that was recorded."""
-    whole = 0
-    for fitted in bandit.versions():
-        data = bandit.store.kept(model_name(bandit.name, fitted.model))
-        if data is None:
-            continue
-        try:
-            Model.from_bytes(data, fitted.model, policy_of(fitted.policy, None))
-            whole += 1
-        except InvalidValue as error:
-            yield Finding(False, f"{bandit.name}: version {fitted.version}: {error}")
-    serving = f"version {bandit.version} decides"
-    yield Finding(True, f"{bandit.name}: {whole} models are whole, and {serving}")
-    if bandit.version != bandit.published:
-        sentence = f"{bandit.name}: {serving}, since the model of {bandit.published} cannot be used"
-        yield Finding(False, sentence)
+    whole = set()
+    for number, fitted in sorted(control.versions.items()):
+        data = store.kept(model_name(name, fitted.model))
+        if data is not None and hash_of(data) == fitted.model:
+            whole.add(number)
+        elif data is not None:
+            yield Finding(False, f"{name}: the model of version {number} is damaged")
+    history = [one.version for one in control.published]
+    deciding = next((one for one in reversed(history) if one in whole or one == 0), 0)
+    yield Finding(True, f"{name}: {len(whole)} models are whole, and version {deciding} decides")
+    if history and deciding != history[-1]:
+        yield Finding(False, f"{name}: version {history[-1]} should decide, and cannot")
 
 
-def _snapshot(bandit: Bandit, ledger: Ledger) -> Finding:
+def _snapshot(store: Store, name: str, control: Control, ledger: Ledger) -> Finding:
     """What the snapshot says, followed to the same place, is what the whole log says."""
-    kept = _ledger(bandit)
-    if bandit.store.kept(f"{bandit.name}/snapshot") is None:
-        return Finding(True, f"{bandit.name}: there is no snapshot yet")
-    if not read_snapshot(bandit.store, bandit.name, kept):
+    if store.kept(f"{name}/snapshot") is None:
+        return Finding(True, f"{name}: there is no snapshot yet")
+    kept = _ledger(store, name, control)
+    if not read_snapshot(store, name, kept):
         return Finding(
             False,
-            f"{bandit.name}: the snapshot is damaged; it is made anew from the log when the "
-            "bandit is opened",
+            f"{name}: the snapshot is damaged; it is made anew from the log when the bandit is "
+            "opened",
         )
     kept.follow(until=ledger.heard)
     same = kept.rows.columns().hash == ledger.rows.columns().hash
     said = "says what the log says" if same else "does not say what the log says"
-    return Finding(same, f"{bandit.name}: the snapshot {said}")
+    return Finding(same, f"{name}: the snapshot {said}")
+
+
+def _advice(name: str, control: Control, ledger: Ledger) -> Iterator[Finding]:
+    """What is no damage, and yet not meant."""
+    specification, counts = control.settings.policy, ledger.counts
+    if isinstance(specification, str) and control.settings.context.width:
+        if make_policy(specification).ignores_context:
+            sentence = f"{name}: the policy {specification!r} does not look at the context"
+            yield Finding(False, sentence)
+    if counts["matured"] >= MANY and counts["by default"] == counts["learned"]:
+        yield Finding(
+            False, f"{name}: no decision that matured had a reward: do they arrive in time?"
+        )

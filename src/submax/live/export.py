@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from submax.core.whole_file import whole_file
-from submax.live.bandit import Bandit
 from submax.live.bandits import log_stream
 from submax.live.context_schema import Number
+from submax.live.control import control_of
 from submax.live.event import Event
 from submax.live.ledger import Ledger, Reader
 from submax.live.menu import ARMS, Row
@@ -21,6 +21,7 @@ from submax.live.records import (
     body_of,
     identifier_of,
 )
+from submax.live.store import Store
 
 PENDING = "pending"
 
@@ -33,13 +34,14 @@ class Export:
     ``late_rewards`` counts those that came after.
     """
 
-    def __init__(self, bandit: Bandit) -> None:
-        self._bandit = bandit
+    def __init__(self, store: Store, name: str) -> None:
+        control = control_of(store, name)
+        self._menu, self._context = control.menu, control.settings.context
         self._fates: dict[int, tuple[str, float | None]] = {}
         self._late: Counter[int] = Counter()
-        stream = log_stream(bandit.name)
-        self._read: Reader = lambda after: bandit.store.read(stream, after)
-        self._ledger = Ledger(bandit.settings, self._read, self._saw)
+        stream = log_stream(name)
+        self._read: Reader = lambda after: store.read(stream, after)
+        self._ledger = Ledger(control.settings, self._read, self._saw)
         self._ledger.follow()
 
     def write(self, path: Path) -> int:
@@ -82,25 +84,28 @@ class Export:
             "version": made.version,
             **{
                 f"context_{name}": value
-                for name, value in zip(
-                    self._bandit.settings.context.names, made.context, strict=True
-                )
+                for name, value in zip(self._context.names, made.context, strict=True)
             },
             "eligible": [
                 [slot.choices[number].name for number in numbers]
-                for slot, numbers in zip(self._bandit.menu.slots, made.shown, strict=True)
+                for slot, numbers in zip(self._menu.slots, made.shown, strict=True)
             ],
             "probabilities": made.probabilities,
-            "activated": made.activated,
+            "activated": made.activated or self._activated(identifier, status),
             "holdout": made.holdout,
             "status": status,
             "reward": reward,
             "late_rewards": self._late[event.position],
         }
 
+    def _activated(self, identifier: str, status: str) -> bool:
+        """Whether a decision made with ``activate=False`` was activated in time."""
+        if status == PENDING:
+            return identifier in self._ledger.activated
+        return status != "never activated"
+
     def _action(self, row: Row) -> dict[str, Any]:
-        menu = self._bandit.menu
-        action = menu.action(row)
+        action = self._menu.action(row)
         if isinstance(action, str):
             return {"action": action}
         return {f"action_{name}": value for name, value in action.items()}
@@ -120,7 +125,7 @@ class Export:
     def _schema(self) -> Any:
         import pyarrow as pa
 
-        menu, context = self._bandit.menu, self._bandit.settings.context
+        menu, context = self._menu, self._context
         names = [
             ("action" if slot.name == ARMS else f"action_{slot.name}", pa.string())
             for slot in menu.slots

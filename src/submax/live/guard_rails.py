@@ -12,9 +12,9 @@ class GuardRails(msgspec.Struct, frozen=True):
 
     Every eligible action has at least the probability ``minimum``, or the uniform one where so
     many are eligible that this is less. The action ``control`` has exactly ``control_share`` where
-    it is eligible. The first ``burn_in`` decisions are uniform but for that. A share ``holdout`` of
-    the decisions gets the action ``baseline`` and is not learned from, so that there is something
-    to compare with.
+    it is eligible. The first ``burn_in`` decisions are uniform but for that; each of several
+    processes on one store counts its own. A share ``holdout`` of the decisions gets the action
+    ``baseline`` and is not learned from, so that there is something to compare with.
     """
 
     minimum: float = 0.0

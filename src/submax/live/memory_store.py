@@ -78,7 +78,7 @@ class MemoryStore(Store):
         """Delete."""
         self._data.pop(name, None)
 
-    def lead(self, name: str) -> bool:
+    def lead(self, name: str, *, take: bool = True) -> bool:
         """There is no other."""
         return True
 

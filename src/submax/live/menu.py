@@ -61,7 +61,8 @@ class Change(msgspec.Struct, frozen=True):
     slot: str = ARMS
 
 
-NEXT = {"pause": "paused", "resume": "active", "retire": "retired"}
+STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
+"""What a choice is after each verb."""
 
 
 class Menu(msgspec.Struct, frozen=True):
@@ -213,10 +214,15 @@ class Menu(msgspec.Struct, frozen=True):
                 one_of(f"choice{_where(slot.name)}", change.choice, [one.name for one in choices])
                 raise AssertionError("a name that is not there was found")
             _check_move(choices, number, change)
-            choices[number] = Choice(change.choice, NEXT[change.verb])  # type: ignore[arg-type]  # one of the three
+            choices[number] = Choice(change.choice, STATUS[change.verb])  # type: ignore[arg-type]  # one of the three
         changed = msgspec.structs.replace(slot, choices=tuple(choices))
         slots = tuple(changed if one is slot else one for one in self.slots)
         return msgspec.structs.replace(self, slots=slots)
+
+    def status(self, change: Change) -> str:
+        """That of the choice a change is about."""
+        slot = self._slot_of(change)
+        return next(one.status for one in slot.choices if one.name == change.choice)
 
     def _slot_of(self, change: Change) -> Slot:
         found = next((slot for slot in self.slots if slot.name == change.slot), None)

@@ -108,7 +108,7 @@ def _renumbered(action: Floats, shown: Shown) -> tuple[Booleans, Floats]:
     found = action.copy()
     for slot, numbers in enumerate(shown[: action.shape[1]]):
         chosen = action[:, slot].astype(np.int64)
-        place = np.full(max([*numbers, *chosen.tolist(), 0]) + 1, -1)
+        place = np.full(max(max(numbers), chosen.max(initial=0)) + 1, -1)
         place[list(numbers)] = np.arange(len(numbers))
         found[:, slot] = place[chosen]
         kept &= place[chosen] >= 0

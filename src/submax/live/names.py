@@ -16,7 +16,7 @@ def check_bandit(name: object) -> None:
     if not isinstance(name, str) or not BANDIT.fullmatch(name):
         raise InvalidValue(
             "the name of a bandit has up to 64 small letters, digits, '-' and '_', and "
-            f"{_shown(name)} is none"
+            f"{shown(name)} is none"
         )
 
 
@@ -24,8 +24,7 @@ def check_identifier(what: str, value: object) -> None:
     """Refuse ids that not every store and log can hold."""
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
         raise InvalidValue(
-            f"{what} must be 1 to 128 printable ASCII characters without spaces, not "
-            f"{_shown(value)}"
+            f"{what} must be 1 to 128 printable ASCII characters without spaces, not {shown(value)}"
         )
 
 
@@ -33,8 +32,7 @@ def check_name(what: str, value: object) -> None:
     """Refuse names of choices, slots and categories that are empty, too long or not printable."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
         raise InvalidValue(
-            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not "
-            f"{_shown(value)}"
+            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not {shown(value)}"
         )
 
 
@@ -51,6 +49,11 @@ def new_identifier() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
+def shown(value: object) -> str:
+    """A value in few words, whatever it is."""
+    try:
+        text = repr(value)
+    except ValueError:
+        # A whole number with thousands of digits.
+        text = f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= 60 else f"{text[:57]}..."

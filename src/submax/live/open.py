@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import Conflict, InvalidValue
 from submax.core.policy import Policy
 from submax.core.scale import Scale
 from submax.live.bandit import Bandit
@@ -115,7 +115,7 @@ def open_store(
     if str(place).startswith(POSTGRES):
         from submax.live.postgres_store import PostgresStore
 
-        return PostgresStore(str(place))
+        return PostgresStore(str(place), read_only=read_only)
     return SQLiteStore(Path(place), read_only=read_only, clock=clock)
 
 
@@ -127,8 +127,13 @@ def default_name(place: object) -> str:
     return "".join(kept).strip("-")[:64] or "default"
 
 
-def declare(store: Store, name: str, declaration: Mapping[str, Any]) -> Policy[Any] | None:
-    """Write down what is new; the policy, where it was given as an object."""
+def declare(
+    store: Store, name: str, declaration: Mapping[str, Any], *, new: bool = False
+) -> Policy[Any] | None:
+    """Write down what is new; the policy, where it was given as an object.
+
+    With ``new`` a bandit that is there already is refused.
+    """
     given = dict(declaration)
     policy = given.get("policy")
     own = policy if isinstance(policy, Policy) else None
@@ -139,7 +144,10 @@ def declare(store: Store, name: str, declaration: Mapping[str, Any]) -> Policy[A
         settings.check(policy_of(settings.policy, own))
         entry = Entry(DECLARED, msgspec.msgpack.encode(settings), "declared")
         # Another process may have been first: then its declaration stands, and is compared.
-        before = store.append(stream, [entry]).result()[0].event
+        (written,) = store.append(stream, [entry]).result()
+        before, new = written.event, new and not written.new
+    if new:
+        raise Conflict(f"there is a bandit {name!r} already")
     control = Control(before, lambda after: store.read(stream, after))
     control.follow()
     _declare_again(store, stream, control, given, own)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,17 +47,28 @@ class PostgresStore(Store):
     connection, and are made in its first schema.
     """
 
-    def __init__(self, address: str, *, migrations: Sequence[Migration] = POSTGRES) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        read_only: bool = False,
+        migrations: Sequence[Migration] = POSTGRES,
+    ) -> None:
         require_extra("postgres", "a store in PostgreSQL", "psycopg")
         from submax.live.postgres_connection import PostgresConnection
 
-        self._writer = PostgresConnection(address)
-        self._reader = PostgresConnection(address)
-        self._leader = PostgresConnection(address)
+        self._connection = lambda: PostgresConnection(address)
+        self._writer, self._reader = self._connection(), self._connection()
+        self._leader = self._connection()
         self._led: tuple[Connection[Any] | None, set[str]] = None, set()
+        self._read_only = read_only
         try:
             with self._transaction() as connection:
-                self._table = _prepared(connection, self._writer.where, migrations)
+                if read_only:
+                    _check_there(connection, self._writer.where, migrations)
+                else:
+                    _prepare(connection, self._writer.where, migrations)
+                self._table = int(_first(connection.execute("SELECT 'events'::regclass::oid")))
         except BaseException:
             self._writer.close()
             raise
@@ -65,6 +76,8 @@ class PostgresStore(Store):
 
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
         """By the one thread of this process that writes."""
+        if self._read_only:
+            raise StoreUnavailable(f"{self._writer.where} was opened to be read only")
         return self._commits.append(stream, entries)
 
     def _write(self, batches: list[Batch]) -> list[list[Written]]:
@@ -138,23 +151,29 @@ class PostgresStore(Store):
         with self._transaction() as connection:
             connection.execute("DELETE FROM pieces WHERE name = %s", (name,))
 
-    def lead(self, name: str) -> bool:
+    def lead(self, name: str, *, take: bool = True) -> bool:
         """By a lock that ends with its connection, and so with the process, whatever ends it."""
+        if self._read_only:
+            return False
         with self._leader.use() as connection:
             if connection is not self._led[0]:
                 self._led = connection, set()
             held = self._led[1]
             if name in held:
                 connection.execute("SELECT 1")  # Fails where the connection, and the lock, is lost.
-            elif _first(
+            elif take and _first(
                 connection.execute("SELECT pg_try_advisory_lock(%s)", (self._lock("lead", name),))
             ):
                 held.add(name)
             return name in held
 
     def backup(self, path: Path) -> None:
-        """As one moment sees it."""
-        with self._reader.use() as connection, connection.transaction():
+        """As one moment sees it, on a connection of its own."""
+        with (
+            closing(self._connection()) as own,
+            own.use() as connection,
+            connection.transaction(),
+        ):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             # Cursors of the server, which need not hold all rows at once.
             with (
@@ -184,8 +203,18 @@ class PostgresStore(Store):
             return connection.execute(statement, values, binary=True).fetchall()
 
 
-def _prepared(connection: "Connection[Any]", where: str, migrations: Sequence[Migration]) -> int:
-    """Take the steps to the newest schema; the identity of the table of events."""
+def _check_there(
+    connection: "Connection[Any]", where: str, migrations: Sequence[Migration]
+) -> None:
+    """Refuse a database that is no store, or a newer one."""
+    version = _version(connection, where)
+    if version == 0:
+        raise InvalidValue(f"{where} holds no store of submax: submax.open makes one")
+    check_known(where, version, len(migrations))
+
+
+def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Migration]) -> None:
+    """Take the steps to the newest schema."""
     connection.execute(LOCK, ([_number("submax schema")],))
     version = _version(connection, where)
     check_known(where, version, len(migrations))
@@ -194,7 +223,6 @@ def _prepared(connection: "Connection[Any]", where: str, migrations: Sequence[Mi
             connection.execute(statement)
         connection.execute("DELETE FROM submax_schema")
         connection.execute("INSERT INTO submax_schema VALUES (%s)", (number,))
-    return int(_first(connection.execute("SELECT 'events'::regclass::oid")))
 
 
 def _version(connection: "Connection[Any]", where: str) -> int:

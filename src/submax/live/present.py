@@ -8,8 +8,8 @@ from typing import Any
 from submax.core.errors import InvalidValue, Unknown
 from submax.core.policy import Policy
 from submax.core.scale import Scale
-from submax.live.bandits import model_name, settings_stream
-from submax.live.control import Control
+from submax.live.bandits import model_name
+from submax.live.control import control_of
 from submax.live.menu import Action, Row
 from submax.live.model import Model
 from submax.live.serving import Serving
@@ -28,14 +28,10 @@ class Present:
     scale: Scale
 
     def __init__(self, store: Store, name: str, own: Policy[Any] | None) -> None:
-        declared = store.find(settings_stream(name), "declared")
-        if declared is None:
-            raise Unknown(f"there is no bandit {name!r} in this store: declare its actions")
         self.failures: Counter[str] = Counter()
         self._store, self._name, self._own = store, name, own
-        self._lock = Lock()
-        stream = settings_stream(name)
-        self.control = Control(declared, lambda after: store.read(stream, after))
+        self._lock, self._stale = Lock(), True
+        self.control = control_of(store, name)
         self.follow()
 
     @property
@@ -46,8 +42,11 @@ class Present:
     def follow(self) -> None:
         """Read what is new, and decide by it from now on."""
         with self._lock:
-            if self.control.follow():
+            self._stale = self.control.follow() or self._stale
+            if self._stale:
                 self._renew()
+                # Not before: where the store fails half-way, this is done again.
+                self._stale = False
 
     def named(self, row: Row) -> Action:
         """The names of an action; a choice that another process has added is read now."""

@@ -62,10 +62,15 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True):
-    """The version that decides from now on; ``held`` where a person chose it."""
+    """The version that decides from now on; ``held`` where a person chose it.
+
+    With the hash of a ``model`` it was published by itself: that is void while a version is held,
+    and where the version turned out to be another process's.
+    """
 
     version: int
     held: bool = False
+    model: str | None = None
 
 
 def body_of(event: Event, kind: type[Body]) -> Body:

@@ -4,27 +4,45 @@ import logging
 import time
 from collections.abc import Callable
 from threading import Lock
+from typing import Any, NamedTuple
 
 import msgspec
 
 from submax.core.errors import Conflict
+from submax.core.policy import Policy
 from submax.live.bandits import log_stream, model_name, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.ledger import Ledger
+from submax.live.menu import Menu
 from submax.live.model import Model, hash_of
 from submax.live.present import Present
 from submax.live.records import PUBLISHED, TICK, VERSION, Fitted, Published
+from submax.live.settings import Settings
 from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.store import Store
+from submax.live.training_rows import Columns
 
 LOG = logging.getLogger("submax")
 HEARTBEAT_SECONDS = 60.0
 """Between two ticks at most, while decisions are open."""
 SKEW_SECONDS = 5.0
 """Between two ticks at least, where the last one did not help."""
+RESTING = 2.0
+"""Between two fits, times what the last one took."""
 SNAPSHOT_EVERY = 50_000
 """Events after which the ledger is kept."""
+
+
+class Work(NamedTuple):
+    """All that a fit needs."""
+
+    settings: Settings
+    menu: Menu
+    policy: Policy[Any]
+    rows: Columns
+    learned: int
+    read: int
 
 
 class Refitter:
@@ -39,9 +57,11 @@ class Refitter:
     ) -> None:
         self._store, self._name, self._clock = store, name, clock
         self._present = present
-        self._lock = Lock()
+        # While a version is fitted, which may take long, the ledger can be read.
+        self._fitting, self._lock = Lock(), Lock()
         self._ledger: Ledger | None = None
-        self._fitted_at = time.monotonic()
+        self._fitted_at, self._took = time.monotonic(), 0.0
+        self._dropped: set[int] = set()
         self._ticked_at, self._patience = time.monotonic(), 0.0
         self._snapshot_at = 0
 
@@ -58,24 +78,28 @@ class Refitter:
 
     def step(self) -> Fitted | None:
         """Read what is new, and fit if it is time; the version, if there is one."""
-        with self._lock:
-            if not self._store.lead(self._name):
-                # Another process writes snapshots and versions; what is known here grows old.
-                self._ledger = None
-                return None
-            self._read()
-            return self._fit() if self._is_time() else None
+        with self._fitting:
+            with self._lock:
+                if not self._store.lead(self._name):
+                    # Another process writes snapshots and versions; what is known here grows old.
+                    self._ledger = None
+                    return None
+                self._read()
+                work = self._work() if self._is_time() else None
+            return None if work is None else self._fit(work)
 
     def refit(self) -> Fitted | None:
         """Fit now, if there is anything new."""
-        with self._lock:
-            if not self._store.lead(self._name):
-                raise Conflict(f"another process fits the versions of {self._name!r}")
-            self._read()
-            return self._fit() if self._new_rows() or self._outdated() else None
+        with self._fitting:
+            with self._lock:
+                if not self._store.lead(self._name):
+                    raise Conflict(f"another process fits the versions of {self._name!r}")
+                self._read()
+                work = self._work() if self._new_rows() or self._outdated() else None
+            return None if work is None else self._fit(work)
 
     def catch_up(self) -> Ledger:
-        """The ledger, up to date."""
+        """The ledger, up to date; who only looks does not begin to lead."""
         with self._lock:
             self._read()
             return self.ledger
@@ -90,7 +114,7 @@ class Refitter:
         with self._lock:
             ledger = self._ledger
             news = ledger is not None and ledger.heard > self._snapshot_at
-            if ledger is not None and news and self._store.lead(self._name):
+            if ledger is not None and news and self._store.lead(self._name, take=False):
                 self._keep(ledger)
 
     def _empty(self) -> Ledger:
@@ -100,7 +124,7 @@ class Refitter:
     def _read(self) -> None:
         ledger = self.ledger
         ledger.follow()
-        if not self._store.lead(self._name):
+        if not self._store.lead(self._name, take=False):
             return
         if self._must_tick(ledger):
             self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
@@ -127,8 +151,11 @@ class Refitter:
 
     def _is_time(self) -> bool:
         settings, new = self._present.control.settings, self._new_rows()
-        waited = time.monotonic() - self._fitted_at >= settings.refit_seconds
-        return new >= settings.refit_rows or (waited and new > 0) or self._outdated()
+        waited = time.monotonic() - self._fitted_at
+        if waited < RESTING * self._took:
+            return False
+        enough = new >= settings.refit_rows or (new > 0 and waited >= settings.refit_seconds)
+        return enough or self._outdated()
 
     def _new_rows(self) -> int:
         versions = self._present.control.versions
@@ -142,47 +169,63 @@ class Refitter:
         newest = control.versions[max(control.versions)]
         return newest.shown != control.menu.active or newest.policy != control.settings.policy
 
-    def _fit(self) -> Fitted:
-        control, ledger, policy = self._present.control, self.ledger, self._present.policy
-        columns = ledger.rows.columns()
-        model = Model.fitted(control.settings, control.menu, policy, columns)
+    def _work(self) -> Work:
+        """What to fit, as it is now."""
+        self._present.follow()
+        control, ledger = self._present.control, self.ledger
+        return Work(
+            control.settings,
+            control.menu,
+            self._present.policy,
+            ledger.rows.columns(),
+            ledger.settled,
+            ledger.heard,
+        )
+
+    def _fit(self, work: Work) -> Fitted:
+        begin = time.monotonic()
+        model = Model.fitted(work.settings, work.menu, work.policy, work.rows)
         data = model.to_bytes()
+        # A state that cannot be read back must not be announced.
+        Model.from_bytes(data, hash_of(data), work.policy)
+        control = self._present.control
         fitted = Fitted(
             version=max(control.versions, default=0) + 1,
             model=hash_of(data),
-            policy=control.settings.policy,
-            rows=len(columns.reward),
-            learned=ledger.settled,
-            read=ledger.heard,
-            rows_hash=columns.hash,
-            seed=control.settings.seed,
+            policy=work.settings.policy,
+            rows=len(work.rows.reward),
+            learned=work.learned,
+            read=work.read,
+            rows_hash=work.rows.hash,
+            seed=work.settings.seed,
             shown=model.shown,
         )
         self._store.keep(model_name(self._name, fitted.model), data)
-        self._announce(fitted, publish=not control.held)
+        self._announce(fitted)
         self._present.follow()
         self._drop_old(control)
         self._fitted_at = time.monotonic()
+        self._took = self._fitted_at - begin
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
 
-    def _announce(self, fitted: Fitted, publish: bool) -> None:
-        key = f"version {fitted.version}"
-        entries = [Entry(VERSION, msgspec.msgpack.encode(fitted), key)]
-        if publish:
-            body = msgspec.msgpack.encode(Published(fitted.version))
-            entries.append(Entry(PUBLISHED, body))
-        self._store.append(settings_stream(self._name), entries).result()
+    def _announce(self, fitted: Fitted) -> None:
+        published = Published(fitted.version, model=fitted.model)
+        entries = [
+            Entry(VERSION, msgspec.msgpack.encode(fitted), f"version {fitted.version}"),
+            Entry(PUBLISHED, msgspec.msgpack.encode(published)),
+        ]
+        written = self._store.append(settings_stream(self._name), entries).result()
+        if not written[0].new:
+            raise Conflict(f"another process was first with version {fitted.version}")
 
     def _drop_old(self, control: Control) -> None:
         """Keep the models of the newest versions and of the one that decides."""
         deciding = control.published[-1].version if control.published else 0
         limit = max(control.versions) - control.settings.keep_versions
-        kept = {
-            one.model
-            for number, one in control.versions.items()
-            if number > limit or number == deciding
-        }
-        for number in (limit - 1, limit):
-            if number in control.versions and control.versions[number].model not in kept:
+        old = {number for number in control.versions if number <= limit and number != deciding}
+        kept = {one.model for number, one in control.versions.items() if number not in old}
+        for number in old - self._dropped:
+            if control.versions[number].model not in kept:
                 self._store.drop(model_name(self._name, control.versions[number].model))
+        self._dropped = old

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 
 from submax.core.errors import Conflict, InvalidValue, Unknown
-from submax.live.context_schema import LARGEST
+from submax.live.context_schema import as_number
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
-from submax.live.names import check_identifier, new_identifier
+from submax.live.names import check_identifier, new_identifier, shown
 from submax.live.present import Present
 from submax.live.records import (
     ACTIVATION,
@@ -133,10 +133,11 @@ class Requests:
         return Writing(strict.stream, strict.entries, answer)
 
     def _value(self, value: object) -> float:
-        if not isinstance(value, (int, float)) or not -LARGEST <= value <= LARGEST:
-            raise InvalidValue(f"a reward must be a finite number, not {value!r:.60}")
-        self._present.scale.check(np.array([float(value)]))
-        return float(value)
+        number = as_number(value)
+        if number is None:
+            raise InvalidValue(f"a reward must be a finite number, not {shown(value)}")
+        self._present.scale.check(np.array([number]))
+        return number
 
     def activating(self, id: str) -> Writing[Receipt]:  # noqa: A002
         """An activation of a decision that is there."""
@@ -147,10 +148,16 @@ class Requests:
         return Writing(self._stream, [entry], lambda written: self._receipt(id, written[0]))
 
     def _receipt(self, identifier: str, written: Written) -> Receipt:
-        event = written.event
-        status = "accepted"
+        return Receipt(identifier, self._status(identifier, written), not written.new)
+
+    def _status(self, identifier: str, written: Written) -> str:
+        event, wait = written.event, self._present.settings.reward_wait
         if event.about_position == 0:
-            status = "quarantined"
-        elif event.at - event.about_at >= self._present.settings.reward_wait:
-            status = "late"
-        return Receipt(identifier, status, not written.new)
+            return "accepted" if self._came_since(identifier, written) else "quarantined"
+        return "late" if event.at - event.about_at >= wait else "accepted"
+
+    def _came_since(self, identifier: str, written: Written) -> bool:
+        """Whether a reward that is repeated has found its decision meanwhile."""
+        if written.new:
+            return False
+        return self._store.find(self._stream, decision_key(identifier)) is not None

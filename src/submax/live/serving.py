@@ -55,7 +55,7 @@ class Serving:
     ) -> None:
         self.settings, self.menu, self.version = settings, menu, version
         self.active = menu.active
-        self._failures = failures
+        self._failures, self._stumbled = failures, False
         self._policy, self._model = policy, model
         self._lists = menu.lists
         self._same = policy.ignores_context or settings.context.width == 0
@@ -99,9 +99,9 @@ class Serving:
             with self._counting():
                 found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
             # Not a number fails the comparison.
-            if abs(found.sum() - 1) <= TOLERANCE:
+            if abs(found.sum() - 1) <= TOLERANCE and found.min() >= 0:
                 return found
-            self._stumble(f"its probabilities sum to {found.sum()}")
+            self._stumble(f"{found} are no probabilities")
         except Exception as error:
             self._stumble(told(error))
         size = math.prod(map(len, self._model.shown))
@@ -117,8 +117,9 @@ class Serving:
 
     def _stumble(self, reason: str) -> None:
         """Count, and say it once: a policy that fails may fail a thousand times a second."""
-        if self._failures[UNIFORM] == 0:
+        if not self._stumbled:
             LOG.error("version %d could not decide, so this was uniform: %s", self.version, reason)
+        self._stumbled = True
         self._failures[UNIFORM] += 1
 
     def _encoded(self, values: list[Any]) -> Floats:
@@ -144,7 +145,8 @@ class Serving:
         # Row by row of the product of all slots, the last fastest, as the version lists them.
         place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
         for numbers, before in zip(shown, known, strict=True):
-            where = np.array([before.index(one) if one in before else -1 for one in numbers])
+            known_place = {number: place for place, number in enumerate(before)}
+            where = np.array([known_place.get(number, -1) for number in numbers])
             place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
             fresh = (fresh[:, None] | (where < 0)).ravel()
         return Places(place, fresh, float(fresh.mean()))

@@ -111,9 +111,9 @@ def declared(
 
 def policy_of(specification: str | dict[str, Any], own: Policy[Any] | None) -> Policy[Any]:
     """The policy itself; one that was given as an object must be given again."""
-    if own is not None:
-        return own
-    if specification == {"kind": OWN}:
+    if isinstance(specification, dict) and specification.get("kind") == OWN:
+        if own is not None and specification == _specification(own):
+            return own
         raise InvalidValue(
             "this bandit was declared with a policy object: give it again, policy=..., or name "
             "it by its file, {'kind': 'my_policy.py:MyPolicy'}"
@@ -123,7 +123,7 @@ def policy_of(specification: str | dict[str, Any], own: Policy[Any] | None) -> P
 
 def _specification(policy: object) -> str | dict[str, Any]:
     if isinstance(policy, Policy):
-        return {"kind": OWN}
+        return {"kind": OWN, "policy": f"{type(policy).__module__}.{policy!r}"}
     if isinstance(policy, str):
         return policy
     if isinstance(policy, Mapping):

@@ -57,13 +57,13 @@ def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
     kept = store.kept(f"{name}/snapshot")
     if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
         return False
-    snapshot = msgspec.msgpack.decode(kept[32:], type=Snapshot)
     try:
+        snapshot = msgspec.msgpack.decode(kept[32:], type=Snapshot)
         full = [
             _segment(store, name, number, digest) for number, digest in enumerate(snapshot.segments)
         ]
         last = _columns(snapshot.last)
-    except InvalidValue:
+    except (InvalidValue, msgspec.DecodeError):
         return False
     ledger.rows.full, ledger.rows.last = full, last
     ledger.segments_kept = len(full)

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import IO, Any
 
 from submax.core.errors import InvalidValue, StoreUnavailable
-from submax.live.copy_file import check_new
+from submax.live.copy_file import new_file
 from submax.live.event import Entry, Event, Written
 from submax.live.group_commit import Batch, GroupCommit
 from submax.live.schema import SQLITE, Migration, check_known, pending
@@ -145,7 +145,7 @@ class SQLiteStore(Store):
         with self._transaction() as connection:
             connection.execute("DELETE FROM pieces WHERE name = ?", (name,))
 
-    def lead(self, name: str) -> bool:
+    def lead(self, name: str, *, take: bool = True) -> bool:
         """Whoever may write."""
         return self._lock_file is not None and not self._lock_file.closed
 
@@ -156,11 +156,11 @@ class SQLiteStore(Store):
 
     def backup(self, path: Path) -> None:
         """By SQLite's own means, on a connection of its own."""
-        check_new(path)
         with (
             _told(self.path),
+            new_file(path) as partial,
             closing(_connected(self.path, "ro")) as source,
-            closing(sqlite3.connect(path)) as target,
+            closing(sqlite3.connect(partial)) as target,
         ):
             source.backup(target)
 
@@ -246,7 +246,9 @@ def _version(connection: sqlite3.Connection) -> int:
 
 def _locked(path: Path) -> IO[str]:
     """The lock file, held until it is closed or the process ends, whatever ends it."""
-    lock = path.with_name(f"{path.name}.lock")
+    # Beside the file itself, whatever name it was opened by.
+    real = path.resolve()
+    lock = real.with_name(f"{real.name}.lock")
     try:
         file = lock.open("a+")
     except OSError as error:

@@ -14,7 +14,7 @@ PAGE = 10_000
 class Store(ABC):
     """Streams of events that are only ever appended to, and named pieces of data beside them.
 
-    Positions rise within a store, in the order in which events become visible: a reader that has
+    Positions rise within a stream in the order in which events become visible: a reader that has
     seen position p never misses an event below it. All methods may be called from any thread.
     """
 
@@ -51,8 +51,11 @@ class Store(ABC):
         """Forget the data under a name, if there are any."""
 
     @abstractmethod
-    def lead(self, name: str) -> bool:
-        """Whether this store leads in a matter; at most one of all that are open does."""
+    def lead(self, name: str, *, take: bool = True) -> bool:
+        """Whether this store leads in a matter; at most one of all that are open does.
+
+        Without ``take`` it does not begin to.
+        """
 
     @abstractmethod
     def backup(self, path: Path) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 
-SEGMENT = 65_536
+SEGMENT = 8192
 """Rows that are kept together, once and for all."""
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def read_state(data: bytes, modules: Sequence[str] = ()) -> tuple[Any, dict[str,
         if written["format"] != FORMAT:
             raise InvalidValue(f"a state of the format {written['format']!r}, not {FORMAT!r}")
         return _Reader(arrays, modules).read(written["tree"]), written["facts"]
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InvalidValue(f"the state cannot be read: {error}") from error
 
 
@@ -116,9 +117,15 @@ class _Reader:
     def _class(self, name: str) -> Any:
         """A class by name, and only one that is a record."""
         module, _, path = name.partition(":")
-        if not module.startswith("submax.") and module not in self.modules:
-            raise InvalidValue(f"a state with the unknown class {name!r}")
-        found = getattr(importlib.import_module(module), path)
+        ours = module.startswith("submax.") and "__" not in module
+        if not ours and module not in self.modules:
+            raise InvalidValue(
+                f"a state with the class {name!r}, which is neither of submax nor in the file of "
+                "its policy"
+            )
+        found: Any = importlib.import_module(module) if ours else sys.modules[module]
+        for part in path.split("."):
+            found = getattr(found, part)
         record = hasattr(found, "_fields") or dataclasses.is_dataclass(found)
         if not (isinstance(found, type) and record):
             raise InvalidValue(f"{name!r} is no record")

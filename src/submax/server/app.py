@@ -5,8 +5,9 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.applications import Starlette
@@ -15,7 +16,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from submax.core.errors import Conflict, InvalidValue, MissingExtra, StoreUnavailable, Unknown, told
+from submax.core.errors import Conflict, InvalidValue, MissingExtra, StoreUnavailable, Unknown
+from submax.server.addresses import is_loopback
 from submax.server.description import description
 from submax.server.keys import Key
 from submax.server.limits import TooLarge, check_twice, limited_body
@@ -51,8 +53,12 @@ class Refused(Exception):  # noqa: N818 - says what happened
         self.status, self.sentence, self.headers = status, sentence, headers
 
 
-def make_app(service: Service, rate: float = RATE) -> Starlette:
-    """The application over a service, which it starts and closes."""
+def make_app(
+    service: Service,
+    rate: float = RATE,
+    deadline: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Starlette:
+    """The application over a service, which it starts, and closes within a ``deadline``."""
     gate = Gate(service, rate)
     all_operations = [*operations(), *gate.operations()]
     text = ENCODER.encode(description(all_operations))
@@ -71,8 +77,9 @@ def make_app(service: Service, rate: float = RATE) -> Starlette:
             yield
         finally:
             service.stop()
-            await starting
-            await loop.run_in_executor(None, service.close)
+            with deadline():
+                await starting
+                await loop.run_in_executor(None, service.close)
 
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: gate.no_route}
@@ -175,10 +182,12 @@ class Gate:
         return counted
 
     def _admitted(self, request: Request, operation: Operation) -> Key | None:
-        """The key of the request; where there was never any key all are let in."""
+        """The key of the request; where there was never any key all on this machine are let in."""
         key = None
         if operation.scope is not None and self._service.keys.needed:
             key = self._check_key(request, operation.scope, operation.partial)
+        elif operation.scope is not None:
+            check_local(request)
         if not operation.early and not self._service.ready:
             raise Refused(503, "the server is not ready: try again", {"Retry-After": "1"})
         return key
@@ -225,9 +234,9 @@ async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
         return failure(status, str(error))
     except MemoryError:
         return failure(400, "what was asked for does not fit into the memory of the server")
-    except Exception as error:
+    except Exception:
         LOG.exception("%s failed", name)
-        return failure(500, f"the server failed, which is a defect of it: {told(error)}")
+        return failure(500, "the server failed, which is a defect of it: its log says more")
 
 
 def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
@@ -235,6 +244,16 @@ def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -
     if len(sentence) > LONGEST_SENTENCE:
         sentence = f"{sentence[: LONGEST_SENTENCE - 3]}..."
     return Response(ENCODER.encode(Failure(sentence)), status, headers, media_type=JSON)
+
+
+def check_local(request: Request) -> None:
+    """Refuse what a page of another site makes a browser on this machine send."""
+    host = request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    if not is_loopback(urlsplit(f"//{host}").hostname or ""):
+        raise Refused(403, "without keys the server answers to 127.0.0.1 and localhost alone")
+    if origin is not None and urlsplit(origin).netloc != host:
+        raise Refused(403, "without keys the server answers no pages of other sites")
 
 
 def _check_type(request: Request) -> None:

@@ -18,7 +18,7 @@ def exported(bandit: Bandit) -> FileResponse:
     os.close(number)
     path = Path(name)
     try:
-        Export(bandit).write(path)
+        Export(bandit.store, bandit.name).write(path)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise StoreUnavailable(

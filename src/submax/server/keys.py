@@ -70,7 +70,6 @@ class Keys:
                 for event in page:
                     self._apply(event)
                     self._heard = event.position
-            self.needed = self.needed or bool(self._keys)
 
     def add(
         self,
@@ -110,6 +109,7 @@ class Keys:
         if event.kind == ADDED:
             key = msgspec.msgpack.decode(event.body, type=Key)
             self._keys[key.id] = key
+            self.needed = True
         elif event.kind == REVOKED:
             self._keys.pop(event.body.decode(), None)
 

@@ -13,7 +13,8 @@ LARGEST_BODY = 1_000_000
 DEEPEST = 20
 LONGEST_LENGTH = 12
 """Digits of a length that is read as a number."""
-TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""Possessive: a text that does not end is not tried again from each of its quotes."""
 BRACKET = re.compile(rb"[][{}]")
 
 

@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from submax.live.decision import Decision, Receipt
 from submax.live.guard_rails import GuardRails
+from submax.live.writing import MOST_AT_ONCE
 from submax.server.keys import Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
@@ -15,8 +16,6 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(max_length=10_000)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
-MOST = 1000
-"""Decisions or rewards in one request."""
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -35,7 +34,7 @@ class Decide(Message):
 class DecideMany(Message):
     """Several decisions, all made or none."""
 
-    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MOST)]
+    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MOST_AT_ONCE)]
 
 
 class Reward(Message):
@@ -49,7 +48,7 @@ class Reward(Message):
 class RewardMany(Message):
     """Several rewards, all kept or none."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST)]
+    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_AT_ONCE)]
 
 
 class Activate(Message):

@@ -203,7 +203,7 @@ def _health() -> list[Operation]:
             "GET",
             "/readyz",
             None,
-            "Whether all bandits are open.",
+            "Whether every bandit was opened, or named in the log as impossible to open.",
             m.Health,
             handlers.healthy,
         ),

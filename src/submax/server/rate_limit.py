@@ -17,11 +17,10 @@ class RateLimit:
         self._buckets: dict[object, tuple[float, float]] = {}
 
     def allows(self, caller: object, rate: float, cost: float = 1.0) -> bool:
-        """Take from the bucket if there is enough in it, at most all that it holds."""
+        """Take the cost if the bucket holds it, or is full; what it lacks then is filled first."""
         now, most = self._clock(), max(rate, 1.0)
         level, before = self._buckets.get(caller, (most, now))
         level = min(most, level + (now - before) * rate)
-        taken = min(cost, most)
-        allowed = level >= taken
-        self._buckets[caller] = (level - taken if allowed else level, now)
+        allowed = level >= min(cost, most)
+        self._buckets[caller] = (level - cost if allowed else level, now)
         return allowed

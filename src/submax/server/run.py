@@ -1,26 +1,32 @@
 """Start the server, and stop it in order."""
 
-import ipaddress
 import logging
+import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
 import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InvalidValue
 from submax.live.open import open_store
+from submax.server.addresses import is_loopback
 from submax.server.app import make_app
 from submax.server.service import Service
 
-GRACE_SECONDS = 5
+GRACE_SECONDS = 4
 """How long requests under way may take once the server is told to stop."""
+CLOSING_SECONDS = 5.0
+"""How long closing may take after that."""
 SWITCH_SECONDS = 0.0005
 BACKLOG = 2048
-MOST_AT_ONCE = 1000
-"""Requests under way; more are answered with 503."""
+MOST_CONNECTIONS = 1000
+"""Connections, also idle ones; requests on more are answered with 503."""
 
 
 def serve(place: str | Path, host: str, port: int, rate: float) -> None:
@@ -34,7 +40,7 @@ def serve(place: str | Path, host: str, port: int, rate: float) -> None:
     store = open_store(place)
     try:
         service = Service(store)
-        check_address(host, bool(len(service.keys)))
+        check_address(host, service.keys.needed)
         listening = _bound(host, port)
     except BaseException:
         store.close()
@@ -45,13 +51,13 @@ def serve(place: str | Path, host: str, port: int, rate: float) -> None:
     # The thread that writes must not wait long for the one that answers, nor the reverse.
     sys.setswitchinterval(SWITCH_SECONDS)
     configuration = uvicorn.Config(
-        make_app(service, rate),
+        make_app(service, rate, _deadline),
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        limit_concurrency=MOST_AT_ONCE,
+        limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=65_536,
     )
     shown = f"[{host}]" if ":" in host else host
@@ -65,9 +71,19 @@ def serve(place: str | Path, host: str, port: int, rate: float) -> None:
         service.close()
 
 
+@contextmanager
+def _deadline() -> Iterator[None]:
+    """End the process if closing takes too long: nothing that was acknowledged is lost by this."""
+    watch = Timer(CLOSING_SECONDS, os._exit, [1])
+    watch.daemon = True
+    watch.start()
+    yield
+    watch.cancel()
+
+
 def check_address(host: str, has_keys: bool) -> None:
     """Refuse to be reached from other machines without a key."""
-    if not has_keys and not _is_loopback(host):
+    if not has_keys and not is_loopback(host):
         raise InvalidValue(
             f"{host} can be reached from other machines, and there is no key: make one first, "
             "submax keys add STORE --scope admin, or listen on 127.0.0.1"
@@ -78,15 +94,6 @@ def check_port(port: int) -> None:
     """Refuse numbers that are no ports; 0 takes any that is free."""
     if not 0 <= port <= 65_535:
         raise InvalidValue(f"a port is a number from 0 to 65535, not {port}")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from threading import Lock, Thread
 from typing import Any
 
-from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.core.errors import InvalidValue, Unknown
 from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.bandits import bandit_names, settings_stream
@@ -30,7 +30,7 @@ class Service:
         self.keys = Keys(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
-        self._lock, self._creating = Lock(), Lock()
+        self._lock = Lock()
         self._stopping = self._closed = False
         self._beside: Background | None = None
 
@@ -68,11 +68,7 @@ class Service:
         """Declare a bandit; one that is there already is refused."""
         check_bandit(name)
         refuse_files(declaration.get("policy"))
-        # Of two at the same moment the second must not declare again what the first did.
-        with self._creating:
-            if self.store.find(settings_stream(name), "declared") is not None:
-                raise Conflict(f"there is a bandit {name!r} already")
-            declare(self.store, name, declaration)
+        declare(self.store, name, declaration, new=True)
         return self._open(name)
 
     def find(self, name: str) -> Bandit:
