@@ -161,7 +161,7 @@ async def _ask(
 ) -> bool:
     """A request on a connection that stays open; a client library would cost more than we do."""
     writer.write(
-        method + b" " + path.encode() + b" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"
+        method + b" " + path.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json"
         b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
     )
     head = await reader.readuntil(b"\r\n\r\n")

@@ -135,7 +135,7 @@ def test_doctor_finds_a_damaged_model(file):
     with open_bandit(file, name="page", background=False) as bandit:
         (fitted,) = bandit.versions()
     damage(file, model_name("page", fitted.model))
-    assert "version 1: the model is damaged" in problem(file)
+    assert "the model of version 1 is damaged" in problem(file)
 
 
 def test_doctor_finds_a_damaged_snapshot(file):

@@ -158,7 +158,7 @@ def test_sigterm_under_load_loses_nothing_that_was_acknowledged(serve, file, eve
 
 
 HEAD = (
-    b"POST /bandits/page/decide HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+    b"POST /bandits/page/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     b"Content-Length: 14\r\nExpect: 100-continue\r\n\r\n"
 )
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -95,10 +95,11 @@ def _snapshot(store: Store, name: str, control: Control, ledger: Ledger) -> Find
 def _advice(name: str, control: Control, ledger: Ledger) -> Iterator[Finding]:
     """What is no damage, and yet not meant."""
     specification, counts = control.settings.policy, ledger.counts
-    if isinstance(specification, str) and control.settings.context.width:
-        if make_policy(specification).ignores_context:
-            sentence = f"{name}: the policy {specification!r} does not look at the context"
-            yield Finding(False, sentence)
+    named = isinstance(specification, str) and control.settings.context.width > 0
+    if named and make_policy(specification).ignores_context:
+        yield Finding(
+            False, f"{name}: the policy {specification!r} does not look at the context"
+        )
     if counts["matured"] >= MANY and counts["by default"] == counts["learned"]:
         yield Finding(
             False, f"{name}: no decision that matured had a reward: do they arrive in time?"

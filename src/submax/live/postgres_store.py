@@ -1,6 +1,6 @@
 """A store in a PostgreSQL database."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
@@ -17,6 +17,8 @@ from submax.live.store import PAGE, Store
 
 if TYPE_CHECKING:
     from psycopg import Connection
+
+    from submax.live.postgres_connection import PostgresConnection
 
 COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
 INSERT = f"""
@@ -57,7 +59,7 @@ class PostgresStore(Store):
         require_extra("postgres", "a store in PostgreSQL", "psycopg")
         from submax.live.postgres_connection import PostgresConnection
 
-        self._connection = lambda: PostgresConnection(address)
+        self._connection: Callable[[], PostgresConnection] = lambda: PostgresConnection(address)
         self._writer, self._reader = self._connection(), self._connection()
         self._leader = self._connection()
         self._led: tuple[Connection[Any] | None, set[str]] = None, set()

@@ -123,7 +123,7 @@ def policy_of(specification: str | dict[str, Any], own: Policy[Any] | None) -> P
 
 def _specification(policy: object) -> str | dict[str, Any]:
     if isinstance(policy, Policy):
-        return {"kind": OWN, "policy": f"{type(policy).__module__}.{policy!r}"}
+        return {"kind": OWN, "class": f"{type(policy).__module__}.{type(policy).__qualname__}"}
     if isinstance(policy, str):
         return policy
     if isinstance(policy, Mapping):
