@@ -81,14 +81,18 @@ def test_every_action_has_the_minimum_and_the_policy_divides_the_rest(opened, we
 
 
 def test_the_minimum_is_kept_among_those_that_are_eligible(opened):
-    found = probabilities(opened({"minimum": 0.3}), eligible=["A", "B"])
-    assert found == pytest.approx({"A": 0.7, "B": 0.3})
-
-
-def test_a_minimum_that_cannot_be_kept_for_all_is_uniform(opened):
-    bandit = opened({"minimum": 0.3})
-    assert probabilities(bandit) == dict.fromkeys(ARMS, 0.25)
+    bandit = opened({"minimum": 0.2})
+    assert probabilities(bandit, eligible=["A", "B"]) == pytest.approx({"A": 0.8, "B": 0.2})
     assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
+
+
+def test_a_minimum_that_cannot_be_kept_for_all_is_refused(opened):
+    with pytest.raises(InvalidValue, match=r"minimum 0\.3 is more than 4 joint actions can have"):
+        opened({"minimum": 0.3})
+    bandit = opened({"minimum": 0.25})
+    assert probabilities(bandit) == pytest.approx(dict.fromkeys(ARMS, 0.25))
+    with pytest.raises(InvalidValue, match="more than 5 joint actions"):
+        bandit.add("E")
 
 
 @pytest.mark.parametrize("weights", [SURE, (0.0, 1.0, 1.0, 1.0), (5.0, 1.0, 1.0, 3.0)])

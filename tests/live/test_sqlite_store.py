@@ -85,7 +85,7 @@ def test_a_second_process_that_writes_is_refused(path, holder):
 
 
 def test_a_second_writer_in_the_same_process_is_refused(path):
-    with closing(SQLiteStore(path)), pytest.raises(StoreUnavailable, match="being written"):
+    with closing(SQLiteStore(path)), pytest.raises(StoreUnavailable, match="in this process"):
         SQLiteStore(path)
 
 
@@ -218,7 +218,7 @@ def test_what_is_queued_is_written_when_the_store_is_closed(path):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidValue, match=r"cannot write beside .*nowhere"):
+    with pytest.raises(InvalidValue, match=r"no folder for a store .*nowhere"):
         SQLiteStore(tmp_path / "nowhere" / "store.db")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import submax.server.client
-from submax.core.errors import Conflict, InvalidValue, StoreUnavailable, Unknown
+from submax.core.errors import Conflict, Forbidden, InvalidValue, StoreUnavailable, Unknown
 from submax.server.client import Client
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
@@ -113,8 +113,8 @@ def test_a_server_that_does_not_answer_is_given_up_on(monkeypatch):
         (404, Unknown),
         (409, Conflict),
         (400, InvalidValue),
-        (401, InvalidValue),
-        (403, InvalidValue),
+        (401, Forbidden),
+        (403, Forbidden),
         (413, InvalidValue),
         (500, StoreUnavailable),
         (501, StoreUnavailable),

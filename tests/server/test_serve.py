@@ -273,7 +273,7 @@ def test_a_second_server_on_the_same_file_is_refused(serve, file):
     server = serve(file)
     status, sentence = refused(file, "--port", 0)
     assert status == 1
-    assert f"is being written by another process (process {server.process.pid})" in sentence
+    assert f"is open for writing in process {server.process.pid}" in sentence
 
 
 def test_a_port_in_use_is_said_so(serve, file, tmp_path):

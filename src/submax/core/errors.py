@@ -15,6 +15,10 @@ class Conflict(InvalidValue):
     """Another value already stands under the same key; nothing was changed."""
 
 
+class Forbidden(InvalidValue):
+    """The key is missing, unknown, or does not allow this."""
+
+
 class StoreUnavailable(RuntimeError):  # noqa: N818 - says what is the case
     """The store cannot do it now; nothing was acknowledged, and it can be tried again."""
 

@@ -10,6 +10,5 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         raise MissingExtra(
-            f"{what} needs {', '.join(missing)}, which is not installed: "
-            f'pip install "submax[{extra}]"'
+            f'{what} needs {", ".join(missing)}, not installed here: pip install "submax[{extra}]"'
         )

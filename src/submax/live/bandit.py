@@ -201,7 +201,7 @@ class Bandit:
         known = self._present.control.versions
         chosen = max(known, default=0) if version is None else version
         if chosen != 0 and chosen not in known:
-            raise Unknown(f"there is no version {version!r}: there are {len(known)}, 1 and up")
+            raise Unknown(f"there is no version {version!r}: the newest is {max(known, default=0)}")
         if chosen != 0:
             self._present.loaded(chosen)
         published = Published(chosen, held=version is not None)

@@ -39,7 +39,10 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
         """The number, or one sentence."""
         number = as_number(value)
         if number is None:
-            raise InvalidValue(f"context {name!r} must be a finite number, not {shown(value)}")
+            raise InvalidValue(
+                f"context {name!r} must be a number from {-LARGEST:g} to {LARGEST:g}, "
+                f"not {shown(value)}"
+            )
         return number
 
     @property

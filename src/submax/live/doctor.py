@@ -45,7 +45,7 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
     counts = ledger.counts
     yield Finding(
         True,
-        f"{name}: {counts['decisions']} decisions, {counts['rewards']} rewards in time, "
+        f"{name}: {counts['decisions']} decisions, {counts['rewards']} rewards, "
         f"{counts['late rewards']} late, {counts['matured']} matured, {len(ledger.rows)} learned, "
         f"{len(ledger.waiting)} in quarantine, {counts['orphans']} orphans",
     )
@@ -97,9 +97,7 @@ def _advice(name: str, control: Control, ledger: Ledger) -> Iterator[Finding]:
     specification, counts = control.settings.policy, ledger.counts
     named = isinstance(specification, str) and control.settings.context.width > 0
     if named and make_policy(specification).ignores_context:
-        yield Finding(
-            False, f"{name}: the policy {specification!r} does not look at the context"
-        )
+        yield Finding(False, f"{name}: the policy {specification!r} does not look at the context")
     if counts["matured"] >= MANY and counts["by default"] == counts["learned"]:
         yield Finding(
             False, f"{name}: no decision that matured had a reward: do they arrive in time?"

@@ -10,11 +10,11 @@ from submax.live.menu import LISTED, Action, Menu
 class GuardRails(msgspec.Struct, frozen=True):
     """What holds whatever the policy says.
 
-    Every eligible action has at least the probability ``minimum``, or the uniform one where so
-    many are eligible that this is less. The action ``control`` has exactly ``control_share`` where
-    it is eligible. The first ``burn_in`` decisions are uniform but for that; each of several
-    processes on one store counts its own. A share ``holdout`` of the decisions gets the action
-    ``baseline`` and is not learned from, so that there is something to compare with.
+    Every eligible action has at least the probability ``minimum``. The action ``control`` has
+    exactly ``control_share`` where it is eligible. The first ``burn_in`` decisions are uniform but
+    for that; each of several processes on one store counts its own. A share ``holdout`` of the
+    decisions gets the action ``baseline`` and is not learned from, so that there is something to
+    compare with.
     """
 
     minimum: float = 0.0
@@ -39,6 +39,11 @@ class GuardRails(msgspec.Struct, frozen=True):
                 menu.row(action)
         if self.control is not None and self.control_share < self.minimum:
             raise InvalidValue("control_share must not be below minimum: it is a probability too")
+        if menu.lists and self.minimum * menu.space(menu.active).size > 1:
+            raise InvalidValue(
+                f"minimum {self.minimum} is more than {menu.space(menu.active).size} joint actions "
+                "can have together: at most one over their number"
+            )
         if not menu.lists and (self.minimum or self.control_share):
             raise InvalidValue(
                 f"minimum and control are for up to {LISTED} joint actions without real-valued "

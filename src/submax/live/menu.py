@@ -144,6 +144,8 @@ class Menu(msgspec.Struct, frozen=True):
         if not isinstance(wanted, Mapping):
             raise InvalidValue(f"eligible must be a table of slots, not {wanted!r:.60}")
         for name in wanted:
+            if name in [interval.name for interval in self.intervals]:
+                raise InvalidValue(f"{name!r} is an interval, and cannot be restricted here")
             one_of("slot", str(name), [slot.name for slot in self.slots])
         return wanted
 

@@ -24,7 +24,8 @@ def check_identifier(what: str, value: object) -> None:
     """Refuse ids that not every store and log can hold."""
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
         raise InvalidValue(
-            f"{what} must be 1 to 128 printable ASCII characters without spaces, not {shown(value)}"
+            f"{what} must be a text of 1 to 128 printable ASCII characters without spaces, "
+            f"not {shown(value)}"
         )
 
 

@@ -15,7 +15,7 @@ from submax.core.errors import Conflict, InvalidValue
 from submax.core.policy import Policy
 from submax.core.scale import Scale
 from submax.live.bandit import Bandit
-from submax.live.bandits import settings_stream
+from submax.live.bandits import bandit_names, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.guard_rails import GuardRails
@@ -93,6 +93,9 @@ def open_bandit(
         one_of("part of a declaration:", word, Declaration.__annotations__)
     name = name if name is not None else default_name(place)
     check_bandit(name)
+    if _is_new_file(place):
+        # Before it is made.
+        _check(declaration, name)
     store = place if isinstance(place, Store) else open_store(place, clock=clock)
     try:
         own = declare(store, name, declaration)
@@ -119,6 +122,12 @@ def open_store(
     return SQLiteStore(Path(place), read_only=read_only, clock=clock)
 
 
+def _is_new_file(place: object) -> bool:
+    if not isinstance(place, (str, Path)) or str(place).startswith((MEMORY, *POSTGRES)):
+        return False
+    return not Path(place).exists()
+
+
 def default_name(place: object) -> str:
     """That of the file, as far as it can be part of an address."""
     if not isinstance(place, (str, Path)) or str(place).startswith((MEMORY, *POSTGRES)):
@@ -140,8 +149,7 @@ def declare(
     stream = settings_stream(name)
     before = store.find(stream, "declared")
     if before is None:
-        settings = _declared(given, name)
-        settings.check(policy_of(settings.policy, own))
+        settings = _check(given, name, bandit_names(store))
         entry = Entry(DECLARED, msgspec.msgpack.encode(settings), "declared")
         # Another process may have been first: then its declaration stands, and is compared.
         (written,) = store.append(stream, [entry]).result()
@@ -155,12 +163,17 @@ def declare(
     return own
 
 
-def _declared(given: Mapping[str, Any], name: str) -> Settings:
+def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> Settings:
+    """What is declared, if it goes together."""
     if "actions" not in given:
+        there = f"; there are: {', '.join(others)}" if others else ""
         raise InvalidValue(
-            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']"
+            f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{there}"
         )
-    return declared(**{"context": None, "policy": "rcp-submax", "rewards": "binary", **given})
+    policy = given.get("policy")
+    settings = declared(**{"context": None, "policy": "rcp-submax", "rewards": "binary", **given})
+    settings.check(policy_of(settings.policy, policy if isinstance(policy, Policy) else None))
+    return settings
 
 
 def _declare_again(

@@ -18,7 +18,6 @@ from submax.live.store import PAGE, Store
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from submax.live.postgres_connection import PostgresConnection
 
 COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
 INSERT = f"""

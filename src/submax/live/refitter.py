@@ -28,6 +28,8 @@ HEARTBEAT_SECONDS = 60.0
 """Between two ticks at most, while decisions are open."""
 SKEW_SECONDS = 5.0
 """Between two ticks at least, where the last one did not help."""
+FEWEST = 10
+"""Rows for a first version: from one or two a policy would draw conclusions."""
 RESTING = 2.0
 """Between two fits, times what the last one took."""
 SNAPSHOT_EVERY = 50_000
@@ -127,11 +129,13 @@ class Refitter:
         if not self._store.lead(self._name, take=False):
             return
         if self._must_tick(ledger):
+            before, expected = ledger.settled, ledger.due(self._clock())
             self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
             ledger.follow()
             self._ticked_at = time.monotonic()
             # The store's clock may be behind this one: ticks do not make it faster.
-            self._patience = SKEW_SECONDS if ledger.due(self._clock()) else 0.0
+            in_vain = expected and ledger.settled == before
+            self._patience = SKEW_SECONDS if in_vain else 0.0
         if ledger.heard - self._snapshot_at >= SNAPSHOT_EVERY:
             self._keep(ledger)
 
@@ -154,8 +158,9 @@ class Refitter:
         waited = time.monotonic() - self._fitted_at
         if waited < RESTING * self._took:
             return False
-        enough = new >= settings.refit_rows or (new > 0 and waited >= settings.refit_seconds)
-        return enough or self._outdated()
+        few = min(settings.refit_rows, FEWEST) if not self._present.control.versions else 1
+        late = waited >= settings.refit_seconds and new >= few
+        return new >= settings.refit_rows or late or self._outdated()
 
     def _new_rows(self) -> int:
         versions = self._present.control.versions

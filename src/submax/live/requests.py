@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from submax.core.errors import Conflict, InvalidValue, Unknown
-from submax.live.context_schema import as_number
+from submax.live.context_schema import LARGEST, as_number
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
 from submax.live.names import check_identifier, new_identifier, shown
@@ -135,7 +135,9 @@ class Requests:
     def _value(self, value: object) -> float:
         number = as_number(value)
         if number is None:
-            raise InvalidValue(f"a reward must be a finite number, not {shown(value)}")
+            raise InvalidValue(
+                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {shown(value)}"
+            )
         self._present.scale.check(np.array([number]))
         return number
 

@@ -248,20 +248,23 @@ def _locked(path: Path) -> IO[str]:
     """The lock file, held until it is closed or the process ends, whatever ends it."""
     # Beside the file itself, whatever name it was opened by.
     real = path.resolve()
+    if not path.name or not real.parent.is_dir():
+        raise InvalidValue(f"there is no folder for a store {str(path)!r}: make it first")
     lock = real.with_name(f"{real.name}.lock")
     try:
         file = lock.open("a+")
     except OSError as error:
-        raise InvalidValue(f"cannot write beside {str(path)!r}: {error.strerror}") from error
+        raise InvalidValue(f"cannot make a file beside {str(path)!r}: {error.strerror}") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.seek(0)
-        holder = file.read().strip() or "unknown"
+        holder = file.read().strip() or "another process"
+        holder = f"this process, {holder}" if holder == f"process {os.getpid()}" else holder
         file.close()
         raise StoreUnavailable(
-            f"{path} is being written by another process ({holder}): stop it, send requests to "
-            "its server, or share a PostgreSQL store among processes"
+            f"{path} is open for writing in {holder}: close it there, send requests to its server, "
+            "or share a PostgreSQL store among processes"
         ) from error
     file.truncate(0)
     file.write(f"process {os.getpid()}")

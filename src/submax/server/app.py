@@ -196,9 +196,12 @@ class Gate:
         kind, _, text = request.headers.get("authorization", "").partition(" ")
         key = self._service.keys.find(text.strip()) if kind.lower() == "bearer" else None
         if key is None:
+            sent = kind.lower() == "bearer" and bool(text.strip())
             raise Refused(
                 401,
-                "a key is needed: send it as the header 'Authorization: Bearer KEY'",
+                "this key is not known, or was revoked"
+                if sent
+                else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
                 {"WWW-Authenticate": "Bearer"},
             )
         bandit = request.path_params.get("name")

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 import msgspec
 
 from submax.core.checks import positive, whole_number
-from submax.core.errors import Conflict, InvalidValue, StoreUnavailable, Unknown
+from submax.core.errors import Conflict, Forbidden, InvalidValue, StoreUnavailable, Unknown
 from submax.live.decision import Decision, Receipt
 from submax.live.names import check_bandit, new_identifier
 
@@ -37,7 +37,7 @@ class Client:
         *,
         key: str | None = None,
         timeout: float = 10.0,
-        attempts: int = 5,
+        attempts: int = 8,
     ) -> None:
         parts = _parts(address)
         check_bandit(bandit)
@@ -188,10 +188,15 @@ def _understood(status: int, answer: bytes, kind: type[Answer]) -> Answer:
             return msgspec.json.decode(answer, type=kind)
         except msgspec.DecodeError as error:
             raise StoreUnavailable(f"this is no answer of a submax server: {error}") from error
-    errors: dict[int, type[InvalidValue]] = {404: Unknown, 409: Conflict}
+    kind_of: dict[int, type[InvalidValue]] = {
+        401: Forbidden,
+        403: Forbidden,
+        404: Unknown,
+        409: Conflict,
+    }
     if status >= 500:
         raise StoreUnavailable(_sentence(answer))
-    raise errors.get(status, InvalidValue)(_sentence(answer))
+    raise kind_of.get(status, InvalidValue)(_sentence(answer))
 
 
 def _sentence(answer: bytes) -> str:

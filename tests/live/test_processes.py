@@ -1,0 +1,138 @@
+"""Several bandits on one store, as several processes have them."""
+
+import numpy as np
+import pytest
+
+from submax.core.errors import Conflict, InvalidValue, StoreUnavailable
+from submax.live.bandits import log_stream
+from submax.live.memory_store import MemoryStore
+from submax.live.menu import Change
+from submax.live.open import declare, open_bandit
+from submax.live.records import TICK
+from submax.policies.thompson import Thompson
+from submax.policies.ucb1 import UCB1
+
+ARMS = ["A", "B", "C"]
+
+
+class Clock:
+    now = 1e9
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(clock):
+    return MemoryStore(clock)
+
+
+@pytest.fixture
+def opened(store, clock):
+    def opened(**declaration):
+        return open_bandit(store, background=False, clock=clock, **declaration)
+
+    return opened
+
+
+def refitted(bandit, clock, decisions=20):
+    for made in bandit.decide_many([{}] * decisions):
+        bandit.reward(made.id, 1.0)
+    clock.now += 10
+    return bandit.refit()
+
+
+def test_a_version_that_a_person_holds_is_not_replaced_by_one_that_was_under_way(opened, clock):
+    first = opened(actions=ARMS, reward_wait=1.0)
+    refitted(first, clock)
+    refitted(first, clock)
+    second = opened()
+    assert second.roll_back() == 1
+    assert refitted(first, clock).version == 3
+    assert [bandit.version for bandit in (first, second, opened())] == [1, 1, 1]
+    assert second.held
+    assert second.publish() == first.publish() == 3
+
+
+def test_of_two_that_pause_the_last_two_one_is_told(opened):
+    first = opened(actions=["A", "B"], reward_wait=1.0)
+    second = opened()
+    follow, told = second._present.follow, []
+    second._present.follow = lambda: told.append(1) or (len(told) > 1 and follow())
+    first.pause("A")
+    with pytest.raises(Conflict, match="changed by someone else"):
+        second.change(Change("pause", "B"))
+    assert opened().menu.active == ((1,),)
+
+
+def test_a_change_is_made_good_after_the_store_failed_half_way(opened, store, clock, monkeypatch):
+    bandit = opened(actions=ARMS, reward_wait=1.0)
+    refitted(bandit, clock)
+    kept = store.kept
+
+    def failing(name):
+        monkeypatch.setattr(store, "kept", kept)
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(store, "kept", failing)
+    with pytest.raises(StoreUnavailable):
+        bandit.retire("A")
+    bandit.versions()
+    assert "A" not in {bandit.decide().action for _ in range(100)}
+
+
+def test_another_policy_does_not_decide_by_the_state_of_the_last(opened, clock):
+    bandit = opened(actions=ARMS, reward_wait=1.0, policy="thompson-1-1")
+    refitted(bandit, clock)
+    for policy in (UCB1(), Thompson(2.0, 2.0), "rcp-submax"):
+        again = opened(policy=policy)
+        again.decide()
+        assert again.refit().policy == again.settings.policy
+        assert again.decide().version == again.version > 0
+        assert again.failures.get("decisions by a policy that failed", 0) == 0
+
+
+def test_who_only_looks_does_not_begin_to_lead(store, clock, monkeypatch):
+    bandit = open_bandit(store, actions=ARMS, reward_wait=1.0, background=False, clock=clock)
+    bandit.decide()
+    clock.now += 10
+    monkeypatch.setattr(store, "lead", lambda name, *, take=True: take)
+    bandit.ledger()
+    assert TICK not in {event.kind for event in store.read(log_stream("default"))}
+
+
+def test_a_bandit_is_declared_as_new_once(store):
+    declare(store, "page", {"actions": ARMS}, new=True)
+    with pytest.raises(Conflict, match="there is a bandit 'page' already"):
+        declare(store, "page", {"actions": ARMS, "policy": "ucb1"}, new=True)
+
+
+def test_a_repeated_reward_that_waited_says_accepted_once_its_decision_came(opened):
+    bandit = opened(actions=ARMS, reward_wait=1.0)
+    assert bandit.reward("early", 1.0).status == "quarantined"
+    bandit.decide(id="early")
+    assert bandit.reward("early", 1.0).status == "accepted"
+
+
+def test_numbers_of_numpy_are_numbers(opened):
+    bandit = opened(actions=ARMS, context={"x": float}, policy="linucb", reward_wait=1.0)
+    for number in (np.float32(1), np.int64(1), np.bool_(True)):
+        made = bandit.decide({"x": number})
+        assert bandit.reward(made.id, number).status == "accepted"
+    with pytest.raises(InvalidValue, match="that cannot be shown"):
+        bandit.reward(made.id, 10**5000, key="huge")
+
+
+def test_time_goes_on_after_the_clock_was_set_back(opened, clock, monkeypatch):
+    monkeypatch.setattr("submax.live.refitter.HEARTBEAT_SECONDS", 0.0)
+    bandit = opened(actions=ARMS, reward_wait=60.0)
+    bandit.decide()
+    clock.now -= 86_400
+    bandit.ledger()
+    clock.now += 61
+    assert bandit.ledger().counts["matured"] == 1
