@@ -33,15 +33,16 @@ def fall_back(kind: type[Fallback], message: str, decisions: int) -> None:
     warnings.warn(kind(message, decisions), stacklevel=3)
 
 
-@contextmanager
-def counted_fallbacks() -> Iterator[list[int]]:
+class counted_fallbacks:  # noqa: N801 - used as a function; a generator would cost more
     """Collect how many decisions each fallback within was about, in place of its warning."""
-    counts: list[int] = []
-    token = _counts.set(counts)
-    try:
-        yield counts
-    finally:
-        _counts.reset(token)
+
+    def __enter__(self) -> list[int]:
+        counts: list[int] = []
+        self._token = _counts.set(counts)
+        return counts
+
+    def __exit__(self, *_: object) -> None:
+        _counts.reset(self._token)
 
 
 @contextmanager

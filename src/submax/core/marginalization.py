@@ -41,7 +41,7 @@ def mixture_of_one(probabilities: Floats, weights: Floats, forget: bool) -> Floa
     mixed = np.dot(weights, probabilities)
     added = np.dot(np.maximum(weights, 0.0), probabilities)
     mass: Floats = np.where(mixed > ROUNDING * added, mixed, 0.0)
-    total = mass.sum()
+    total = np.add.reduce(mass)
     if forget or total == 0:
         return np.full(len(mass), 1 / len(mass))
     mass *= 1 / total

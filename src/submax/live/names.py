@@ -1,12 +1,13 @@
 """Names that callers choose: of bandits, choices, decisions and rewards."""
 
+import os
 import re
-import secrets
 import time
 
 from submax.core.errors import InvalidValue
 
 LONGEST_NAME = 200
+VARIANTS = "89ab"
 BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
 
@@ -42,12 +43,9 @@ def new_identifier() -> str:
 
     The first 48 of its 128 bits are the time, the others are random: version 7 of RFC 9562.
     """
-    milliseconds = time.time_ns() // 1_000_000
-    bits = milliseconds << 80 | secrets.randbits(80)
-    bits = bits & ~(0xF << 76) | 7 << 76
-    bits = bits & ~(0x3 << 62) | 2 << 62
-    text = f"{bits:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    at, chance = f"{time.time_ns() // 1_000_000:012x}", os.urandom(10).hex()
+    variant = VARIANTS[int(chance[3], 16) & 3]
+    return f"{at[:8]}-{at[8:]}-7{chance[:3]}-{variant}{chance[4:7]}-{chance[7:19]}"
 
 
 def shown(value: object) -> str:

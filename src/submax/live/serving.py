@@ -3,8 +3,6 @@
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -96,24 +94,18 @@ class Serving:
     def _asked(self, context: Floats) -> Floats:
         """The policy's probabilities; uniform where it fails, since someone waits for an answer."""
         try:
-            with self._counting():
+            with counted_fallbacks() as simpler:
                 found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
+            if simpler:
+                self._failures[SIMPLER] += sum(simpler)
             # Not a number fails the comparison.
-            if abs(found.sum() - 1) <= TOLERANCE and found.min() >= 0:
+            if abs(np.add.reduce(found) - 1) <= TOLERANCE:
                 return found
             self._stumble(f"{found} are no probabilities")
         except Exception as error:
             self._stumble(told(error))
         size = math.prod(map(len, self._model.shown))
         return np.full(size, 1 / size)
-
-    @contextmanager
-    def _counting(self) -> Iterator[None]:
-        """Decisions that the policy took more simply than asked are counted, not warned of."""
-        with counted_fallbacks() as found:
-            yield
-        if found:
-            self._failures[SIMPLER] += sum(found)
 
     def _stumble(self, reason: str) -> None:
         """Count, and say it once: a policy that fails may fail a thousand times a second."""
@@ -192,8 +184,10 @@ class Serving:
         if uniform or shown != self._model.shown:
             return _uniform(space, shown, rng)
         try:
-            with self._counting():
-                return self._drawn_by_policy(self._encoded(values), shown, rng)
+            with counted_fallbacks() as simpler:
+                drawn = self._drawn_by_policy(self._encoded(values), shown, rng)
+            self._failures[SIMPLER] += sum(simpler)
+            return drawn
         except Exception as error:
             self._stumble(told(error))
             return _uniform(space, shown, rng)

@@ -1,8 +1,7 @@
 """Something to be written, and the answer once it is."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from submax.core.errors import InvalidValue
 from submax.live.event import Entry, Written
@@ -12,8 +11,7 @@ MOST_AT_ONCE = 1000
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class Writing(Generic[Answer]):
+class Writing(NamedTuple, Generic[Answer]):
     """Entries for a stream; whoever writes them, waiting or not, makes the ``answer`` of them."""
 
     stream: str
