@@ -44,13 +44,13 @@ class Export:
         self._ledger = Ledger(control.settings, self._read, self._saw)
         self._ledger.follow()
 
-    def write(self, path: Path) -> int:
+    def write(self, path: Path | str) -> int:
         """Write the decisions as Parquet; how many there are."""
-        return _write(path, self._schema(), self._decisions())
+        return _write(Path(path), self._schema(), self._decisions())
 
-    def write_rewards(self, path: Path) -> int:
+    def write_rewards(self, path: Path | str) -> int:
         """Write every reward as it came; how many there are."""
-        return _write(path, _reward_schema(), self._rewards())
+        return _write(Path(path), _reward_schema(), self._rewards())
 
     def _saw(self, event: Event, fate: str, reward: float | None) -> None:
         if event.kind == DECISION:
@@ -172,7 +172,7 @@ BATCH = 10_000
 
 
 def _write(path: Path, schema: Any, rows: Iterator[dict[str, Any]]) -> int:
-    """In batches, so that a log of any length fits in memory."""
+    """In batches: only what became of each decision is held in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
