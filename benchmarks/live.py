@@ -28,6 +28,7 @@ import submax
 from claim import Claim, print_claims, print_table
 from peer_runs import PeerUnavailable, run_peer
 from submax.live.open import ContextIgnored
+from submax.testing import ManualClock
 
 ARMS = [f"arm-{number}" for number in range(10)]
 CONTEXT: dict[str, Any] = {"country": ["fr", "de", "us"], "age": float, "visits": float}
@@ -75,7 +76,7 @@ def measure() -> list[Claim]:
 def in_process() -> tuple[float, float]:
     """Median microseconds of a decision that is drawn and ready to be written."""
     plain = submax.open(":memory:", actions=ARMS, background=False)
-    clock = Clock()
+    clock = ManualClock()
     taught = submax.open(
         ":memory:",
         actions=ARMS,
@@ -89,16 +90,6 @@ def in_process() -> tuple[float, float]:
     clock.now += 10_000
     taught.refit()
     return _median(plain.requests.deciding), _median(lambda: taught.requests.deciding(SEEN))
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def __call__(self) -> float:  # noqa: D102
-        return self.now
 
 
 def _median(work: Callable[[], object]) -> float:
@@ -191,7 +182,7 @@ def plain_appends() -> float:
 
 def opening_seconds() -> float:
     """Time to open a log of a million decisions, the last tenth of which has not matured."""
-    clock = Clock()
+    clock = ManualClock()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # Uniform decisions are the fastest to make, and need no context to be opened with one.
         warnings.simplefilter("ignore", ContextIgnored)

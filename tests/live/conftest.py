@@ -12,6 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from submax.live.memory_store import MemoryStore
+from submax.testing import ManualClock
+
 PASSWORD = "s3cret-of-the-tests"
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -132,3 +135,13 @@ def postgres_address(postgres) -> str:
     database = f"test_{next(NUMBERS)}"
     postgres.execute("postgres", f"CREATE DATABASE {database}")
     return postgres.address(database)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def store(clock) -> MemoryStore:
+    return MemoryStore(clock)

@@ -22,6 +22,7 @@ from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, bod
 from submax.live.sqlite_store import SQLiteStore
 from submax.policies import presets
 from submax.policies.thompson import Thompson
+from submax.testing import ManualClock
 
 FILE = str(Path(__file__).with_name("weighted.py"))
 WAIT = 10.0
@@ -31,24 +32,6 @@ FLIPS = 100
 ANY_SCALE = {"kind": "epsilon-greedy"}
 PATIENCE = 20.0
 """Seconds after which a test gives up on what runs beside it."""
-
-
-@dataclass
-class Clock:
-    now: float = 1e6
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(clock):
-    return MemoryStore(clock)
 
 
 @pytest.fixture
@@ -403,7 +386,7 @@ def test_nothing_is_fitted_where_nothing_is_new(opened, clock):
 def test_the_same_log_and_seed_give_the_same_version(opened, policy, seed):
     found = []
     for _ in range(2):
-        clock = Clock()
+        clock = ManualClock()
         bandit = opened(
             MemoryStore(clock),
             clock=clock,
@@ -434,7 +417,7 @@ def test_another_seed_gives_another_version_of_a_network(opened, clock):
     }
     hashes = []
     for seed in (0, 0, 1):
-        clock = Clock()
+        clock = ManualClock()
         bandit = opened(
             MemoryStore(clock),
             clock=clock,

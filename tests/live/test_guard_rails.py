@@ -1,6 +1,5 @@
 import itertools
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,19 +21,6 @@ SURE = (1.0, 0.0, 0.0, 0.0)
 PAGE = {"title": ["A", "B"], "layout": ["wide", "narrow"]}
 DRAWS = 5000
 SIGMAS = 7.0
-
-
-@dataclass
-class Clock:
-    now: float = 1e6
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture

@@ -23,22 +23,10 @@ from submax.live.records import (
 )
 from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.sqlite_store import SQLiteStore
+from submax.testing import ManualClock
 
 WAIT, QUARANTINE = 100.0, 300.0
 HOUR, DAY = 3600.0, 86400.0
-
-
-@dataclass
-class Clock:
-    now: float = 1e6
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 def opened(store, clock, **others):
@@ -247,7 +235,7 @@ STORES = {
 def test_rewards_replayed_and_shuffled_in_any_store_give_the_same_rows(tmp_path, combine, seed):
     hashes = set()
     for number, (kind, times) in enumerate((kind, n) for kind in STORES for n in (1, 5)):
-        clock, rng = Clock(), np.random.default_rng((seed, number))
+        clock, rng = ManualClock(), np.random.default_rng((seed, number))
         folder = tmp_path / str(number)
         folder.mkdir()
         with closing(STORES[kind](folder, clock)) as store:
@@ -293,7 +281,7 @@ COMBINES = st.sampled_from(["first", "last", "max", "sum"])
 
 def lived(history, combine, default_reward=0.0):
     """A bandit after a history of acts, and its clock."""
-    clock = Clock()
+    clock = ManualClock()
     bandit = opened(MemoryStore(clock), clock, combine=combine, default_reward=default_reward)
     decided = set()
     for number, (step, (verb, identifier, value)) in enumerate(history):

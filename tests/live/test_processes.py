@@ -5,7 +5,6 @@ import pytest
 
 from submax.core.errors import Conflict, InvalidValue, StoreUnavailable
 from submax.live.bandits import log_stream
-from submax.live.memory_store import MemoryStore
 from submax.live.menu import Change
 from submax.live.open import declare, open_bandit
 from submax.live.records import TICK
@@ -13,23 +12,6 @@ from submax.policies.thompson import Thompson
 from submax.policies.ucb1 import UCB1
 
 ARMS = ["A", "B", "C"]
-
-
-class Clock:
-    now = 1e9
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def store(clock):
-    return MemoryStore(clock)
 
 
 @pytest.fixture

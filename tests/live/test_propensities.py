@@ -1,7 +1,6 @@
 import itertools
 import os
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from submax.live.bandits import log_stream
 from submax.live.memory_store import MemoryStore
 from submax.live.open import open_bandit
 from submax.live.records import DecisionMade, body_of, decision_key
+from submax.testing import ManualClock
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 SOAK = "SUBMAX_SOAK" in os.environ
@@ -35,14 +35,6 @@ POLICIES = {
         "control_share": 0.1,
     },
 }
-
-
-@dataclass
-class Clock:
-    now: float = 1e6
-
-    def __call__(self):
-        return self.now
 
 
 def opened(policy, clock, rng):
@@ -83,7 +75,7 @@ def named(action):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_decisions_are_as_frequent_as_their_logged_propensities(policy, seed):
     rng = np.random.default_rng(seed)
-    bandit = opened(policy, Clock(), rng)
+    bandit = opened(policy, ManualClock(), rng)
     kinds = list(itertools.product(range(2), range(3)))
     requests = [{"context": CONTEXTS[one], "eligible": ELIGIBLE[other]} for one, other in kinds]
     drawn, tables = defaultdict(list), {}

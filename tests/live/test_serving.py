@@ -1,6 +1,5 @@
 import itertools
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,19 +21,6 @@ MANY = {slot: [str(number) for number in range(10)] for slot in "abcde"}
 DRAWS = 1500
 SIGMAS = 7.0
 """Standard errors: fewer than one false alarm in 10¹¹ comparisons."""
-
-
-@dataclass
-class Clock:
-    now: float = 1e6
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture

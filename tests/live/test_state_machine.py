@@ -21,6 +21,7 @@ from submax.live.records import (
     RewardGiven,
     body_of,
 )
+from submax.testing import ManualClock
 
 WAIT, QUARANTINE = 100.0, 300.0
 DAY = 86400.0
@@ -38,14 +39,6 @@ ACTS = st.one_of(
     st.tuples(st.just("activate"), IDENTIFIERS),
     st.tuples(st.just("wait"), STEPS),
 )
-
-
-@dataclass
-class Clock:
-    now: float = 1e6
-
-    def __call__(self):
-        return self.now
 
 
 @dataclass
@@ -126,7 +119,7 @@ class LiveBandit(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="submax-machine-"))
         self.crashes = 0
-        self.clock = Clock()
+        self.clock = ManualClock()
         self.facts = []
         self.decisions, self.rewards, self.activations = {}, {}, set()
         self.status = dict.fromkeys("ABC", "active")

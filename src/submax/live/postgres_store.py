@@ -12,14 +12,13 @@ from submax.core.extras import require_extra
 from submax.live.copy_file import write_copy
 from submax.live.event import Entry, Event, Written
 from submax.live.group_commit import Batch, GroupCommit
-from submax.live.schema import POSTGRES, Migration, check_known, pending
+from submax.live.schema import COLUMNS, POSTGRES, STREAMS, Migration, check_known, pending
 from submax.live.store import PAGE, Store
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 
-COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
 INSERT = f"""
 WITH written AS (
     INSERT INTO events (stream, at, kind, key, about, about_position, about_at, body)
@@ -123,13 +122,8 @@ class PostgresStore(Store):
         return Event(*rows[0]) if rows else None
 
     def streams(self) -> list[str]:
-        """Skip from one to the next by the index."""
-        rows = self._select(
-            "WITH RECURSIVE names(name) AS (SELECT min(stream) FROM events UNION ALL "
-            "SELECT (SELECT min(stream) FROM events WHERE stream > name) FROM names "
-            "WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL",
-            (),
-        )
+        """By the index."""
+        rows = self._select(STREAMS, ())
         # The database may have the order of some language.
         return sorted(name for (name,) in rows)
 

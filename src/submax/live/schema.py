@@ -47,6 +47,18 @@ POSTGRES: Sequence[Migration] = (
     ),
 )
 
+COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
+"""Those of an event, in its order."""
+STREAMS = """
+WITH RECURSIVE names(name) AS (
+    SELECT min(stream) FROM events
+    UNION ALL
+    SELECT (SELECT min(stream) FROM events WHERE stream > name) FROM names WHERE name IS NOT NULL
+)
+SELECT name FROM names WHERE name IS NOT NULL
+"""
+"""Skips from one to the next by the index."""
+
 
 def check_known(where: str, version: int, newest: int) -> None:
     """Refuse a store that a newer submax has written."""

@@ -15,10 +15,9 @@ from submax.core.errors import InvalidValue, StoreUnavailable
 from submax.live.copy_file import new_file
 from submax.live.event import Entry, Event, Written
 from submax.live.group_commit import Batch, GroupCommit
-from submax.live.schema import SQLITE, Migration, check_known, pending
+from submax.live.schema import COLUMNS, SQLITE, STREAMS, Migration, check_known, pending
 from submax.live.store import PAGE, Store
 
-COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
 INSERT = f"""
 INSERT INTO events (stream, at, kind, key, about, about_position, about_at, body)
 SELECT :stream, :at, :kind, :key, :about,
@@ -119,13 +118,8 @@ class SQLiteStore(Store):
         return Event(*rows[0]) if rows else None
 
     def streams(self) -> list[str]:
-        """Skip from one to the next by the index."""
-        rows = self._select(
-            "WITH RECURSIVE names(name) AS (SELECT min(stream) FROM events UNION ALL "
-            "SELECT (SELECT min(stream) FROM events WHERE stream > name) FROM names "
-            "WHERE name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL",
-            (),
-        )
+        """By the index."""
+        rows = self._select(STREAMS, ())
         return [name for (name,) in rows]
 
     def keep(self, name: str, data: bytes) -> None:

@@ -13,8 +13,10 @@ from submax.testing.check_policy import check_policy
 from submax.testing.check_scale import check_scale
 from submax.testing.check_store import check_store
 from submax.testing.check_strategy import check_strategy
+from submax.testing.manual_clock import ManualClock
 
 __all__ = [
+    "ManualClock",
     "check_delay",
     "check_environment",
     "check_estimator",
