@@ -92,7 +92,7 @@ def test_without_jax_the_extra_is_named_and_nothing_is_written(device, tiny, tmp
     assert done.returncode == 2, done.stderr
     (sentence,) = done.stderr.strip().splitlines()
     assert sentence.startswith("Error: ")
-    assert 'needs jax, which is not installed: pip install "submax[neural]"' in sentence
+    assert 'needs jax, not installed here: pip install "submax[neural]"' in sentence
     assert not out.exists()
 
 

@@ -150,6 +150,11 @@ def test_nothing_that_was_acknowledged_is_lost_when_processes_are_killed(place, 
     assert len(told.decisions) > 10 * KILLS[kind]
     with open_bandit(where, name=NAME, background=False) as bandit:
         assert bandit.version > 0
+        # PostgreSQL may take a moment to see that the last leader is gone.
+        deadline = time.monotonic() + READY_SECONDS
+        while not bandit.store.lead(NAME):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         time.sleep(0.03)
         ledger = bandit.ledger()
         decisions = sum(event.kind == DECISION for event in events_of(bandit))
