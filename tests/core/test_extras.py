@@ -13,9 +13,7 @@ def test_what_is_missing_is_named_with_the_extra_to_install(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name != "scipy" else object())
     with pytest.raises(MissingExtra) as error:
         require_extra("neural", "this estimator", "jax", "scipy", "optax")
-    expected = (
-        'this estimator needs jax, optax, not installed here: pip install "submax[neural]"'
-    )
+    expected = 'this estimator needs jax, optax, not installed here: pip install "submax[neural]"'
     assert str(error.value) == expected
 
 
