@@ -20,6 +20,7 @@ TIMEOUTS = {
     "tcp_user_timeout": 30_000,
 }
 """A server that vanishes without a word is noticed within half a minute."""
+UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 FULL_SYNC = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'
@@ -92,7 +93,9 @@ class PostgresConnection:
             )
         if not isinstance(error, psycopg.Error):
             return error
-        if connection.closed:
+        # Also where psycopg noticed the loss in the middle of something, and has not closed it yet:
+        # whether a commit came through is not known.
+        if connection.closed or connection.info.transaction_status in UNSETTLED:
             return StoreUnavailable(
                 f"the connection to {self.where} was lost ({_first_line(error)}): try again with "
                 "the same keys; nothing that was acknowledged is lost"
