@@ -1,5 +1,6 @@
 """The page of the server is followed, command by command."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import pyarrow.parquet as pq
 import pytest
@@ -37,11 +39,11 @@ def serving(tmp_path, port):
 def _wait_until_ready(port):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+        with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+            if answer.status == 200:
                 return
         time.sleep(0.05)
-    pytest.fail("the server does not listen")
+    pytest.fail("the server does not get ready")
 
 
 def commands(language):
