@@ -1,6 +1,9 @@
 """The conditioned probabilities that strategies read."""
 
+from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from submax.core.arrays import Floats
 
@@ -18,3 +21,17 @@ class Table(NamedTuple):
     levels: Floats
     prior: Floats
     values: Floats
+
+
+@lru_cache(16)
+def unknown_values(shape: tuple[int, ...]) -> Floats:
+    """Values that no one has computed; for one decision at a time, making them would be felt."""
+    values = np.full(shape, np.nan)
+    values.setflags(write=False)
+    return values
+
+
+@lru_cache(16)
+def no_probabilities(shape: tuple[int, ...]) -> Floats:
+    """The probabilities of no action, for so many levels."""
+    return np.empty((*shape, 0))

@@ -132,7 +132,7 @@ class Bandit:
         """The same for several at once; each request holds the arguments of ``decide``."""
         return self.write(joined([self.requests.deciding(**request) for request in requests]))
 
-    def reward(self, id: str, value: float, *, key: str = ONLY) -> Receipt:  # noqa: A002
+    def reward(self, id: str, value: float, *, key: str = ONLY) -> Receipt:  # noqa: A002 - the same word as in decide
         """Tell the reward of a decision; several of one decision have keys of their own."""
         return self.write(self.requests.rewarding(id, value, key=key))
 
@@ -143,7 +143,7 @@ class Bandit:
         """
         return self.write(self.requests.rewarding_many(rewards))
 
-    def activate(self, id: str) -> Receipt:  # noqa: A002
+    def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
         """Say that a decision made with ``activate=False`` was shown."""
         return self.write(self.requests.activating(id))
 

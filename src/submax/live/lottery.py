@@ -1,7 +1,6 @@
 """Draws of one action from listed probabilities."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -29,9 +28,9 @@ class Lottery:
         self._shown = shown
         self._kept = probabilities.tolist() if len(probabilities) <= KEPT else None
         # Few numbers are faster in Python than in numpy.
-        self._probabilities: Sequence[float] = self._kept or probabilities  # type: ignore[assignment]  # both are indexed
-        self._cumulated: Sequence[float] = (
-            list(accumulate(self._kept)) if self._kept else np.cumsum(probabilities)  # type: ignore[assignment]
+        self._probabilities: list[float] | Floats = self._kept or probabilities
+        self._cumulated: list[float] | Floats = (
+            list(accumulate(self._kept)) if self._kept else np.cumsum(probabilities)
         )
 
     def draw(self, rng: np.random.Generator) -> Drawn:

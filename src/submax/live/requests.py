@@ -51,7 +51,7 @@ class Requests:
     ) -> Writing[Decision]:
         """A decision that is drawn."""
         if id is None:
-            id = new_identifier()  # noqa: A001
+            id = new_identifier()  # noqa: A001 - the same word as in decide
         else:
             check_identifier("the id of a decision", id)
         if not isinstance(activate, bool):
@@ -98,7 +98,7 @@ class Requests:
             not written[0].new,
         )
 
-    def rewarding(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002
+    def rewarding(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
         """A reward that is checked."""
         check_identifier("the id of a decision", id)
         check_identifier("the key of a reward", key)
@@ -121,7 +121,7 @@ class Requests:
         """Rewards that are checked; a conflict is told by its receipt."""
         return joined([self._forgiving(**reward) for reward in rewards])
 
-    def _forgiving(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002
+    def _forgiving(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
         strict = self.rewarding(id, value, key=key)
 
         def answer(written: list[Written]) -> Receipt:
@@ -141,7 +141,7 @@ class Requests:
         self._present.scale.check(np.array([number]))
         return number
 
-    def activating(self, id: str) -> Writing[Receipt]:  # noqa: A002
+    def activating(self, id: str) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
         """An activation of a decision that is there."""
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:

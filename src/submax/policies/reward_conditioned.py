@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from submax.core.problem import Problem
 from submax.core.quantile_levels import MOST
 from submax.core.space import LISTING_LIMIT
 from submax.core.strategy import Strategy
-from submax.core.table import Table
+from submax.core.table import Table, no_probabilities, unknown_values
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
@@ -181,13 +180,13 @@ class RewardConditioned(Policy[RewardConditionedState]):
         """What the strategy is told, but for the probabilities: those of no action."""
         prior = self.estimator.level_prior(state.params, context)
         if state.values is None:
-            values = _unknown(prior.shape)
+            values = unknown_values(prior.shape)
         else:
             values = np.broadcast_to(state.values[:, None], prior.shape)
         levels = self.estimator.levels(state.params)[:, None]
         if levels.shape != prior.shape:
             levels = np.broadcast_to(levels, prior.shape)
-        return Table(_nothing(prior.shape), levels, prior, values)
+        return Table(no_probabilities(prior.shape), levels, prior, values)
 
     def update(
         self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
@@ -267,20 +266,6 @@ class RewardConditioned(Policy[RewardConditionedState]):
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
         }
-
-
-@lru_cache(16)
-def _unknown(shape: tuple[int, ...]) -> Floats:
-    """Values that no one has computed; for one decision at a time, making them would be felt."""
-    values = np.full(shape, np.nan)
-    values.setflags(write=False)
-    return values
-
-
-@lru_cache(16)
-def _nothing(shape: tuple[int, ...]) -> Floats:
-    """The probabilities of no action."""
-    return np.empty((*shape, 0))
 
 
 def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generator) -> Decision:

@@ -71,7 +71,7 @@ class Client:
         answer = self._send("POST", "/decide-many", {"requests": named}, dict[str, list[Decision]])
         return answer["decisions"]
 
-    def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002
+    def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002 - the same word as in decide
         """As ``Bandit.reward``."""
         body = {"id": id, "value": _finite(value), "key": key}
         return self._send("POST", "/reward", body, Receipt)
@@ -83,7 +83,7 @@ class Client:
             _finite(reward.get("value"))
         return self._send("POST", "/reward-many", body, dict[str, list[Receipt]])["receipts"]
 
-    def activate(self, id: str) -> Receipt:  # noqa: A002
+    def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
         """As ``Bandit.activate``."""
         return self._send("POST", "/activate", {"id": id}, Receipt)
 
@@ -167,7 +167,7 @@ def _finite(value: object) -> object:
 
 def _request(
     context: Mapping[str, Any] | None = None,
-    id: str | None = None,  # noqa: A002
+    id: str | None = None,  # noqa: A002 - the same word as in decide
     eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     activate: bool = True,
 ) -> dict[str, Any]:
