@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from submax.environments.pricing import Pricing as Pricing
     from submax.environments.ratings import Ratings as Ratings
     from submax.live.bandit import Bandit as Bandit
-    from submax.live.context_schema import Category as Category
-    from submax.live.context_schema import Number as Number
     from submax.live.guard_rails import GuardRails as GuardRails
     from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.policies import make_policy as make_policy
+    from submax.schema.context_schema import Category as Category
+    from submax.schema.context_schema import Number as Number
     from submax.server.client import Client as Client
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag
@@ -55,7 +55,7 @@ _HOME = {
     "Binary": "submax.core.binary",
     "Box": "submax.core.box",
     "Bump": "submax.environments.bump",
-    "Category": "submax.live.context_schema",
+    "Category": "submax.schema.context_schema",
     "Classification": "submax.environments.classification",
     "Client": "submax.server.client",
     "Combinatorial": "submax.environments.combinatorial",
@@ -75,7 +75,7 @@ _HOME = {
     "Lag": "submax.simulation.lag",
     "MissingExtra": "submax.core.errors",
     "Mixed": "submax.core.mixed",
-    "Number": "submax.live.context_schema",
+    "Number": "submax.schema.context_schema",
     "Poisson": "submax.environments.poisson",
     "Pricing": "submax.environments.pricing",
     "Problem": "submax.core.problem",

@@ -16,12 +16,12 @@ from submax.core.discrete import Discrete
 from submax.core.errors import Conflict, InvalidValue, Unknown
 from submax.live.bandits import log_stream, model_name, settings_stream
 from submax.live.memory_store import MemoryStore
-from submax.live.model import Model, hash_of
 from submax.live.open import ContextIgnored, open_bandit
 from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 from submax.live.sqlite_store import SQLiteStore
 from submax.policies import presets
 from submax.policies.thompson import Thompson
+from submax.schema.model import Model, hash_of
 from submax.testing import ManualClock
 
 FILE = str(Path(__file__).with_name("weighted.py"))
@@ -405,7 +405,8 @@ def test_a_version_is_the_same_when_it_is_fitted_again_from_the_store(opened, cl
     again = opened(policy="rcp-submax")
     rows = again.ledger().rows.columns()
     assert rows.hash == first.rows_hash
-    model = Model.fitted(again.settings, again.menu, again.policy, rows)
+    schema = again.settings.schema(again.menu)
+    model = Model.fitted(schema, again.policy, [rows], again.settings.seed)
     assert hash_of(model.to_bytes()) == first.model
 
 
@@ -465,7 +466,7 @@ def test_of_many_rewards_one_that_conflicts_is_told_and_the_others_are_kept(open
 
 
 def test_choices_are_not_added_beyond_what_the_guard_rails_can_hold(opened, monkeypatch):
-    monkeypatch.setattr("submax.live.menu.LISTED", 3)
+    monkeypatch.setattr("submax.schema.menu.LISTED", 3)
     bandit = opened(guard_rails={"minimum": 0.1})
     with pytest.raises(InvalidValue, match="minimum and control are for up to"):
         bandit.add("D")

@@ -9,9 +9,9 @@ from submax.core.errors import InvalidValue
 from submax.live.bandits import log_stream
 from submax.live.guard_rails import GuardRails
 from submax.live.memory_store import MemoryStore
-from submax.live.menu import Menu
 from submax.live.open import open_bandit
 from submax.live.records import DECISION, DecisionMade, body_of
+from submax.schema.menu import Menu
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 FILE = str(Path(__file__).with_name("weighted.py"))

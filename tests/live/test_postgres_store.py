@@ -13,8 +13,8 @@ import pytest
 
 from submax.core.errors import InvalidValue, StoreUnavailable
 from submax.live.event import Entry
+from submax.live.migrations import POSTGRES
 from submax.live.postgres_store import PostgresStore
-from submax.live.schema import POSTGRES
 
 PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (8, 100)
 KEYS = PROCESSES * APPENDS // 2

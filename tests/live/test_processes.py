@@ -5,11 +5,11 @@ import pytest
 
 from submax.core.errors import Conflict, InvalidValue, StoreUnavailable
 from submax.live.bandits import log_stream
-from submax.live.menu import Change
 from submax.live.open import declare, open_bandit
 from submax.live.records import TICK
 from submax.policies.thompson import Thompson
 from submax.policies.ucb1 import UCB1
+from submax.schema.menu import Change
 
 ARMS = ["A", "B", "C"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from submax.core.errors import InvalidValue, StoreUnavailable
 from submax.live.event import Entry
-from submax.live.schema import SQLITE
+from submax.live.migrations import SQLITE
 from submax.live.sqlite_store import SQLiteStore
 
 HOLD = """

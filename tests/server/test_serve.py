@@ -15,10 +15,10 @@ from click.testing import CliRunner
 import submax.server.client
 from submax.cli import main
 from submax.core.errors import StoreUnavailable
-from submax.live.menu import Menu
 from submax.live.open import open_bandit
 from submax.live.records import DecisionMade, body_of, decision_key, reward_key
 from submax.live.sqlite_store import SQLiteStore
+from submax.schema.menu import Menu
 from submax.server.client import Client
 from submax.server.keys import Keys
 

@@ -15,7 +15,6 @@ from submax.live.bandits import log_stream, settings_stream
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
 from submax.live.ledger import Ledger
-from submax.live.menu import ARMS, STATUS, Change, Menu
 from submax.live.present import DAMAGED, Present
 from submax.live.records import CHOICE, PUBLISHED, Fitted, Published
 from submax.live.refitter import Refitter
@@ -23,6 +22,7 @@ from submax.live.requests import ONLY, Requests
 from submax.live.settings import Settings
 from submax.live.store import Store
 from submax.live.writing import Answer, Writing, joined
+from submax.schema.menu import ARMS, STATUS, Change, Menu
 
 LOG = logging.getLogger("submax")
 POLL_SECONDS = 0.2

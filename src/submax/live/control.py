@@ -6,7 +6,6 @@ from submax.core.errors import InvalidValue, Unknown
 from submax.live.bandits import settings_stream
 from submax.live.event import Event
 from submax.live.ledger import Reader
-from submax.live.menu import Change
 from submax.live.records import (
     CHANGED,
     CHOICE,
@@ -19,6 +18,7 @@ from submax.live.records import (
 )
 from submax.live.settings import FIXED, Settings
 from submax.live.store import Store
+from submax.schema.menu import Change
 
 
 def control_of(store: Store, name: str) -> "Control":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from submax.core.errors import InvalidValue
 from submax.live.event import Event
-from submax.live.schema import SQLITE
+from submax.live.migrations import SQLITE
 
 INSERT = """
 INSERT INTO events

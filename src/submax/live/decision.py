@@ -2,7 +2,7 @@
 
 import msgspec
 
-from submax.live.menu import Action
+from submax.schema.menu import Action
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -7,11 +7,11 @@ from submax.core.errors import InvalidValue
 from submax.live.bandits import log_stream, model_name
 from submax.live.control import Control, control_of
 from submax.live.ledger import Ledger
-from submax.live.model import hash_of
 from submax.live.snapshot import read_snapshot
 from submax.live.sqlite_store import SQLiteStore
 from submax.live.store import Store
 from submax.policies import make_policy
+from submax.schema.model import hash_of
 
 MANY = 100
 """Decisions after which a reward should have come."""

@@ -8,11 +8,9 @@ from typing import Any
 
 from submax.core.whole_file import whole_file
 from submax.live.bandits import log_stream
-from submax.live.context_schema import Number
 from submax.live.control import control_of
 from submax.live.event import Event
 from submax.live.ledger import Ledger, Reader
-from submax.live.menu import ARMS, Row
 from submax.live.records import (
     DECISION,
     REWARD,
@@ -22,6 +20,8 @@ from submax.live.records import (
     identifier_of,
 )
 from submax.live.store import Store
+from submax.schema.context_schema import Number
+from submax.schema.menu import ARMS, Row
 
 PENDING = "pending"
 

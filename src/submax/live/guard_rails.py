@@ -4,7 +4,7 @@ import msgspec
 
 from submax.core.checks import below_one, whole_number
 from submax.core.errors import InvalidValue
-from submax.live.menu import LISTED, Action, Menu
+from submax.schema.menu import LISTED, Action, Menu
 
 
 class GuardRails(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.live.menu import Row, Shown
+from submax.schema.menu import Row, Shown
 
 KEPT = 256
 """Up to so many probabilities are kept with a decision."""

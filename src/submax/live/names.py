@@ -1,12 +1,12 @@
-"""Names that callers choose: of bandits, choices, decisions and rewards."""
+"""Names that callers choose: of bandits, decisions and rewards."""
 
 import os
 import re
 import time
 
 from submax.core.errors import InvalidValue
+from submax.schema.names import shown
 
-LONGEST_NAME = 200
 VARIANTS = "89ab"
 BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
@@ -30,14 +30,6 @@ def check_identifier(what: str, value: object) -> None:
         )
 
 
-def check_name(what: str, value: object) -> None:
-    """Refuse names of choices, slots and categories that are empty, too long or not printable."""
-    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
-        raise InvalidValue(
-            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not {shown(value)}"
-        )
-
-
 def new_identifier() -> str:
     """A unique id; those made later sort behind, to the millisecond.
 
@@ -46,13 +38,3 @@ def new_identifier() -> str:
     at, chance = f"{time.time_ns() // 1_000_000:012x}", os.urandom(10).hex()
     variant = VARIANTS[int(chance[3], 16) & 3]
     return f"{at[:8]}-{at[8:]}-7{chance[:3]}-{variant}{chance[4:7]}-{chance[7:19]}"
-
-
-def shown(value: object) -> str:
-    """A value in few words, whatever it is."""
-    try:
-        text = repr(value)
-    except ValueError:
-        # A whole number with thousands of digits.
-        text = f"a {type(value).__name__} that cannot be shown"
-    return text if len(text) <= 60 else f"{text[:57]}..."

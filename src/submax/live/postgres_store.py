@@ -12,7 +12,7 @@ from submax.core.extras import require_extra
 from submax.live.copy_file import write_copy
 from submax.live.event import Entry, Event, Written
 from submax.live.group_commit import Batch, GroupCommit
-from submax.live.schema import COLUMNS, POSTGRES, STREAMS, Migration, check_known, pending
+from submax.live.migrations import COLUMNS, POSTGRES, STREAMS, Migration, check_known, pending
 from submax.live.store import PAGE, Store
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from submax.core.policy import Policy
 from submax.core.scale import Scale
 from submax.live.bandits import model_name
 from submax.live.control import control_of
-from submax.live.menu import Action, Row
-from submax.live.model import Model
 from submax.live.serving import Serving
 from submax.live.settings import Settings, policy_of
 from submax.live.store import Store
+from submax.schema.menu import Action, Row
+from submax.schema.model import Model
 
 DAMAGED = "damaged models"
 LOG = logging.getLogger("submax")
@@ -82,4 +82,5 @@ class Present:
             except InvalidValue as error:
                 self.failures[DAMAGED] += 1
                 LOG.warning("%s: version %d: %s", self._name, published.version, error)
-        return 0, self.policy, Model.fresh(self.settings, self.control.menu, self.policy)
+        schema = self.settings.schema(self.control.menu)
+        return 0, self.policy, Model.fresh(schema, self.policy, self.settings.seed)

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from submax.core.errors import InvalidValue
-from submax.live.context_schema import Value
 from submax.live.event import Event
-from submax.live.menu import Row, Shown
+from submax.schema.context_schema import Value
+from submax.schema.menu import Row, Shown
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED = (

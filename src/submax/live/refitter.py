@@ -14,14 +14,14 @@ from submax.live.bandits import log_stream, model_name, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.ledger import Ledger
-from submax.live.menu import Menu
-from submax.live.model import Model, hash_of
 from submax.live.present import Present
 from submax.live.records import PUBLISHED, TICK, VERSION, Fitted, Published
 from submax.live.settings import Settings
 from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.store import Store
-from submax.live.training_rows import Columns
+from submax.schema.columns import Columns
+from submax.schema.model import Model, hash_of
+from submax.schema.schema import Schema
 
 LOG = logging.getLogger("submax")
 HEARTBEAT_SECONDS = 60.0
@@ -40,7 +40,7 @@ class Work(NamedTuple):
     """All that a fit needs."""
 
     settings: Settings
-    menu: Menu
+    schema: Schema
     policy: Policy[Any]
     rows: Columns
     learned: int
@@ -180,7 +180,7 @@ class Refitter:
         control, ledger = self._present.control, self.ledger
         return Work(
             control.settings,
-            control.menu,
+            control.settings.schema(control.menu),
             self._present.policy,
             ledger.rows.columns(),
             ledger.settled,
@@ -189,7 +189,7 @@ class Refitter:
 
     def _fit(self, work: Work) -> Fitted:
         begin = time.monotonic()
-        model = Model.fitted(work.settings, work.menu, work.policy, work.rows)
+        model = Model.fitted(work.schema, work.policy, [work.rows], work.settings.seed)
         data = model.to_bytes()
         # A state that cannot be read back must not be announced.
         Model.from_bytes(data, hash_of(data), work.policy)

@@ -7,10 +7,9 @@ import msgspec
 import numpy as np
 
 from submax.core.errors import Conflict, InvalidValue, Unknown
-from submax.live.context_schema import LARGEST, as_number
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
-from submax.live.names import check_identifier, new_identifier, shown
+from submax.live.names import check_identifier, new_identifier
 from submax.live.present import Present
 from submax.live.records import (
     ACTIVATION,
@@ -26,6 +25,8 @@ from submax.live.records import (
 )
 from submax.live.store import Store
 from submax.live.writing import Writing, joined
+from submax.schema.context_schema import LARGEST, as_number
+from submax.schema.names import shown
 
 ENCODER = msgspec.msgpack.Encoder()
 ONLY = "reward"

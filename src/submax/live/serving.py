@@ -15,9 +15,9 @@ from submax.core.fallback import counted_fallbacks
 from submax.core.policy import Policy
 from submax.core.space import Space
 from submax.live.lottery import Drawn, Lottery
-from submax.live.menu import LISTED, Menu, Row, Shown
-from submax.live.model import Model
 from submax.live.settings import Settings
+from submax.schema.menu import LISTED, Menu, Row, Shown
+from submax.schema.model import Model
 
 SIMPLER = "decisions taken more simply than asked"
 UNIFORM = "decisions by a policy that failed"

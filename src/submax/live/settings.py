@@ -1,6 +1,5 @@
 """What a bandit is declared to be."""
 
-import dataclasses
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal
@@ -8,26 +7,20 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from submax.core.binary import Binary
 from submax.core.checks import one_of, positive, whole_number
 from submax.core.continuous import Continuous
 from submax.core.counts import Counts
-from submax.core.discrete import Discrete
 from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.core.scale import Scale
-from submax.live.context_schema import ContextSchema
 from submax.live.guard_rails import GuardRails
-from submax.live.menu import Menu
 from submax.policies import make_policy
+from submax.schema.context_schema import ContextSchema
+from submax.schema.menu import Menu
+from submax.schema.rewards import rewards_of, scale_of
+from submax.schema.schema import Schema
 
-SCALES: dict[str, type[Scale]] = {
-    "binary": Binary,
-    "continuous": Continuous,
-    "counts": Counts,
-    "discrete": Discrete,
-}
 COMBINING = ("first", "last", "max", "sum")
 FIXED = ("context", "rewards", "combine", "reward_wait", "default_reward", "quarantine")
 """What cannot change once there are decisions."""
@@ -55,12 +48,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scale(self) -> Scale:
         """The scale of the rewards."""
-        return _scale(self.rewards)
+        return scale_of(self.rewards)
 
     @property
     def problem(self) -> Problem:
         """What a policy is told, with all active choices."""
-        return Problem(self.menu.space(self.menu.active), self.context.width, self.scale)
+        return self.schema(self.menu).problem
+
+    def schema(self, menu: Menu) -> Schema:
+        """The names, with the choices as they stand."""
+        return Schema(menu=menu, context=self.context, rewards=self.rewards)
 
     def check(self, policy: Policy[Any]) -> None:
         """Refuse what does not go together."""
@@ -98,7 +95,7 @@ def declared(
         menu=Menu.of(actions),
         context=ContextSchema.of(context),
         policy=_specification(policy),
-        rewards=_rewards(rewards),
+        rewards=rewards_of(rewards),
         guard_rails=_rails(rails),
         **others,
     )
@@ -129,35 +126,6 @@ def _specification(policy: object) -> str | dict[str, Any]:
     if isinstance(policy, Mapping):
         return dict(policy)
     raise InvalidValue(f"policy must be a name, a table with a 'kind' or a Policy, not {policy!r}")
-
-
-def _scale(rewards: Mapping[str, Any]) -> Scale:
-    kind = rewards["kind"]
-    table = {key: value for key, value in rewards.items() if key != "kind"}
-    try:
-        return msgspec.convert(table, SCALES[kind])
-    except msgspec.ValidationError as error:
-        raise InvalidValue(f"rewards of the kind {kind!r}: {error}") from error
-
-
-def _rewards(rewards: object) -> dict[str, Any]:
-    if isinstance(rewards, str):
-        rewards = {"kind": rewards}
-    if isinstance(rewards, Mapping):
-        kind = str(rewards.get("kind"))
-        one_of("kind of rewards", kind, SCALES)
-        wanted: Any = SCALES[kind]
-        known = ["kind", *(field.name for field in dataclasses.fields(wanted))]
-        for key in rewards:
-            one_of(f"key of rewards {kind!r}:", str(key), known)
-        rewards = _scale(rewards)
-    for kind, scale in SCALES.items():
-        if type(rewards) is scale:
-            given: Any = rewards
-            return {"kind": kind, **dataclasses.asdict(given)}
-    raise InvalidValue(
-        f"rewards must be a scale such as submax.Binary(), or the name of one, not {rewards!r:.60}"
-    )
 
 
 def _rails(rails: object) -> GuardRails:

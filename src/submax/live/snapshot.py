@@ -9,8 +9,8 @@ from submax.core.errors import InvalidValue
 from submax.live.ledger import Ledger
 from submax.live.log_clock import LogClock
 from submax.live.store import Store
-from submax.live.training_rows import Columns
 from submax.networks.state_file import read_state, state_bytes
+from submax.schema.columns import Columns
 
 
 class Snapshot(msgspec.Struct, frozen=True):

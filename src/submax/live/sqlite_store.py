@@ -15,7 +15,7 @@ from submax.core.errors import InvalidValue, StoreUnavailable
 from submax.live.copy_file import new_file
 from submax.live.event import Entry, Event, Written
 from submax.live.group_commit import Batch, GroupCommit
-from submax.live.schema import COLUMNS, SQLITE, STREAMS, Migration, check_known, pending
+from submax.live.migrations import COLUMNS, SQLITE, STREAMS, Migration, check_known, pending
 from submax.live.store import PAGE, Store
 
 INSERT = f"""

@@ -1,44 +1,14 @@
 """Matured decisions, in the order in which they were made."""
 
-import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.schema.columns import Columns
 
 SEGMENT = 8192
 """Rows that are kept together, once and for all."""
-
-
-class Columns(NamedTuple):
-    """``context [n, D]`` as encoded, ``action [n, S]`` by number; the others are ``[n]``."""
-
-    context: NDArray[np.float32]
-    action: Floats
-    reward: Floats
-    log_prob: Floats
-
-    @classmethod
-    def empty(cls, width: int, slots: int) -> "Columns":
-        """No rows."""
-        return cls(
-            np.zeros((0, width), dtype=np.float32),
-            np.zeros((0, slots)),
-            np.zeros(0),
-            np.zeros(0),
-        )
-
-    @property
-    def hash(self) -> str:
-        """The hash of all values."""
-        digest = hashlib.sha256()
-        for column in self:
-            digest.update(repr((column.shape, column.dtype.str)).encode())
-            digest.update(np.ascontiguousarray(column).tobytes())
-        return digest.hexdigest()
 
 
 class TrainingRows:
@@ -71,7 +41,7 @@ class TrainingRows:
                 np.array(reward, dtype=np.float64),
                 np.array(log_prob, dtype=np.float64),
             )
-            self._last, self._new = _joined([self._last, new]), []
+            self._last, self._new = Columns.joined([self._last, new]), []
         return self._last
 
     @last.setter
@@ -80,10 +50,4 @@ class TrainingRows:
 
     def columns(self) -> Columns:
         """All rows."""
-        return _joined([*self.full, self.last])
-
-
-def _joined(parts: Sequence[Columns]) -> Columns:
-    if len(parts) == 1:
-        return parts[0]
-    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return Columns.joined([*self.full, self.last])

@@ -15,6 +15,12 @@ from submax.core.errors import InvalidValue
 
 FORMAT = "submax-state-1"
 Arrays = dict[str, NDArray[Any]]
+MOVED = {
+    "submax.live.model:Model": "submax.schema.model:Model",
+    "submax.live.model:Standardization": "submax.schema.standardization:Standardization",
+    "submax.live.training_rows:Columns": "submax.schema.columns:Columns",
+}
+"""Where classes are now that were written under another name."""
 
 
 def state_bytes(state: Any, facts: dict[str, Any]) -> bytes:
@@ -116,7 +122,7 @@ class _Reader:
 
     def _class(self, name: str) -> Any:
         """A class by name, and only one that is a record."""
-        module, _, path = name.partition(":")
+        module, _, path = MOVED.get(name, name).partition(":")
         ours = module.startswith("submax.") and "__" not in module
         if not ours and module not in self.modules:
             raise InvalidValue(

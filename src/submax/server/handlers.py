@@ -11,8 +11,8 @@ from submax.core.errors import StoreUnavailable
 from submax.live.bandit import WAITING_SECONDS, Bandit
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Written
-from submax.live.menu import Change
 from submax.live.writing import Answer, Writing, joined
+from submax.schema.menu import Change
 from submax.server import messages as m
 from submax.server.export_file import exported
 from submax.server.operation import Call

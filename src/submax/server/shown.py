@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from submax.live.bandit import Bandit
-from submax.live.context_schema import Field, Number
 from submax.live.records import Fitted
+from submax.schema.context_schema import Field, Number
 from submax.server.keys import Key
 from submax.server.messages import BanditShown, ChoiceShown, KeyShown, VersionShown
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from submax.core.errors import InvalidValue
-from submax.live.context_schema import (
+from submax.schema.context_schema import (
     LARGEST,
     MOST_CATEGORIES,
     MOST_FIELDS,

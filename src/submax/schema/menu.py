@@ -14,7 +14,7 @@ from submax.core.mixed import Mixed
 from submax.core.real_space import check_bounds
 from submax.core.slots import Slots
 from submax.core.space import Space
-from submax.live.names import check_name
+from submax.schema.names import check_name
 
 ARMS = ""
 """The name of the one slot of plain arms."""

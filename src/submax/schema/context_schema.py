@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import finite
 from submax.core.errors import InvalidValue
-from submax.live.names import check_name, shown
+from submax.schema.names import check_name, shown
 
 MOST_CATEGORIES = 10_000
 MOST_FIELDS = 1000

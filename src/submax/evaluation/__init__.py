@@ -1,0 +1,1 @@
+"""Logs, learning from them, and what other policies would have earned."""

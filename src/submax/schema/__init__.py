@@ -1,0 +1,1 @@
+"""Actions, contexts and rewards by name, and what is learned of them."""

@@ -1,0 +1,48 @@
+"""Rows to learn from, as numbers."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats
+
+
+class Columns(NamedTuple):
+    """``context [n, D]`` as encoded, ``action [n, S]`` by number; the others are ``[n]``.
+
+    ``log_prob`` is NaN where the logging policy did not say.
+    """
+
+    context: NDArray[np.float32]
+    action: Floats
+    reward: Floats
+    log_prob: Floats
+
+    @classmethod
+    def empty(cls, width: int, slots: int) -> "Columns":
+        """No rows."""
+        return cls(
+            np.zeros((0, width), dtype=np.float32),
+            np.zeros((0, slots)),
+            np.zeros(0),
+            np.zeros(0),
+        )
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Columns]") -> "Columns":
+        """One behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    @property
+    def hash(self) -> str:
+        """The hash of all values."""
+        digest = hashlib.sha256()
+        for column in self:
+            digest.update(repr((column.shape, column.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(column).tobytes())
+        return digest.hexdigest()

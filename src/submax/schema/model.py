@@ -1,0 +1,96 @@
+"""A fitted version: what a policy learned, and of which choices and contexts."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.core.errors import InvalidValue
+from submax.core.feedback import Feedback
+from submax.core.policy import Policy
+from submax.core.problem import Problem
+from submax.networks.state_file import read_state, state_bytes
+from submax.schema.columns import Columns
+from submax.schema.menu import Shown
+from submax.schema.schema import Schema
+from submax.schema.standardization import Standardization
+
+
+class Model(NamedTuple):
+    """What decides: a policy's state over the choices ``shown``, for contexts as standardized."""
+
+    shown: Shown
+    standardization: Standardization
+    state: Any
+
+    @classmethod
+    def fresh(cls, schema: Schema, policy: Policy[Any], seed: int) -> "Model":
+        """Before any data."""
+        return cls.fitted(schema, policy, [], seed)
+
+    @classmethod
+    def fitted(
+        cls, schema: Schema, policy: Policy[Any], parts: Sequence[Columns], seed: int
+    ) -> "Model":
+        """Learn from rows in parts, those of choices that are no longer active left out.
+
+        The same rows, schema and seed give the same model. A policy that trains networks sees all
+        rows at once, any other part by part.
+        """
+        shown, problem = schema.menu.active, schema.problem
+        rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])
+        state = policy.init(problem, 1, rng)
+        standardization = Standardization.of(parts, schema.context.numeric)
+        for part in [Columns.joined(parts)] if policy.trains_networks and parts else parts:
+            feedback = _feedback(part, shown, standardization, problem)
+            if feedback.reward.size:
+                state = policy.update(state, feedback, rng)
+        return cls(shown, standardization, state)
+
+    def to_bytes(self) -> bytes:
+        """As safetensors."""
+        return state_bytes(self, {})
+
+    @classmethod
+    def from_bytes(cls, data: bytes, expected: str, policy: Policy[Any]) -> "Model":
+        """Read a model, but only if its hash is the expected one."""
+        if hash_of(data) != expected:
+            raise InvalidValue("the model is damaged: its hash is not the one that was recorded")
+        model, _ = read_state(data, [type(policy).__module__])
+        if not isinstance(model, cls):
+            raise InvalidValue("the data are no model of a bandit")
+        return model
+
+
+def hash_of(data: bytes) -> str:
+    """What a model is known by."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _feedback(
+    rows: Columns, shown: Shown, standardization: Standardization, problem: Problem
+) -> Feedback:
+    kept, action = _renumbered(rows.action, shown)
+    log_prob = rows.log_prob[kept]
+    return Feedback(
+        standardization.apply(rows.context[kept].astype(np.float64))[None],
+        action.astype(problem.space.dtype)[None],
+        rows.reward[kept][None],
+        None if np.isnan(log_prob).any() else log_prob[None],
+        np.ones((1, int(kept.sum()))),
+    )
+
+
+def _renumbered(action: Floats, shown: Shown) -> tuple[Booleans, Floats]:
+    """Which rows have only choices that are shown, and their numbers among these."""
+    kept = np.ones(len(action), dtype=bool)
+    found = action.copy()
+    for slot, numbers in enumerate(shown[: action.shape[1]]):
+        chosen = action[:, slot].astype(np.int64)
+        place = np.full(max(max(numbers), chosen.max(initial=0)) + 1, -1)
+        place[list(numbers)] = np.arange(len(numbers))
+        found[:, slot] = place[chosen]
+        kept &= place[chosen] >= 0
+    return kept, found[kept]

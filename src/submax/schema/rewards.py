@@ -1,0 +1,53 @@
+"""Scales of rewards by name."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from submax.core.binary import Binary
+from submax.core.checks import one_of
+from submax.core.continuous import Continuous
+from submax.core.counts import Counts
+from submax.core.discrete import Discrete
+from submax.core.errors import InvalidValue
+from submax.core.scale import Scale
+
+SCALES: dict[str, type[Scale]] = {
+    "binary": Binary,
+    "continuous": Continuous,
+    "counts": Counts,
+    "discrete": Discrete,
+}
+
+
+def scale_of(rewards: Mapping[str, Any]) -> Scale:
+    """The scale that a table describes."""
+    kind = rewards["kind"]
+    table = {key: value for key, value in rewards.items() if key != "kind"}
+    try:
+        return msgspec.convert(table, SCALES[kind])
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"rewards of the kind {kind!r}: {error}") from error
+
+
+def rewards_of(rewards: object) -> dict[str, Any]:
+    """The table of a scale, of its name, or of a table that someone wrote."""
+    if isinstance(rewards, str):
+        rewards = {"kind": rewards}
+    if isinstance(rewards, Mapping):
+        kind = str(rewards.get("kind"))
+        one_of("kind of rewards", kind, SCALES)
+        wanted: Any = SCALES[kind]
+        known = ["kind", *(field.name for field in dataclasses.fields(wanted))]
+        for key in rewards:
+            one_of(f"key of rewards {kind!r}:", str(key), known)
+        rewards = scale_of(rewards)
+    for kind, scale in SCALES.items():
+        if type(rewards) is scale:
+            given: Any = rewards
+            return {"kind": kind, **dataclasses.asdict(given)}
+    raise InvalidValue(
+        f"rewards must be a scale such as submax.Binary(), or the name of one, not {rewards!r:.60}"
+    )

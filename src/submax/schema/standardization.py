@@ -1,0 +1,36 @@
+"""Contexts as a policy sees them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.schema.columns import Columns
+
+
+class Standardization(NamedTuple):
+    """Numbers of the context are shifted and scaled; categories are not: both ``[D]``."""
+
+    mean: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, parts: Sequence[Columns], numeric: Sequence[bool]) -> "Standardization":
+        """By mean and standard deviation of the rows that were learned from."""
+        which: Booleans = np.array(numeric, dtype=bool)
+        count = sum(len(part.reward) for part in parts)
+        if count == 0 or not which.any():
+            return cls(np.zeros(len(which)), np.ones(len(which)))
+        mean = np.sum([part.context.sum(axis=0, dtype=np.float64) for part in parts], axis=0)
+        mean = np.where(which, mean / count, 0.0)
+        square = np.sum([((part.context - mean) ** 2).sum(axis=0) for part in parts], axis=0)
+        deviation = np.sqrt(square / count)
+        # A deviation within what single precision rounds is none.
+        varies = which & (deviation > 1e-7 * np.abs(mean))
+        return cls(mean, np.where(varies, deviation, 1.0))
+
+    def apply(self, context: Floats) -> Floats:
+        """``[..., D]``."""
+        applied: Floats = (context - self.mean) / self.scale
+        return applied
