@@ -1,0 +1,101 @@
+"""Confidence intervals of off-policy estimates."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.evaluation.terms import Terms
+
+RESAMPLES = 1000
+BLOCKS = 8192
+"""More rows than this are resampled in so many blocks."""
+AT_ONCE = 64
+"""Resamples whose counts are held at a time."""
+
+
+class Interval(NamedTuple):
+    """Two ends."""
+
+    low: float
+    high: float
+
+
+Method = Callable[[Sequence[Terms], float, np.random.Generator], list[Interval]]
+"""The intervals of several estimates of one log, at a level such as 0.95."""
+
+
+def normal(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
+    """V ± z s / √n, s² the variance of the terms; of a ratio, by the delta method."""
+    from scipy.special import ndtri
+
+    z = float(ndtri(0.5 + level / 2))
+    return [_around(one.value, z * _standard_error(one.influence())) for one in terms]
+
+
+def bernstein(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
+    """V ± √(2 s² ln(4/δ) / n) + 7 M ln(4/δ) / (3 (n − 1)), δ = 1 − level: empirical Bernstein.
+
+    It holds for every n, not only for large ones, where the terms lie in an interval of width M:
+    the known one of clipped weights, else that of the terms seen.
+
+    Reference: Maurer and Pontil (2009), theorem 4, for both sides.
+    """
+    return [_bernstein(one, np.log(4 / (1 - level))) for one in terms]
+
+
+def bootstrap(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
+    """Percentiles of the estimate over resampled rows, the same resamples for all estimates.
+
+    Beyond 8192 rows blocks of neighbours are resampled, of equal length: as good for so many, much
+    faster, and rows that depend on those before them are allowed for.
+
+    Reference: Efron (1979); Künsch (1989) for blocks.
+    """
+    sums = np.stack([_block_sums(column) for one in terms for column in _columns(one)], axis=1)
+    count = len(sums)
+    values = np.empty((RESAMPLES, len(terms)))
+    for first in range(0, RESAMPLES, AT_ONCE):
+        size = min(AT_ONCE, RESAMPLES - first)
+        drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
+        numerator, denominator = np.moveaxis((counts @ sums).reshape(size, -1, 2), 2, 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values[first : first + size] = numerator / denominator
+    ends = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+    return [Interval(float(low), float(high)) for low, high in ends.T]
+
+
+INTERVALS: dict[str, Method] = {"normal": normal, "bootstrap": bootstrap, "bernstein": bernstein}
+
+
+def _around(value: float, half: float) -> Interval:
+    return Interval(value - half, value + half)
+
+
+def _standard_error(terms: Floats) -> float:
+    return float(terms.std(ddof=1) / np.sqrt(len(terms))) if len(terms) > 1 else float("inf")
+
+
+def _bernstein(terms: Terms, log: float) -> Interval:
+    influence = terms.influence()
+    count = len(influence)
+    if count < 2:
+        return _around(terms.value, float("inf"))
+    width = terms.width if terms.width is not None else float(np.ptp(influence))
+    half = np.sqrt(2 * log) * _standard_error(influence) + 7 * width * log / (3 * (count - 1))
+    return _around(terms.value, float(half))
+
+
+def _columns(terms: Terms) -> tuple[Floats, Floats]:
+    if terms.denominator is None:
+        return terms.numerator, np.ones(len(terms.numerator))
+    return terms.numerator, terms.denominator
+
+
+def _block_sums(values: Floats) -> Floats:
+    """The rows themselves, or the sums of blocks of equal length and of a shorter last one."""
+    if len(values) <= BLOCKS:
+        return values
+    return np.add.reduceat(values, np.arange(0, len(values), -(-len(values) // BLOCKS)))

@@ -1,0 +1,38 @@
+"""Off-policy estimators, one a file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
+from submax.core.folder import Folder
+from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+
+OFF_POLICY: Folder[OffPolicyEstimator] = Folder(
+    "submax.evaluation.off_policy",
+    OffPolicyEstimator,  # type: ignore[type-abstract]  # a contract is abstract
+    "off-policy estimator",
+)
+
+
+def off_policy_estimators() -> dict[str, type[OffPolicyEstimator]]:
+    """All of them by their short names."""
+    return {one.short: one for one in OFF_POLICY.classes()}
+
+
+def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimator:
+    """An estimator from its short name, its name, or a table with ``kind`` and parameters.
+
+    >>> make_off_policy("snips")
+    SelfNormalized()
+    >>> make_off_policy({"kind": "clipped", "threshold": 10})
+    Clipped(threshold=10.0)
+    """
+    table = {"kind": specification} if isinstance(specification, str) else specification
+    if not isinstance(table, Mapping):
+        raise InvalidValue(f"an off-policy estimator is a name or a table, not {specification!r}")
+    kind, short = str(table.get("kind")), off_policy_estimators()
+    names = dict(zip(short, OFF_POLICY.names(), strict=True))
+    if ":" not in kind:
+        one_of("off-policy estimator", kind, [*names, *names.values()])
+    return OFF_POLICY.build({**table, "kind": names.get(kind, kind)}, {})

@@ -1,0 +1,30 @@
+"""The direct method."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.terms import Terms
+
+
+@dataclass(frozen=True)
+class DirectMethod(OffPolicyEstimator):
+    """What the model of the rewards expects: V = (1/n) Σ_i Σ_a π(a | x_i) q̂(x_i, a).
+
+    Small variance, and as wrong as the model; the interval does not know of the model's error.
+    """
+
+    short: ClassVar[str] = "dm"
+    uses_weights: ClassVar[bool] = False
+    uses_model: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        """The expectation in each context."""
+        return Terms(evidence.expected)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()

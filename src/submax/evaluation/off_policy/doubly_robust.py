@@ -1,0 +1,33 @@
+"""The doubly robust estimator."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.terms import Terms
+
+
+@dataclass(frozen=True)
+class DoublyRobust(OffPolicyEstimator):
+    """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i (r_i − q̂(x_i, a_i))].
+
+    Right where either the propensities or the model of the rewards are; the better the model, the
+    smaller the variance.
+
+    Reference: Dudík, Langford and Li (2011).
+    """
+
+    short: ClassVar[str] = "dr"
+    uses_model: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        """What the model expects, and its weighted errors."""
+        error = evidence.reward - evidence.predicted
+        return Terms(evidence.expected + evidence.weight * error)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()

@@ -1,0 +1,30 @@
+"""Inverse propensity scoring."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.terms import Terms
+
+
+@dataclass(frozen=True)
+class InversePropensity(OffPolicyEstimator):
+    """V = (1/n) Σ_i w_i r_i with w_i = π(a_i | x_i) / p_i.
+
+    Unbiased where the propensities are right and every action that π takes had a chance.
+
+    Reference: Horvitz and Thompson (1952).
+    """
+
+    short: ClassVar[str] = "ips"
+
+    def terms(self, evidence: Evidence) -> Terms:
+        """The weighted rewards."""
+        return Terms(evidence.weight * evidence.reward)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()

@@ -1,0 +1,38 @@
+"""The pseudo-inverse estimator for slots."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from submax.core.errors import InvalidValue
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.terms import Terms
+
+
+@dataclass(frozen=True)
+class PseudoInverse(OffPolicyEstimator):
+    """V = (1/n) Σ_i (1 − S + Σ_s π_s(a_is | x_i) / p_is) r_i over S slots.
+
+    Weights of the slots are added, not multiplied, so that they do not explode. Unbiased where the
+    expected reward is a sum of effects, one of each slot, and the log chose the slots
+    independently, each with its propensity p_s.
+
+    Reference: Swaminathan et al. (2017), Off-policy evaluation for slate recommendation; for
+    slots chosen independently their pseudo-inverse has this form.
+    """
+
+    short: ClassVar[str] = "pseudo-inverse"
+    uses_slots: ClassVar[bool] = True
+
+    def terms(self, evidence: Evidence) -> Terms:
+        """The rewards, with the slots' weights added up."""
+        if evidence.slot_weight is None:
+            raise InvalidValue("the pseudo-inverse needs a log of slots, and this has plain arms")
+        weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
+        return Terms(weight * evidence.reward)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()

@@ -1,0 +1,31 @@
+"""Self-normalized inverse propensity scoring."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.terms import Terms
+
+
+@dataclass(frozen=True)
+class SelfNormalized(OffPolicyEstimator):
+    """V = Σ_i w_i r_i / Σ_i w_i with w_i = π(a_i | x_i) / p_i.
+
+    A weighted mean of rewards, so that it stays among them; consistent, with a bias of order 1/n.
+
+    Reference: Swaminathan and Joachims (2015), The self-normalized estimator for counterfactual
+    learning.
+    """
+
+    short: ClassVar[str] = "snips"
+
+    def terms(self, evidence: Evidence) -> Terms:
+        """The weighted rewards over the weights."""
+        return Terms(evidence.weight * evidence.reward, evidence.weight)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()
