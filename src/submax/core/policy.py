@@ -72,6 +72,11 @@ class Policy(ABC, Generic[State]):
         return False
 
     @property
+    def needs_propensities(self) -> bool:
+        """Whether it learns from the probabilities with which actions were chosen."""
+        return False
+
+    @property
     def trains_networks(self) -> bool:
         """Whether ``update`` trains by JAX, on a GPU where there is one."""
         return False

@@ -16,6 +16,7 @@ from submax.core.checks import one_of
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
+from submax.environments.packaged_set import check_packaged, is_packaged, load_packaged
 from submax.environments.table_file import check_file, first_row, numbers, read_table
 
 
@@ -36,7 +37,8 @@ class Classification(Environment[int]):
     """The context is a row of a table, the arms are its classes, the right one pays 1.
 
     P(1 | a, c) is the share of label a among the rows with features c. ``file`` is a CSV or
-    Parquet file; ``label`` names the column of classes, every other column is a number. With
+    Parquet file; ``label`` names the column of classes, every other column is a number. Or it is
+    a set that comes with scikit-learn, such as ``sklearn:digits``, and needs no ``label``. With
     ``standardize`` features have mean 0 and variance 1, constant ones are 0. Contexts are rows
     drawn uniformly, with replacement. The world is the same for all replicas; it is their number.
 
@@ -55,7 +57,15 @@ class Classification(Environment[int]):
                 raise InvalidValue(f"{name} must be a text, not {getattr(self, name)!r}")
         if not isinstance(self.standardize, bool):
             raise InvalidValue(f"standardize must be true or false, not {self.standardize!r}")
-        check_file(self.file)
+        if not is_packaged(self.file):
+            check_file(self.file)
+            return
+        check_packaged(self.file)
+        if self.label != "label":
+            raise InvalidValue(
+                f"label names a column of a file, and {self.file} has labels of its own: "
+                f"leave out label = {self.label!r}"
+            )
 
     @classmethod
     def of(cls, features: ArrayLike, labels: ArrayLike, standardize: bool = True) -> Self:
@@ -73,7 +83,10 @@ class Classification(Environment[int]):
     @cached_property
     def rows(self) -> LabelledRows:
         """The table, read when it is first needed."""
-        features, labels = _read(Path(self.file), self.label)
+        if is_packaged(self.file):
+            features, labels = load_packaged(self.file)
+        else:
+            features, labels = _read(Path(self.file), self.label)
         return _labelled_rows(features, labels, self.standardize)
 
     @property

@@ -1,6 +1,9 @@
 """What a log says about one policy, row by row."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from submax.core.arrays import Floats
 
@@ -19,3 +22,16 @@ class Evidence(NamedTuple):
     predicted: Floats
     expected: Floats
     slot_weight: Floats | None = None
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
+        """One behind the other."""
+        slots = [part.slot_weight for part in parts if part.slot_weight is not None]
+        return cls(
+            np.concatenate([part.reward for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+            np.concatenate([part.probability for part in parts]),
+            np.concatenate([part.predicted for part in parts]),
+            np.concatenate([part.expected for part in parts]),
+            np.concatenate(slots) if slots else None,
+        )

@@ -138,9 +138,9 @@ def own_file(kind: object) -> Path | None:
     """The file behind ``my_policy.py:MyPolicy`` or ``data.csv``; None for other values."""
     if not isinstance(kind, str):
         return None
-    path, sign, _ = kind.rpartition(":")
-    found = Path(path) if sign else Path(kind)
-    return found if (sign or kind.endswith(DATA)) and found.is_file() else None
+    # What has neither ending, such as the packaged set sklearn:digits, is no file of the user's.
+    path = Path(kind if kind.endswith(DATA) else kind.rpartition(":")[0])
+    return path if path.name.endswith((".py", *DATA)) and path.is_file() else None
 
 
 def _defined(value: Any, names: dict[str, Any]) -> Any:

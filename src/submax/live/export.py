@@ -22,6 +22,7 @@ from submax.live.records import (
 from submax.live.store import Store
 from submax.schema.context_schema import Number
 from submax.schema.menu import ARMS, Row
+from submax.schema.schema import METADATA
 
 PENDING = "pending"
 
@@ -36,6 +37,7 @@ class Export:
 
     def __init__(self, store: Store, name: str) -> None:
         control = control_of(store, name)
+        self._declared = control.settings.schema(control.menu)
         self._menu, self._context = control.menu, control.settings.context
         self._fates: dict[int, tuple[str, float | None]] = {}
         self._late: Counter[int] = Counter()
@@ -150,7 +152,8 @@ class Export:
                 ("status", pa.string()),
                 ("reward", pa.float64()),
                 ("late_rewards", pa.int64()),
-            ]
+            ],
+            metadata={METADATA: msgspec.json.encode(self._declared)},
         )
 
 

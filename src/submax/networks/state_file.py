@@ -38,10 +38,13 @@ def state_bytes(state: Any, facts: dict[str, Any]) -> bytes:
     return save(arrays, {"submax": text})
 
 
-def read_state(data: bytes, modules: Sequence[str] = ()) -> tuple[Any, dict[str, Any]]:
+def read_state(
+    data: bytes, modules: Sequence[str] = (), *, facts_only: bool = False
+) -> tuple[Any, dict[str, Any]]:
     """The state and the facts in bytes that ``state_bytes`` wrote.
 
-    Classes are looked for in submax, and in the ``modules`` of a policy of the user's own.
+    Classes are looked for in submax, and in the ``modules`` of a policy of the user's own; with
+    ``facts_only``, which may tell what these are, there is no state.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -52,7 +55,8 @@ def read_state(data: bytes, modules: Sequence[str] = ()) -> tuple[Any, dict[str,
         written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
         if written["format"] != FORMAT:
             raise InvalidValue(f"a state of the format {written['format']!r}, not {FORMAT!r}")
-        return _Reader(arrays, modules).read(written["tree"]), written["facts"]
+        state = None if facts_only else _Reader(arrays, modules).read(written["tree"])
+        return state, written["facts"]
     except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InvalidValue(f"the state cannot be read: {error}") from error
 

@@ -42,6 +42,11 @@ class Gridded(Policy[GriddedState]):
         whole_number("points", self.points, at_least=1)
 
     @property
+    def needs_propensities(self) -> bool:
+        """Whether the other policy does."""
+        return self.policy.needs_propensities
+
+    @property
     def trains_networks(self) -> bool:
         """Whether the other policy does."""
         return self.policy.trains_networks

@@ -83,6 +83,11 @@ class RewardConditioned(Policy[RewardConditionedState]):
         return self.estimator.ignores_context
 
     @property
+    def needs_propensities(self) -> bool:
+        """Whether its strategy weighs levels by their importance-sampled reward."""
+        return self.strategy.needs_values
+
+    @property
     def trains_networks(self) -> bool:
         """Whether its estimator does."""
         return self.estimator.trains_networks

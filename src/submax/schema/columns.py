@@ -38,6 +38,12 @@ class Columns(NamedTuple):
             return parts[0]
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
+    def rows(self, which: slice) -> "Columns":
+        """Some of the rows."""
+        return Columns(
+            self.context[which], self.action[which], self.reward[which], self.log_prob[which]
+        )
+
     @property
     def hash(self) -> str:
         """The hash of all values."""

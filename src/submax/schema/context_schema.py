@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.checks import finite
@@ -167,6 +168,18 @@ class ContextSchema(msgspec.Struct, frozen=True):
         for field, value in zip(self.fields, values, strict=True):
             row.extend(field.encode(value))
         return np.array(row)
+
+    def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same for many rows ``[n, F]``, in which a category is its place: ``[n, D]``."""
+        encoded = np.zeros((len(values), self.width), dtype=np.float32)
+        row, first = np.arange(len(values)), 0
+        for place, field in enumerate(self.fields):
+            if isinstance(field, Category):
+                encoded[row, first + values[:, place].astype(np.int64)] = 1.0
+            else:
+                encoded[:, first] = values[:, place]
+            first += field.width
+        return encoded
 
 
 def _field(name: str, given: object) -> Field:

@@ -112,6 +112,15 @@ class Menu(msgspec.Struct, frozen=True):
         """Whether all joint actions can be written out."""
         return not self.intervals and self.space(self.active).size <= LISTED
 
+    @property
+    def revived(self) -> "Menu":
+        """The same with every choice active, as in a log that has them all."""
+        slots = tuple(
+            Slot(slot.name, tuple(Choice(choice.name) for choice in slot.choices))
+            for slot in self.slots
+        )
+        return Menu(slots, self.intervals)
+
     def space(self, shown: Shown) -> Space:
         """The space of joint actions of some of the choices."""
         sizes = tuple(len(choices) for choices in shown)

@@ -10,6 +10,9 @@ from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu
 from submax.schema.rewards import scale_of
 
+METADATA = "submax"
+"""Where a Parquet file says what it holds."""
+
 
 class Schema(msgspec.Struct, frozen=True, kw_only=True):
     """Actions, contexts and rewards by name; of a live bandit, or of a log."""

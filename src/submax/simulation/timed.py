@@ -48,6 +48,11 @@ class Timed(Policy[Any]):
         return self._policy.record(state, action)
 
     @property
+    def needs_propensities(self) -> bool:
+        """Whether the other policy does."""
+        return self._policy.needs_propensities
+
+    @property
     def trains_networks(self) -> bool:
         """As the other."""
         return self._policy.trains_networks

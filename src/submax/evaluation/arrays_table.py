@@ -1,0 +1,58 @@
+"""Arrays as a table with columns."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from submax.core.errors import InvalidValue
+from submax.evaluation.column_names import ACTION, CONTEXT
+
+
+def arrays_table(
+    action: ArrayLike,
+    reward: ArrayLike,
+    propensity: ArrayLike | None,
+    context: ArrayLike | None,
+) -> dict[str, NDArray[Any]]:
+    """The columns ``action``, ``reward``, ``propensity`` and ``context_x0`` and so on."""
+    rewards, actions = _array("reward", reward, (1,)), _array("action", action, (1, 2))
+    table = {"action": actions}
+    if actions.ndim == 2:
+        table = {f"{ACTION}slot{slot}": column for slot, column in enumerate(actions.T)}
+    table["reward"] = rewards
+    if propensity is not None:
+        table["propensity"] = _array("propensity", propensity, (1,))
+    if context is not None:
+        for field, column in enumerate(_array("context", context, (2,)).T):
+            table[f"{CONTEXT}x{field}"] = column
+    for name, column in table.items():
+        if len(column) != len(rewards):
+            raise InvalidValue(f"{name} has {len(column)} rows, and reward {len(rewards)}")
+    return {name: np.ascontiguousarray(column) for name, column in table.items()}
+
+
+def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """The table of a bandit feedback, and the names of its actions."""
+    for name in ("action", "reward"):
+        if not isinstance(feedback, Mapping) or feedback.get(name) is None:
+            raise InvalidValue(f"a bandit feedback has the key {name!r}, and this has not")
+    if np.ndim(feedback["action"]) != 1:
+        raise InvalidValue("the actions of a bandit feedback are one array [n_rounds]")
+    table = arrays_table(
+        feedback["action"], feedback["reward"], feedback.get("pscore"), feedback.get("context")
+    )
+    position = feedback.get("position")
+    if position is not None and len(np.unique(position)) > 1:
+        table[f"{CONTEXT}position"] = np.asarray(position).astype(str)
+    highest = int(np.max(table["action"], initial=-1)) + 1
+    return table, [str(number) for number in range(int(feedback.get("n_actions", highest)))]
+
+
+def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim not in dimensions:
+        wanted = " or ".join("[N]" if count == 1 else f"[N, {name}s]" for count in dimensions)
+        raise InvalidValue(f"{name} must have the shape {wanted}, not {array.shape}")
+    return array

@@ -1,0 +1,127 @@
+"""Which column of a log is what."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
+from submax.schema.menu import ARMS
+
+ROLES = ("action", "reward", "propensity", "context", "eligible", "id", "time", "status")
+USUAL = {
+    "reward": ("reward",),
+    "propensity": ("propensity", "pscore"),
+    "eligible": ("eligible",),
+    "id": ("id",),
+    "time": ("at", "time", "timestamp"),
+}
+"""Names by which a column is found if none is given."""
+ACTION, CONTEXT, PROPENSITY = "action_", "context_", "propensity_"
+"""Columns of slots, fields and slots' propensities begin so."""
+
+
+class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
+    """The column of everything; ``actions`` and ``context`` by the name of slot and field."""
+
+    actions: dict[str, str]
+    reward: str
+    propensity: str | None = None
+    slot_propensities: dict[str, str] = {}
+    context: dict[str, str] = {}
+    eligible: str | None = None
+    id: str | None = None
+    time: str | None = None
+    status: str | None = None
+
+    @property
+    def used(self) -> list[str]:
+        """All columns that are read."""
+        single = (self.reward, self.propensity, self.eligible, self.id, self.time, self.status)
+        several = (self.actions, self.context, self.slot_propensities)
+        found = [name for table in several for name in table.values()]
+        return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
+
+
+def find_columns(
+    columns: Sequence[str], given: Mapping[str, Any], exported: bool = False
+) -> ColumnNames:
+    """What the caller said, and the usual names for the rest.
+
+    ``given`` has a column for each role, of slots and fields a list of columns or a table from
+    their names to columns; None stands for no column. The ``exported`` log of a bandit also has
+    what became of each decision.
+    """
+    for role in given:
+        one_of("role of a column:", str(role), ROLES)
+    twice = next((name for name in columns if list(columns).count(name) > 1), None)
+    if twice is not None:
+        raise InvalidValue(f"the log has more than one column {twice!r}")
+    single = {role: _single(role, columns, given) for role in USUAL}
+    if single["reward"] is None:
+        raise InvalidValue(_missing("reward", columns))
+    actions = _actions(columns, given)
+    slots = {slot: f"{PROPENSITY}{slot}" for slot in actions if slot != ARMS}
+    status = _single("status", columns, given) if "status" in given else None
+    return ColumnNames(
+        actions=actions,
+        slot_propensities={slot: name for slot, name in slots.items() if name in columns},
+        context=_context(columns, given),
+        status="status" if exported and "status" not in given else status,
+        **single,  # type: ignore[arg-type]  # the reward is not None
+    )
+
+
+def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str | None:
+    if role not in given:
+        return next((name for name in USUAL.get(role, ()) if name in columns), None)
+    wanted = given[role]
+    if wanted in (None, ""):
+        return None
+    if not isinstance(wanted, str):
+        raise InvalidValue(f"the column of the {role} is one name, not {wanted!r}")
+    one_of(f"column of the log, for the {role}:", wanted, columns)
+    return wanted
+
+
+def _actions(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    wanted = given.get("action")
+    if wanted is None and "action" in columns:
+        return {ARMS: "action"}
+    if wanted is None:
+        wanted = {name[len(ACTION) :]: name for name in columns if name.startswith(ACTION)}
+    if isinstance(wanted, str):
+        wanted = {ARMS: wanted}
+    found = _table("action", columns, wanted)
+    if not found:
+        raise InvalidValue(_missing("action", columns))
+    return found
+
+
+def _context(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    if "context" not in given:
+        return {name[len(CONTEXT) :]: name for name in columns if name.startswith(CONTEXT)}
+    wanted = given["context"]
+    if wanted in (None, ""):
+        return {}
+    return _table("context", columns, [wanted] if isinstance(wanted, str) else wanted)
+
+
+def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
+    """From a list of columns, or a table of names and columns."""
+    if isinstance(wanted, (list, tuple)):
+        wanted = {str(name): name for name in wanted}
+    if not isinstance(wanted, Mapping):
+        raise InvalidValue(f"the columns of the {role} are a list or a table, not {wanted!r}")
+    for name in wanted.values():
+        one_of(f"column of the log, for the {role}:", str(name), columns)
+    return dict(wanted)
+
+
+def _missing(role: str, columns: Sequence[str]) -> str:
+    listed = ", ".join(columns)[:300]
+    return (
+        f"no column is called {role!r}: name it, --column {role}=NAME "
+        f"(columns={{{role!r}: NAME}}); there are: {listed}"
+    )

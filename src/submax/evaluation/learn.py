@@ -1,0 +1,48 @@
+"""Learn a policy from a log."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from submax.core.checks import whole_number
+from submax.core.policy import Policy
+from submax.evaluation.log import By, Log
+from submax.policies import make_policy
+from submax.schema.learned import MOST_ROWS, Learned, Origin
+
+
+def learn(
+    log: Log,
+    policy: str | Mapping[str, Any] | Policy[Any],
+    *,
+    share: float = 1.0,
+    by: By = "time",
+    seed: int = 0,
+    keep_rows: int = MOST_ROWS,
+) -> Learned:
+    """Let a policy learn from a log, or from a ``share`` of its rows: the first, or random ones.
+
+    Reward-conditioned policies learn without propensities; where a policy needs them and the log
+    has none, they are estimated. The last ``keep_rows`` rows stay with what was learned, so that
+    a bandit that starts from it goes on learning from them.
+
+    >>> log = Log.read({"action": ["A", "B"] * 50, "reward": [1, 0] * 50})
+    >>> learned = learn(log, "rcp-submax")
+    >>> learned.probabilities(log.parts[0].context[:1]).round(2).tolist()
+    [[1.0, 0.0]]
+    """
+    whole_number("keep_rows", keep_rows, at_least=0)
+    whole_number("seed", seed, at_least=0)
+    made = policy if isinstance(policy, Policy) else make_policy(policy)
+    specification = dict(policy) if isinstance(policy, Mapping) else policy
+    part = log if share == 1.0 else log.split(share, by, seed)[0]
+    if made.needs_propensities:
+        part = part.with_estimated_propensities(seed)
+    origin = Origin(
+        log=log.fingerprint,
+        rows=len(part),
+        share=share,
+        by=by,
+        seed=seed,
+        estimated_propensities=int(part.estimated.sum()),
+    )
+    return Learned.of(part.schema, specification, part.parts, origin, keep_rows)

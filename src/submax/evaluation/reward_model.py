@@ -1,0 +1,81 @@
+"""A model of the rewards of a log."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats
+from submax.evaluation.log import Log
+from submax.evaluation.propensity_model import with_constant
+from submax.evaluation.ridge_design import RidgeDesign
+from submax.schema.standardization import Standardization
+
+FOLDS = 3
+POWERS = 3
+"""Of each real-valued part, scaled to 0 … 1."""
+
+
+class RewardModel(NamedTuple):
+    """q̂(x, a) = ``mean`` + Σ_s ``slots``[s][a_s] · (1, x) + ``shared`` · x + powers of real parts.
+
+    ``slots`` are ``[choices, 1 + D]`` each; a slot's scores add up, so that what a policy is
+    expected to earn needs only its probabilities within each slot.
+    """
+
+    mean: float
+    slots: list[Floats]
+    shared: Floats
+    powers: Floats
+
+    def scores(self, features: Floats) -> list[Floats]:
+        """What every choice of each slot adds, ``[n, choices]``."""
+        return [features @ theta.T for theta in self.slots]
+
+    def base(self, features: Floats) -> Floats:
+        """What does not depend on the choices, ``[n]``."""
+        found: Floats = self.mean + features[:, 1:] @ self.shared
+        return found
+
+    def predict(self, features: Floats, action: NDArray[Any], scaled: Floats) -> Floats:
+        """q̂ of one action in each row; ``scaled`` are its real-valued parts from 0 to 1."""
+        row = np.arange(len(features))
+        found = self.base(features) + _powers(scaled) @ self.powers
+        for score, chosen in zip(self.scores(features), action.T, strict=False):
+            found += score[row, chosen.astype(np.int64)]
+        return found
+
+
+def fitted_models(log: Log, standardization: Standardization) -> list[RewardModel]:
+    """By ridge regression, one for each fold, from the rows of the others; row i is in i mod 3."""
+    menu = log.schema.menu
+    sizes = tuple(len(slot.choices) for slot in menu.slots)
+    design = RidgeDesign(sizes, 1 + log.schema.context.width, POWERS * len(menu.intervals))
+    sums = [design.nothing() for _ in range(FOLDS)]
+    first, mean = 0, float(log.reward.mean())
+    for part in log.parts:
+        features = with_constant(part.context, standardization)
+        powers = _powers(real_parts(log, part.action))
+        fold = np.arange(first, first + len(part.reward)) % FOLDS
+        for number in range(FOLDS):
+            mine = fold == number
+            sums[number] += design.sums(
+                features[mine], part.action[mine], powers[mine], part.reward[mine] - mean
+            )
+        first += len(part.reward)
+    others = [sum((one for one in sums if one is not mine), design.nothing()) for mine in sums]
+    return [RewardModel(mean, *design.solved(one)) for one in others]
+
+
+def real_parts(log: Log, action: NDArray[Any]) -> Floats:
+    """The real-valued parts of actions, from 0 to 1."""
+    intervals = log.schema.menu.intervals
+    low = np.array([one.low for one in intervals])
+    width = np.array([one.high - one.low for one in intervals])
+    first = len(log.schema.menu.slots)
+    scaled: Floats = (action[:, first:].astype(np.float64) - low) / width
+    return scaled
+
+
+def _powers(scaled: Floats) -> Floats:
+    return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)

@@ -1,0 +1,67 @@
+"""Names that a log uses, and their numbers."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from submax.core.arrays import Integers
+from submax.schema.names import LONGEST_NAME
+
+UNKNOWN, MISSING = -1, -2
+
+
+class Vocabulary:
+    """Numbers for names: those that were declared, or all in the order in which they are met."""
+
+    def __init__(self, declared: Iterable[str] | None = None) -> None:
+        self._open = declared is None
+        self.numbers = {name: number for number, name in enumerate(declared or ())}
+
+    def code(self, column: Any) -> Integers:
+        """The number of each name of a pyarrow array; UNKNOWN and MISSING are negative."""
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        names = column.dictionary.to_pylist()
+        table = np.array([*(self.number(name) for name in names), MISSING], dtype=np.int64)
+        place = column.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+        return table[np.asarray(place, dtype=np.int64)]
+
+    def number(self, value: Any) -> int:
+        """The number of one name."""
+        name = as_name(value)
+        if name is None:
+            return MISSING
+        if name not in self.numbers:
+            if not self._open or len(name) > LONGEST_NAME or not name.isprintable():
+                return UNKNOWN
+            self.numbers[name] = len(self.numbers)
+        return self.numbers[name]
+
+    def sorted(self, used: Integers) -> tuple[list[str], Integers]:
+        """Those names that are used, in order, and the new number of each old one."""
+        names = list(self.numbers)
+        order = sorted(used.tolist(), key=lambda place: _rank(names[place]))
+        place = np.full(len(names), UNKNOWN, dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return [names[one] for one in order], place
+
+
+def as_name(value: Any) -> str | None:
+    """A value as the name of a choice or category; None where there is none."""
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _rank(name: str) -> tuple[int, float, str]:
+    """Numbers come first, in their order."""
+    try:
+        number = float(name)
+    except ValueError:
+        return (1, 0.0, name)
+    return (1, 0.0, name) if math.isnan(number) else (0, number, name)

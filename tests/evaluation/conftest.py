@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from submax.core.categorical import draw
+from submax.evaluation.evidence import Evidence
+
+LOGS, ROWS, CONTEXTS, ACTIONS, SLOTS = 2000, 50, 3, 3, 3
+
+
+@pytest.fixture
+def evidence_of():
+    def make(seed, rows=50):
+        """Rows of any numbers that could be: the formulas hold for all of them."""
+        rng = np.random.default_rng(seed)
+        probability = rng.uniform(0.0, 1.0, rows)
+        return Evidence(
+            reward=rng.normal(1.0, 2.0, rows),
+            weight=probability / rng.uniform(0.05, 1.0, rows),
+            probability=probability,
+            predicted=rng.normal(1.0, 1.0, rows),
+            expected=rng.normal(1.0, 1.0, rows),
+            slot_weight=rng.gamma(1.0, 1.0, (rows, SLOTS)),
+        )
+
+    return make
+
+
+def two_policies(rng, rows):
+    """The one that logged, with a chance for all actions, and another."""
+    logged, policy = rng.dirichlet(np.ones(ACTIONS), size=(2, rows))
+    return 0.7 * logged + 0.3 / ACTIONS, policy
+
+
+@pytest.fixture
+def logs_of_arms():
+    def make(seed, support=True):
+        """Logs with rewards of 0 and 1 and a q̂ of noise, and the value of the policy."""
+        rng = np.random.default_rng(seed)
+        logged, policy = two_policies(rng, CONTEXTS)
+        if not support:
+            logged[:, 0] = 0.0
+            logged /= logged.sum(axis=1, keepdims=True)
+            policy = 0.5 * policy + 0.5 * np.eye(ACTIONS)[0]
+        truth, guess = rng.uniform(0.0, 1.0, (2, CONTEXTS, ACTIONS))
+        x = rng.integers(CONTEXTS, size=(LOGS, ROWS))
+        a = draw(logged[x], ROWS, rng)
+        columns = (
+            (rng.random((LOGS, ROWS)) < truth[x, a]) * 1.0,
+            policy[x, a] / logged[x, a],
+            policy[x, a],
+            guess[x, a],
+            (policy * guess).sum(axis=1)[x],
+        )
+        value = (policy * truth).sum(axis=1).mean()
+        return [Evidence(*one) for one in zip(*columns, strict=True)], value
+
+    return make
+
+
+@pytest.fixture
+def logs_of_slots():
+    def make(seed, together=0.0):
+        """Logs of slots that add up, but for what two of them do ``together``; and the value."""
+        rng = np.random.default_rng(seed)
+        logged, policy = two_policies(rng, SLOTS)
+        effect, slot = rng.normal(0.0, 1.0, (SLOTS, ACTIONS)), np.arange(SLOTS)
+        a = draw(np.tile(logged, (LOGS * ROWS, 1, 1)), SLOTS, rng).reshape(LOGS, ROWS, SLOTS)
+        reward = effect[slot, a].sum(axis=2) + rng.normal(0.0, 1.0, (LOGS, ROWS))
+        reward += together * np.all(a[:, :, :2] == 0, axis=2)
+        slot_weight = (policy / logged)[slot, a]
+        weight, unused = slot_weight.prod(axis=2), np.zeros((LOGS, ROWS))
+        columns = reward, weight, unused, unused, unused, slot_weight
+        value = (policy * effect).sum() + together * policy[0, 0] * policy[1, 0]
+        return [Evidence(*one) for one in zip(*columns, strict=True)], value
+
+    return make

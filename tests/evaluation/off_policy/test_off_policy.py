@@ -1,0 +1,192 @@
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.evaluation.off_policy import OFF_POLICY, make_off_policy, off_policy_estimators
+
+SEEDS = range(4)
+EXAMPLES = [example for one in OFF_POLICY.classes() for example in one.examples()]
+
+
+def value(specification, evidence):
+    return make_off_policy(specification).terms(evidence).value
+
+
+def mean_over_rows(evidence, term):
+    total = 0.0
+    for row in zip(*(column.tolist() for column in evidence), strict=True):
+        total += term(*row)
+    return total / len(evidence.reward)
+
+
+def ratio_over_rows(evidence, of_row):
+    above = mean_over_rows(evidence, lambda r, w, p, q, e, s: of_row(w, p) * r)
+    return above / mean_over_rows(evidence, lambda r, w, p, q, e, s: of_row(w, p))
+
+
+BY_ROW = {
+    "ips": lambda r, w, p, q, e, s: w * r,
+    "dm": lambda r, w, p, q, e, s: e,
+    "dr": lambda r, w, p, q, e, s: e + w * (r - q),
+    "pseudo-inverse": lambda r, w, p, q, e, s: (1 - len(s) + sum(s)) * r,
+}
+BY_ROW_AND_THRESHOLD = {
+    "clipped": lambda t, r, w, p, q, e, s: (w if w < t else t) * r,
+    "switch-dr": lambda t, r, w, p, q, e, s: e + (w * (r - q) if w <= t else 0.0),
+    "dr-shrinkage": lambda t, r, w, p, q, e, s: e + t * w / (w * w + t) * (r - q),
+}
+PARAMETER = {"clipped": "threshold", "switch-dr": "threshold", "dr-shrinkage": "shrinkage"}
+
+
+def test_every_estimator_is_recomputed_here():
+    assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, "snips", "replay"} == set(off_policy_estimators())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", BY_ROW)
+def test_a_mean_is_its_formula_row_by_row(name, seed, evidence_of):
+    evidence = evidence_of(seed)
+    expected = mean_over_rows(evidence, BY_ROW[name])
+    assert value(name, evidence) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("threshold", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize("name", BY_ROW_AND_THRESHOLD)
+def test_a_given_threshold_is_that_of_the_formula(name, threshold, seed, evidence_of):
+    evidence = evidence_of(seed)
+    terms = make_off_policy({"kind": name, PARAMETER[name]: threshold}).terms(evidence)
+    expected = mean_over_rows(evidence, lambda *row: BY_ROW_AND_THRESHOLD[name](threshold, *row))
+    assert terms.value == pytest.approx(expected, abs=1e-10)
+    assert terms.threshold == threshold
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", BY_ROW_AND_THRESHOLD)
+def test_a_chosen_threshold_is_used_in_the_formula(name, seed, evidence_of):
+    evidence = evidence_of(seed)
+    terms = make_off_policy(name).terms(evidence)
+    expected = mean_over_rows(
+        evidence, lambda *row: BY_ROW_AND_THRESHOLD[name](terms.threshold, *row)
+    )
+    assert terms.value == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ratios_are_their_formulas_row_by_row(seed, evidence_of):
+    evidence = evidence_of(seed)
+    by_weight = ratio_over_rows(evidence, lambda w, p: w)
+    by_probability = ratio_over_rows(evidence, lambda w, p: p)
+    assert value("snips", evidence) == pytest.approx(by_weight, abs=1e-10)
+    assert value("replay", evidence) == pytest.approx(by_probability, abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_large_and_small_thresholds_lead_to_doubly_robust_and_the_direct_method(seed, evidence_of):
+    evidence = evidence_of(seed)
+    for name in ("switch-dr", "dr-shrinkage"):
+        large, small = ({"kind": name, PARAMETER[name]: size} for size in (1e15, 1e-15))
+        assert value(large, evidence) == pytest.approx(value("dr", evidence), abs=1e-10)
+        assert value(small, evidence) == pytest.approx(value("dm", evidence), abs=1e-10)
+    unclipped = {"kind": "clipped", "threshold": 1e15}
+    assert value(unclipped, evidence) == pytest.approx(value("ips", evidence), abs=1e-10)
+
+
+def test_weights_of_one_leave_the_mean_reward(evidence_of):
+    evidence = evidence_of(0)._replace(weight=np.ones(50))
+    assert value("snips", evidence) == pytest.approx(evidence.reward.mean(), abs=1e-10)
+    assert value("ips", evidence) == pytest.approx(evidence.reward.mean(), abs=1e-10)
+
+
+def test_with_equal_propensities_replay_is_self_normalized(evidence_of):
+    evidence = evidence_of(0)
+    evidence = evidence._replace(weight=evidence.probability / 0.25)
+    assert value("replay", evidence) == pytest.approx(value("snips", evidence), abs=1e-10)
+
+
+def test_the_pseudo_inverse_of_one_slot_is_inverse_propensity(evidence_of):
+    evidence = evidence_of(0)
+    evidence = evidence._replace(slot_weight=evidence.weight[:, None])
+    assert value("pseudo-inverse", evidence) == pytest.approx(value("ips", evidence), abs=1e-10)
+
+
+def test_the_pseudo_inverse_refuses_plain_arms(evidence_of):
+    with pytest.raises(InvalidValue, match="needs a log of slots"):
+        value("pseudo-inverse", evidence_of(0)._replace(slot_weight=None))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 50])
+@pytest.mark.parametrize("example", EXAMPLES, ids=repr)
+def test_every_example_gives_a_finite_value(example, rows, evidence_of):
+    for seed in SEEDS:
+        terms = example.terms(evidence_of(seed, rows))
+        assert np.isfinite(terms.value)
+        assert np.all(np.isfinite(terms.influence()))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=repr)
+def test_where_the_policy_takes_nothing_that_was_logged_no_warning_is_given(example, evidence_of):
+    evidence = evidence_of(0)
+    nothing = np.zeros(50)
+    evidence = evidence._replace(weight=nothing, probability=nothing)
+    terms = example.terms(evidence)
+    assert np.isnan(terms.value) == (terms.denominator is not None)
+
+
+def test_an_estimator_is_made_from_its_short_name_its_name_or_a_table():
+    for short, name in zip(off_policy_estimators(), OFF_POLICY.names(), strict=True):
+        made = off_policy_estimators()[short]()
+        assert make_off_policy(short) == make_off_policy(name) == made
+        assert make_off_policy({"kind": short}) == make_off_policy({"kind": name}) == made
+    made = make_off_policy({"kind": "switch-dr", "threshold": 3})
+    assert made == make_off_policy({"kind": "switch-doubly-robust", "threshold": 3.0})
+    assert (made.threshold, type(made.threshold)) == (3.0, float)
+
+
+@pytest.mark.parametrize(
+    ("specification", "message"),
+    [
+        ("snip", r"unknown off-policy estimator 'snip': did you mean 'snips'\?"),
+        ("doubly-robst", r"did you mean 'doubly-robust'\?"),
+        ({"kind": "clippd"}, r"did you mean 'clipped'\?"),
+        ({"kind": "clipped", "treshold": 2}, r"'treshold': did you mean 'threshold'\?"),
+        ({"kind": "ips", "threshold": 2}, "unknown key .* 'threshold': allowed: none"),
+        (None, "an off-policy estimator is a name or a table, not None"),
+        ({}, "off-policy estimator"),
+    ],
+)
+def test_what_cannot_be_made_says_why(specification, message):
+    with pytest.raises(InvalidValue, match=message):
+        make_off_policy(specification)
+
+
+@pytest.mark.parametrize("threshold", [0, -1.0, float("nan"), float("inf"), "2", True])
+@pytest.mark.parametrize("name", PARAMETER)
+def test_a_wrong_threshold_is_refused(name, threshold):
+    with pytest.raises(InvalidValue, match=f"{PARAMETER[name]}.* must be"):
+        make_off_policy({"kind": name, PARAMETER[name]: threshold})
+
+
+def mean_error(name, logs, truth):
+    """The mean error over the logs, in its standard errors."""
+    estimator = make_off_policy(name)
+    error = np.array([estimator.terms(one).value for one in logs]) - truth
+    return error.mean() / (error.std(ddof=1) / np.sqrt(len(error)))
+
+
+def test_inverse_propensity_and_doubly_robust_are_unbiased_whatever_the_model(seed, logs_of_arms):
+    logs, truth = logs_of_arms(seed)
+    assert abs(mean_error("ips", logs, truth)) < 4
+    assert abs(mean_error("dr", logs, truth)) < 4
+
+
+def test_inverse_propensity_is_biased_where_an_action_had_no_chance(seed, logs_of_arms):
+    assert mean_error("ips", *logs_of_arms(seed, support=False)) < -4
+
+
+def test_the_pseudo_inverse_is_unbiased_where_slots_add_up(seed, logs_of_slots):
+    assert abs(mean_error("pseudo-inverse", *logs_of_slots(seed))) < 4
+
+
+def test_inverse_propensity_is_unbiased_where_slots_act_together(seed, logs_of_slots):
+    assert abs(mean_error("ips", *logs_of_slots(seed, together=5.0))) < 4

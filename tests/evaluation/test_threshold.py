@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from submax.evaluation.threshold import candidates, least_error
+
+
+def clipping(weight, reward):
+    def parts(threshold):
+        kept = np.minimum(weight, threshold) * reward
+        return kept, weight * reward - kept
+
+    return parts
+
+
+def chosen(weight, reward):
+    return least_error(candidates(weight), clipping(weight, reward))
+
+
+def error_by_hand(terms, lost):
+    """s² / n + b², with b the mean of what is lost and two of its standard errors."""
+    count = len(terms)
+    mean, mean_lost = sum(terms) / count, sum(lost) / count
+    variance = sum((term - mean) ** 2 for term in terms) / count
+    variance_lost = sum((one - mean_lost) ** 2 for one in lost) / count
+    return variance / count + (abs(mean_lost) + 2 * (variance_lost / count) ** 0.5) ** 2
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 50, 5000])
+def test_candidates_are_sorted_and_positive_and_end_with_the_largest(rows, seed):
+    rng = np.random.default_rng((seed, rows))
+    weight = rng.pareto(1.5, rows) * (rng.random(rows) < 0.7)
+    weight[0] = 0.1
+    found = candidates(weight)
+    assert np.all(np.diff(found) > 0)
+    assert found[0] > 0
+    assert found[-1] == weight.max()
+    assert found[0] >= np.median(weight[weight > 0])
+
+
+def test_candidates_draw_closer_toward_the_largest():
+    weight = np.arange(1.0, 1001.0)
+    steps = np.diff(candidates(weight))
+    assert len(steps) == 23
+    assert np.all(np.diff(steps[:-1]) < 0)
+
+
+def test_equal_weights_have_one_candidate():
+    assert candidates(np.full(10, 2.5)) == [2.5]
+
+
+def test_weights_of_zero_have_a_candidate_too():
+    found = candidates(np.zeros(10))
+    assert found.shape == (1,)
+    assert found[0] > 0
+    assert chosen(np.zeros(10), np.ones(10)) == found[0]
+
+
+@pytest.mark.parametrize("tail", [1.1, 2.0, 5.0])
+def test_the_least_error_is_that_computed_by_hand(tail, seed):
+    rng = np.random.default_rng((seed, int(10 * tail)))
+    weight, reward = rng.pareto(tail, 40), rng.normal(0.5, 1.0, 40)
+    # Any thresholds will do, small ones as well, so that the choice is seldom the largest.
+    thresholds = np.quantile(weight, np.linspace(0.05, 1.0, 20))
+    parts = clipping(weight, reward)
+    errors = [error_by_hand(*(part.tolist() for part in parts(one))) for one in thresholds]
+    assert least_error(thresholds, parts) == thresholds[errors.index(min(errors))]
+
+
+def test_nothing_lost_and_the_same_variance_leaves_the_first():
+    assert least_error(np.array([2.0, 3.0, 4.0]), lambda _: (np.ones(5), np.zeros(5))) == 2.0
+
+
+def test_of_heavy_tails_and_few_rows_the_largest_weights_are_clipped():
+    weight = 1.2 ** np.arange(30)
+    assert chosen(weight, np.ones(30)) < weight.max()
+
+
+def test_light_weights_stay_as_they_are(seed):
+    rng = np.random.default_rng(seed)
+    weight = rng.choice([0.5, 1.0, 1.5], 1000)
+    reward = (rng.random(1000) < 0.5) * 1.0
+    assert chosen(weight, reward) == weight.max()

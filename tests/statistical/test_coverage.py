@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from submax.core.categorical import draw
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.intervals import bootstrap, normal
+from submax.evaluation.off_policy import make_off_policy
+
+LOGS, ROWS = 500, 1000
+ESTIMATORS = tuple(make_off_policy(name) for name in ("ips", "snips", "dr"))
+
+# Five contexts, four actions; the weights are between 0.25 and 2.5.
+SHARE = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
+LOGGED = np.array([np.roll([0.4, 0.2, 0.2, 0.2], x) for x in range(5)])
+POLICY = np.array([np.roll([0.1, 0.5, 0.3, 0.1], x) for x in range(5)])
+CHANCE = np.linspace(0.2, 0.8, 20).reshape(4, 5).T
+MODEL = np.linspace(0.6, 0.3, 20).reshape(5, 4)
+TRUTH = float(SHARE @ (POLICY * CHANCE).sum(axis=1))
+
+
+def terms_of_logs(seed, logs):
+    """The terms of all estimators for each log, in turn."""
+    rng = np.random.default_rng(seed)
+    x = draw(np.tile(SHARE, (logs, 1, 1)), ROWS, rng)
+    a = draw(LOGGED[x], ROWS, rng)
+    columns = (
+        (rng.random((logs, ROWS)) < CHANCE[x, a]) * 1.0,
+        (POLICY / LOGGED)[x, a],
+        POLICY[x, a],
+        MODEL[x, a],
+        (POLICY * MODEL).sum(axis=1)[x],
+    )
+    for one in zip(*columns, strict=True):
+        evidence = Evidence(*one)
+        yield [estimator.terms(evidence) for estimator in ESTIMATORS]
+
+
+def coverage(method, seed, logs=LOGS, truth=TRUTH):
+    """How often the interval of each estimator holds the truth."""
+    rng = np.random.default_rng((seed, 1))
+    found = np.array([method(terms, 0.95, rng) for terms in terms_of_logs(seed, logs)])
+    return np.mean((found[..., 0] <= truth) & (truth <= found[..., 1]), axis=0)
