@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from submax.cli import main
+from submax.core import extras
 
 OWN = """
 observations = 20
@@ -102,12 +103,25 @@ def test_wrong_options_are_refused_and_nothing_is_written(arguments, words, tmp_
             ["distribution", "3 probabilities", "2 reward levels"],
         ),
         (("arms = 3", "arms = "), ["not valid TOML"]),
+        (
+            ('"bernoulli"\narms = 3', '"classification"\nfile = "sklearn:digit"'),
+            ["packaged set 'sklearn:digit'", "did you mean 'sklearn:digits'?", "sklearn:wine"],
+        ),
     ],
 )
 def test_wrong_files_are_refused_and_nothing_is_written(change, words, tmp_path):
     file, out = tmp_path / "own.toml", tmp_path / "out"
     file.write_text(OWN.replace(*change))
     refused(invoke("simulate", file, "--out", out), *words)
+    assert not out.exists()
+
+
+def test_without_the_package_of_a_set_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    file, out = tmp_path / "own.toml", tmp_path / "out"
+    set_of_digits = '"classification"\nfile = "sklearn:digits"'
+    file.write_text(OWN.replace('"bernoulli"\narms = 3', set_of_digits))
+    refused(invoke("simulate", file, "--out", out), 'pip install "submax[data]"')
     assert not out.exists()
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from submax.core.errors import InvalidValue
 from submax.core.training import Training
+from submax.environments.packaged_set import LOADERS
 from submax.estimators.cvae import CVAE
 from submax.experiments.cells import cells, make_environment, policy_of, rehearse
 from submax.experiments.selection import select
@@ -180,7 +181,8 @@ def test_every_experiment_can_be_built(name):
 
 
 def test_no_experiment_beyond_the_paper_has_a_name_of_the_paper():
-    beyond = ["bump", "continual", "drifting", "gaussian", "poisson", "pricing", "ratings"]
+    data, moving = ["bump", "classification"], ["continual", "drifting"]
+    beyond = [*data, *moving, "gaussian", "poisson", "pricing", "ratings"]
     assert beyond_experiments() == beyond
     assert set(beyond).isdisjoint(paper_experiments())
 
@@ -227,3 +229,39 @@ def test_data_lie_beside_the_file_and_are_part_of_the_key(tmp_path):
     (folder / "rows.csv").unlink()
     with pytest.raises(InvalidValue, match=r"there is no file '.*rows\.csv'"):
         cells(load_file(folder / "own.toml"))
+
+
+def test_packaged_sets_are_no_files_of_the_user(tmp_path, monkeypatch):
+    """Not even where a file has the name of the package."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sklearn").write_text("no package")
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'observations = 20\npolicies = ["random"]\n'
+        '[environment]\nkind = "classification"\nfile = ["sklearn:digits", "sklearn:iris"]\n'
+    )
+    every = cells(load_file(file))
+    assert [cell.environment["file"] for cell in every] == ["sklearn:digits", "sklearn:iris"]
+    assert [cell.labels["file"] for cell in every] == ["sklearn:digits", "sklearn:iris"]
+    assert {cell.own_code for cell in every} == {""}
+
+
+def test_the_folder_of_a_data_file_may_have_a_colon(tmp_path):
+    """Its content is part of the key, and its name alone is shown."""
+    folder = tmp_path / "12:30"
+    folder.mkdir()
+    (folder / "rows.csv").write_text("x,label\n1,a\n2,b\n")
+    (folder / "own.toml").write_text(
+        'observations = 20\npolicies = ["random"]\n'
+        '[environment]\nkind = "classification"\nfile = "rows.csv"\n'
+    )
+    (cell,) = cells(load_file(folder / "own.toml"))
+    assert cell.labels["file"] == "rows.csv"
+    assert cell.own_code
+
+
+def test_classification_runs_every_policy_on_every_packaged_set():
+    specification = load_named("classification")
+    every = cells(specification)
+    assert {cell.labels["file"] for cell in every} == set(LOADERS)
+    assert len(every) == len(LOADERS) * len(specification.policies)

@@ -23,17 +23,25 @@ BANDIT = click.option(
     metavar="N",
     help="Requests a second for each key and bandit.",
 )
-def serve(store: str, host: str, port: int, rate: float) -> None:
+@click.option(
+    "--learned",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A policy from submax learn: the store's bandit starts from it.",
+)
+def serve(store: str, host: str, port: int, rate: float, learned: Path | None) -> None:
     """Serve the bandits of a store over HTTP.
 
-    STORE is a file, made if it is new, or the address of a PostgreSQL database.
+    STORE is a file, made if it is new, or the address of a PostgreSQL database. With --learned a
+    bandit with the name of the file is declared as the log of the policy was, and decides by it
+    from the start.
     """
     from submax.core.extras import require_extra
 
     require_extra("server", "the server", "starlette", "uvicorn", "prometheus_client")
     from submax.server.run import serve as run
 
-    run(store, host, port, rate)
+    run(store, host, port, rate, learned)
 
 
 @main.command()

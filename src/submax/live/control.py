@@ -10,9 +10,11 @@ from submax.live.records import (
     CHANGED,
     CHOICE,
     DECLARED,
+    HISTORY,
     PUBLISHED,
     VERSION,
     Fitted,
+    History,
     Published,
     body_of,
 )
@@ -40,6 +42,7 @@ class Control:
         self.menu = self.settings.menu
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
+        self.history: History | None = None
         self.heard = 0
         self._read = read
 
@@ -67,6 +70,8 @@ class Control:
             self.versions[fitted.version] = fitted
         elif event.kind == PUBLISHED:
             self._publish(body_of(event, Published))
+        elif event.kind == HISTORY:
+            self.history = body_of(event, History)
         elif event.kind != DECLARED:
             raise InvalidValue(
                 f"event {event.position} has the unknown kind {event.kind!r}: "

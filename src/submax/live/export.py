@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from submax.core.whole_file import whole_file
 from submax.live.bandits import log_stream
 from submax.live.control import control_of

@@ -19,12 +19,14 @@ from submax.live.bandits import bandit_names, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.guard_rails import GuardRails
+from submax.live.history import declaration_of, start_from
 from submax.live.memory_store import MemoryStore
 from submax.live.names import check_bandit
 from submax.live.records import CHANGED, DECLARED
 from submax.live.settings import Settings, declared, policy_of
 from submax.live.sqlite_store import SQLiteStore
 from submax.live.store import Store
+from submax.schema.learned import Learned
 
 MEMORY = ":memory:"
 POSTGRES = ("postgres://", "postgresql://")
@@ -71,6 +73,7 @@ def open_bandit(
     place: str | Path | Store,
     *,
     name: str | None = None,
+    learned: str | Path | Learned | None = None,
     background: bool = True,
     clock: Callable[[], float] = time.time,
     rng: np.random.Generator | None = None,
@@ -83,6 +86,10 @@ def open_bandit(
     declared before, but for the policy, the guard rails, and when and how versions are made.
     Without ``background`` versions are fitted only by ``refit``.
 
+    With ``learned``, a policy that was learned from a log or its file, a new bandit is declared as
+    the log was, decides by the policy from the start, and goes on learning from the log's rows and
+    its own.
+
     >>> bandit = open_bandit(":memory:", actions=["A", "B"], reward_wait=60)
     >>> decision = bandit.decide()
     >>> bandit.reward(decision.id, 1.0).status
@@ -93,17 +100,26 @@ def open_bandit(
         one_of("part of a declaration:", word, Declaration.__annotations__)
     name = name if name is not None else default_name(place)
     check_bandit(name)
+    before = None if learned is None else _read(learned)
     if _is_new_file(place):
         # Before it is made.
-        _check(declaration, name)
+        _check({**({} if before is None else declaration_of(before)), **declaration}, name)
     store = place if isinstance(place, Store) else open_store(place, clock=clock)
     try:
-        own = declare(store, name, declaration)
+        own = (
+            declare(store, name, declaration)
+            if before is None
+            else declare_from(store, name, before, declaration)
+        )
         return Bandit(store, name, policy=own, background=background, clock=clock, rng=rng)
     except BaseException:
         if store is not place:
             store.close()
         raise
+
+
+def _read(learned: str | Path | Learned) -> Learned:
+    return learned if isinstance(learned, Learned) else Learned.read(learned)
 
 
 def open_store(
@@ -160,6 +176,17 @@ def declare(
     control.follow()
     _declare_again(store, stream, control, given, own)
     _warn(control.settings, policy_of(control.settings.policy, own))
+    return own
+
+
+def declare_from(
+    store: Store, name: str, learned: Learned, declaration: Mapping[str, Any]
+) -> Policy[Any] | None:
+    """The same for a bandit that starts from a learned policy, where it is new declared like it."""
+    new = name not in bandit_names(store)
+    given = {**declaration_of(learned), **declaration} if new else declaration
+    own = declare(store, name, given)
+    start_from(store, name, learned)
     return own
 
 

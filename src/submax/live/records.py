@@ -10,12 +10,13 @@ from submax.schema.context_schema import Value
 from submax.schema.menu import Row, Shown
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
-DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED = (
+DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY = (
     "declared",
     "changed",
     "choice",
     "version",
     "published",
+    "history",
 )
 Body = TypeVar("Body")
 
@@ -59,6 +60,18 @@ class Fitted(msgspec.Struct, frozen=True):
     rows_hash: str
     seed: int
     shown: Shown
+
+
+class History(msgspec.Struct, frozen=True):
+    """What was learned before the first decision: so many rows of a log, and a model.
+
+    ``segments`` are the hashes of the rows' parts, ``log`` and ``model`` hashes too.
+    """
+
+    rows: int
+    segments: list[str]
+    log: str
+    model: str
 
 
 class Published(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from submax.core.policy import Policy
 from submax.live.bandits import log_stream, model_name, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
+from submax.live.history import read_history
 from submax.live.ledger import Ledger
 from submax.live.present import Present
 from submax.live.records import PUBLISHED, TICK, VERSION, Fitted, Published
@@ -64,6 +65,7 @@ class Refitter:
         self._ledger: Ledger | None = None
         self._fitted_at, self._took = time.monotonic(), 0.0
         self._dropped: set[int] = set()
+        self._started_with: list[Columns] | None = None
         self._ticked_at, self._patience = time.monotonic(), 0.0
         self._snapshot_at = 0
 
@@ -164,7 +166,9 @@ class Refitter:
 
     def _new_rows(self) -> int:
         versions = self._present.control.versions
-        return len(self.ledger.rows) - (versions[max(versions)].rows if versions else 0)
+        history = self._present.control.history
+        rows = len(self.ledger.rows) + (0 if history is None else history.rows)
+        return rows - (versions[max(versions)].rows if versions else 0)
 
     def _outdated(self) -> bool:
         """Whether the newest version was fitted for other choices or by another policy."""
@@ -182,10 +186,18 @@ class Refitter:
             control.settings,
             control.settings.schema(control.menu),
             self._present.policy,
-            ledger.rows.columns(),
+            Columns.joined([*self._history(), ledger.rows.columns()]),
             ledger.settled,
             ledger.heard,
         )
+
+    def _history(self) -> list[Columns]:
+        """What the bandit was started with; it never changes."""
+        if self._started_with is None and self._present.control.history is not None:
+            self._started_with = read_history(
+                self._store, self._name, self._present.control.history
+            )
+        return self._started_with or []
 
     def _fit(self, work: Work) -> Fitted:
         begin = time.monotonic()

@@ -168,4 +168,6 @@ def _short(value: Any) -> str:
 
 
 def _file_name(panel: Labels) -> str:
-    return "-".join(f"{key}={value}" for key, value in panel.items()).replace("/", "_")
+    name = "-".join(f"{key}={value}" for key, value in panel.items())
+    # Signs that some systems do not allow in the name of a file.
+    return name.replace("/", "_").replace(":", "_")

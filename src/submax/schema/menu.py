@@ -113,6 +113,14 @@ class Menu(msgspec.Struct, frozen=True):
         return not self.intervals and self.space(self.active).size <= LISTED
 
     @property
+    def declaration(self) -> list[str] | dict[str, Any]:
+        """What ``of`` makes this menu from."""
+        if self.plain:
+            return [choice.name for choice in self.slots[0].choices]
+        slots = {slot.name: [choice.name for choice in slot.choices] for slot in self.slots}
+        return {**slots, **{one.name: (one.low, one.high) for one in self.intervals}}
+
+    @property
     def revived(self) -> "Menu":
         """The same with every choice active, as in a log that has them all."""
         slots = tuple(

@@ -14,7 +14,8 @@ import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InvalidValue
-from submax.live.open import open_store
+from submax.live.open import declare_from, default_name, open_store
+from submax.schema.learned import Learned
 from submax.server.addresses import is_loopback
 from submax.server.app import make_app
 from submax.server.service import Service
@@ -29,16 +30,21 @@ MOST_CONNECTIONS = 1000
 """Connections, also idle ones; requests on more are answered with 503."""
 
 
-def serve(place: str | Path, host: str, port: int, rate: float) -> None:
-    """Serve the bandits of a store until SIGTERM or Ctrl-C.
+def serve(
+    place: str | Path, host: str, port: int, rate: float, learned: Path | None = None
+) -> None:
+    """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
 
     Then nothing new is accepted, what is under way is finished, everything is written, and the
     process ends.
     """
     check_port(port)
     positive("rate", rate)
+    policy = None if learned is None else Learned.read(learned)
     store = open_store(place)
     try:
+        if policy is not None:
+            declare_from(store, default_name(place), policy, {})
         service = Service(store)
         check_address(host, service.keys.needed)
         listening = _bound(host, port)
