@@ -13,6 +13,7 @@ FIGURES = {
     "pricing": {"panel-*.png": "pricing.png"},
     "drifting": {"varying-memory.png": "drifting.png"},
     "continual": {"varying-memory.png": "continual.png"},
+    "classification": {"varying-file.png": "classification.png"},
 }
 BEYOND = {
     "ratings": (
@@ -58,6 +59,12 @@ BEYOND = {
         "SubMax with a softmax network, retrained from scratch at every refit (150 steps), or "
         "going on from the last parameters (50 steps).",
         ("memory",),
+    ),
+    "classification": (
+        "Real data: classification as a bandit",
+        "A row of a set that comes with scikit-learn is the context, its classes are the arms, and "
+        "the right one pays 1: regret counts mistakes. Rewards come in batches of 100.",
+        ("file",),
     ),
 }
 

@@ -38,7 +38,7 @@ def coverage(method, seed, logs):
     """How often the interval of each estimator holds the truth; of dm apart, whose q̂ is wrong."""
     rng = np.random.default_rng((seed, 1))
     found = np.array([method(terms, 0.95, rng) for terms in terms_of_logs(seed, logs)])
-    covered = np.mean((found[..., 0] <= TRUTH) & (TRUTH <= found[..., 1]), axis=0)
+    covered = np.mean((found[..., 0] <= TRUTH) & (found[..., 1] >= TRUTH), axis=0)
     return covered[:-1], covered[-1]
 
 

@@ -1,6 +1,7 @@
 """The command line. Commands import what they need when they run, so that help comes at once."""
 
 from submax.cli import live as live
+from submax.cli import logs as logs
 from submax.cli.commands import main
 
 __all__ = ["main"]

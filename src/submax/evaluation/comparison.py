@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
@@ -71,7 +72,7 @@ def compare(
     estimators: Sequence[str | Mapping[str, Any]] = (),
     interval: str = "normal",
     level: float = 0.95,
-    share: float = 0.5,
+    share: float | None = 0.5,
     by: By = "time",
     seed: int = 0,
 ) -> Comparison:
@@ -80,7 +81,8 @@ def compare(
     A policy by name, table or object is learned from a ``share`` of the rows, the first by time or
     random ones, and evaluated on the others. One that was learned before, ``Learned`` or its file,
     is evaluated on those rows too; where it was learned from this very log, on what it did not
-    see, or with a caution if it saw all. Without ``estimators`` all that apply are used.
+    see, or with a caution if it saw all. With a ``share`` of None nothing is learned here, and
+    all rows evaluate. Without ``estimators`` all that apply are used.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
@@ -94,24 +96,21 @@ def compare(
     if not 0 < level < 1:
         raise InvalidValue(f"the level of an interval must be between 0 and 1, not {level!r}")
     named = _named(policies)
-    first = log.chosen(share, by, seed)
-    fingerprint = log.fingerprint
-    learning, rest = log.rows(first), log.rows(~first).with_estimated_propensities(seed)
-    chosen = _estimators(estimators, rest)
-    judge = _Judge(chosen, interval, level, seed)
+    first = np.zeros(len(log), dtype=bool) if share is None else log.chosen(share, by, seed)
+    rest = log.rows(~first).with_estimated_propensities(seed)
+    judge = _Judge(_estimators(estimators, rest), interval, level, seed)
     witness = Witness(rest, seed)
     general = list(log_cautions(witness))
     estimates = [judge.logging(witness)]
     for name, candidate in named.items():
-        learned, same = _learned(candidate, learning, seed), False
+        learned = _known(candidate) or _learned(candidate, log.rows(first), share, seed)
+        unseen = _unseen(log, learned, ~first)
         own = witness
-        if isinstance(candidate, (Learned, Path)) or _is_file(candidate):
-            unseen = _unseen(log, learned, fingerprint)
-            same = learned.origin.log == fingerprint and unseen is None
-            if unseen is not None and not np.array_equal(unseen, ~first):
-                own = Witness(log.rows(unseen).with_estimated_propensities(seed), seed)
+        if unseen is not None and not np.array_equal(unseen, ~first):
+            own = Witness(log.rows(unseen).with_estimated_propensities(seed), seed)
+        same = unseen is None
         estimates += judge.estimates(name, own.of(learned), own, general, same)
-    notes = [*rest.notes, f"evaluated on {len(rest)} rows, learned from {len(learning)}"]
+    notes = [*rest.notes, f"evaluated on {len(rest)} rows, learned from {int(first.sum())}"]
     return Comparison(estimates, notes, level)
 
 
@@ -173,20 +172,29 @@ def _is_file(candidate: Candidate) -> bool:
     return isinstance(candidate, str) and candidate.endswith(".safetensors")
 
 
-def _learned(candidate: Candidate, learning: Log, seed: int) -> Learned:
+def _known(candidate: Candidate) -> Learned | None:
+    """A policy that was learned before."""
     if isinstance(candidate, Learned):
         return candidate
     if isinstance(candidate, Path) or _is_file(candidate):
         return Learned.read(str(candidate))
+    return None
+
+
+def _learned(candidate: Any, learning: Log, share: float | None, seed: int) -> Learned:
+    if share is None:
+        raise InvalidValue("without a share of rows to learn from, policies must be learned before")
     if isinstance(candidate, Mapping):
         candidate = {key: value for key, value in candidate.items() if key != "name"}
     return learn(learning, candidate, seed=seed, keep_rows=0)
 
 
-def _unseen(log: Log, learned: Learned, fingerprint: str) -> Any:
-    """The rows of this log that a policy learned from it has not seen; None where it saw all."""
+def _unseen(log: Log, learned: Learned, rest: Booleans) -> Booleans | None:
+    """The rows that a policy did not learn from, if any; of another log it has seen none."""
     origin = learned.origin
-    if origin.log != fingerprint or origin.share == 1.0:
+    if origin.log != log.fingerprint:
+        return rest
+    if origin.share == 1.0:
         return None
     return ~log.chosen(origin.share, origin.by, origin.seed)  # type: ignore[arg-type]  # as written
 

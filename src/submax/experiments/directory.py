@@ -23,7 +23,8 @@ from submax.experiments.specification import Specification
 
 MANIFEST = "manifest.json"
 LIBRARIES = ("numpy", "scipy", "pyarrow", "matplotlib")
-NEURAL = ("jax", "equinox", "optax")
+OPTIONAL = {"jax": "jax", "equinox": "equinox", "optax": "optax", "sklearn": "scikit-learn"}
+"""Modules of extras that results can depend on, and the names they are installed under."""
 
 
 def check_directory(directory: Path, specification: Specification) -> None:
@@ -116,7 +117,7 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
             "submax": __version__,
             "python": platform.python_version(),
             **{name: metadata.version(name) for name in LIBRARIES},
-            **{name: metadata.version(name) for name in NEURAL if find_spec(name) is not None},
+            **{name: metadata.version(name) for key, name in OPTIONAL.items() if find_spec(key)},
         },
         "commit": _commit(),
     }

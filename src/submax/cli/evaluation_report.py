@@ -1,0 +1,93 @@
+"""Tables and files of off-policy evaluations."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from submax.evaluation.comparison import LOGGING, Comparison, Estimate
+from submax.experiments.directory import write_csv
+
+COLUMNS = 3
+"""Policies side by side."""
+WIDTH = 110
+
+
+def print_comparison(found: Comparison) -> None:
+    """Estimators by policies, with the diagnostics and warnings of each below."""
+    console = Console()
+    wide = Console(width=max(console.width, WIDTH))
+    logged = found.estimates[0]
+    sentences: list[str] = []
+    names = [name for name in found.policies() if name != LOGGING]
+    wide.print(
+        f"{LOGGING}: {_number(logged.value)} {_interval(logged)}, the mean reward of "
+        f"{logged.diagnostics.rows} rows",
+        markup=False,
+    )
+    for first in range(0, len(names), COLUMNS):
+        wide.print(_table(found, names[first : first + COLUMNS], sentences))
+    for number, sentence in enumerate(sentences, 1):
+        wide.print(f"Warning {number}: {sentence}", markup=False, soft_wrap=True)
+    for note in found.notes:
+        wide.print(f"Note: {note}", markup=False, soft_wrap=True)
+
+
+def write_estimates(directory: Path, found: Comparison) -> None:
+    """All numbers as ``estimates.csv``, the logging policy first."""
+    write_csv(directory / "estimates.csv", [_row(one) for one in found.estimates])
+
+
+def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
+    table = Table(title=f"Expected reward of a decision, {found.level:.0%} intervals")
+    table.add_column("estimator", no_wrap=True)
+    for name in names:
+        table.add_column(escape(name), justify="right")
+    for estimator in found.estimators()[1:]:
+        cells = [_cell(found.find(name, estimator), sentences) for name in names]
+        table.add_row(estimator, *cells)
+    table.add_section()
+    shown = [next(one for one in found.estimates if one.policy == name) for name in names]
+    found_of = [one.diagnostics for one in shown]
+    table.add_row("effective rows", *(f"{one.effective:.0f} of {one.rows}" for one in found_of))
+    table.add_row("largest weight", *(f"{one.largest:.3g}" for one in found_of))
+    means = (f"{one.mean_weight:.3f} ± {one.mean_error:.2g}" for one in found_of)
+    table.add_row("mean weight", *means)
+    table.add_row("without support", *(f"{one.unsupported:.1%}" for one in found_of))
+    return table
+
+
+def _cell(estimate: Estimate | None, sentences: list[str]) -> str:
+    if estimate is None:
+        return "-"
+    marks = []
+    for sentence in estimate.cautions:
+        if sentence not in sentences:
+            sentences.append(sentence)
+        marks.append(str(sentences.index(sentence) + 1))
+    text = f"{_number(estimate.value)} {escape(_interval(estimate))}"
+    return f"{text} [yellow]! {' '.join(marks)}[/yellow]" if marks else text
+
+
+def _interval(estimate: Estimate) -> str:
+    return f"[{_number(estimate.interval.low)}, {_number(estimate.interval.high)}]"
+
+
+def _number(value: float) -> str:
+    return "?" if math.isnan(value) else f"{value:.4g}"
+
+
+def _row(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "policy": estimate.policy,
+        "estimator": estimate.estimator,
+        "value": estimate.value,
+        "low": estimate.interval.low,
+        "high": estimate.interval.high,
+        "threshold": estimate.threshold,
+        **estimate.diagnostics._asdict(),
+        "warnings": " | ".join(estimate.cautions),
+    }

@@ -1,0 +1,208 @@
+"""What the commands on logs do."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from submax.cli.evaluation_report import print_comparison, write_estimates
+from submax.core.checks import one_of
+from submax.core.errors import InvalidValue
+from submax.evaluation.comparison import Candidate, compare
+from submax.evaluation.learn import learn
+from submax.evaluation.log import By, Log
+from submax.plots.forest_figure import draw_forest
+from submax.schema.learned import Learned
+from submax.schema.schema import Schema
+
+SUFFIX = ".safetensors"
+DECLARED = ("actions", "context", "rewards")
+
+
+def run_learn(
+    path: Path,
+    policy: str,
+    out: Path,
+    share: float,
+    by: By,
+    keep_rows: int,
+    seed: int,
+    **reading: Any,
+) -> None:
+    """Learn, write, and say what was done."""
+    check_folder(out)
+    log = _log(path, **reading)
+    learned = learn(log, _policy(policy), share=share, by=by, seed=seed, keep_rows=keep_rows)
+    learned.write(out)
+    _say_notes(log.notes)
+    if learned.origin.estimated_propensities:
+        click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
+    click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}: {out}")
+    if learned.origin.rows > len(learned.rows.reward):
+        click.echo(f"Note: the last {len(learned.rows.reward)} rows are kept in it")
+
+
+def run_evaluate(
+    path: Path,
+    policies: Sequence[str],
+    estimators: Sequence[str],
+    interval: str,
+    level: float,
+    share: float,
+    by: By,
+    out: Path,
+    seed: int,
+    **reading: Any,
+) -> None:
+    """Compare, print, write, draw."""
+    check_folder(out / "estimates.csv")
+    named = {name: _candidate(name) for name in policies}
+    if len(named) < len(policies):
+        raise InvalidValue("the same policy is named twice")
+    log = _log(path, schema=_schema(named), **reading)
+    found = compare(
+        log,
+        named,
+        estimators=[_table(one) for one in estimators],
+        interval=interval,
+        level=level,
+        share=share,
+        by=by,
+        seed=seed,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    write_estimates(out, found)
+    figure = draw_forest(out)[0]
+    print_comparison(found)
+    click.echo(f"All numbers: {out / 'estimates.csv'}; figure: {figure}")
+
+
+def run_tune(
+    path: Path,
+    policy: str,
+    searches: Sequence[str],
+    trials: int,
+    estimator: str,
+    by: By,
+    out: Path | None,
+    seed: int,
+    **reading: Any,
+) -> None:
+    """Try, tell the best, and learn it again from all rows where a file is wanted."""
+    from submax.evaluation.tuning import parse_search, tune
+
+    if out is not None:
+        check_folder(out)
+    wanted = dict(parse_search(one) for one in searches)
+    log = _log(path, **reading)
+
+    def told(number: int, values: dict[str, Any], value: float) -> None:
+        shown = ", ".join(f"{key}={one}" for key, one in values.items())
+        click.echo(f"{number:3d} of {trials}  {value:8.4f}  {shown}", err=True)
+
+    best = tune(
+        log,
+        _policy(policy),
+        wanted,
+        estimator=_table(estimator),
+        trials=trials,
+        by=by,
+        seed=seed,
+        progress=told,
+    )
+    _say_notes(log.notes)
+    click.echo(f"Best: {json.dumps(best.policy)}")
+    click.echo(
+        f"It was worth {best.chosen_value:.4f} where it was chosen, and where it had no say:"
+    )
+    print_comparison(best.held_out)
+    if out is not None:
+        learn(log, best.policy, seed=seed).write(out)
+        click.echo(f"Learned from all {len(log)} rows: {out}")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file that cannot be written before any work is done."""
+    folder = path.parent
+    while not folder.exists():
+        folder = folder.parent
+    if path.is_dir() or not folder.is_dir():
+        raise InvalidValue(f"cannot write {str(path)!r}: there is something else in its place")
+    if path.suffix == SUFFIX and not path.parent.is_dir():
+        raise InvalidValue(f"there is no folder {str(path.parent)!r}")
+
+
+def _log(
+    path: Path,
+    columns: Sequence[str],
+    declare: Path | None,
+    skip_bad_rows: bool,
+    schema: Schema | None = None,
+) -> Log:
+    return Log.read(
+        path,
+        columns=dict(_column(one) for one in columns),
+        schema=schema,
+        skip_bad_rows=skip_bad_rows,
+        **_declared(declare),
+    )
+
+
+def _column(text: str) -> tuple[str, Any]:
+    role, sign, name = text.partition("=")
+    if not sign:
+        raise InvalidValue(f"--column has the form ROLE=NAME, and {text!r} has not")
+    if not name:
+        return role, None
+    return role, name.split(",") if "," in name or role == "context" else name
+
+
+def _declared(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidValue(f"cannot read {str(path)!r}: {error}") from error
+    for key in table:
+        one_of(f"key in {path.name}:", key, DECLARED)
+    return table
+
+
+def _policy(text: str) -> str | dict[str, Any]:
+    found = _table(text)
+    if isinstance(found, str) and found.endswith(SUFFIX):
+        raise InvalidValue(f"{found!r} has been learned already: name a policy")
+    return found
+
+
+def _candidate(text: str) -> Candidate:
+    return Learned.read(text) if text.endswith(SUFFIX) else _table(text)
+
+
+def _table(text: str) -> str | dict[str, Any]:
+    """A name as it is, and what begins with a brace as a table."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        table: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise InvalidValue(f"{text!r:.60} is not valid JSON: {error}") from error
+    return table
+
+
+def _schema(candidates: dict[str, Candidate]) -> Schema | None:
+    """That of the policies that were learned before: the log is read as theirs was."""
+    learned = {name: one for name, one in candidates.items() if isinstance(one, Learned)}
+    schemas = [one.schema for one in learned.values()]
+    if any(one != schemas[0] for one in schemas):
+        raise InvalidValue("the learned policies have different actions or contexts")
+    return schemas[0] if schemas else None
+
+
+def _say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"Note: {note}")

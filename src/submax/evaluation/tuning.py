@@ -1,0 +1,155 @@
+"""Parameters of a policy, chosen on a log."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from submax.core.checks import whole_number
+from submax.core.errors import InvalidValue
+from submax.core.extras import require_extra
+from submax.evaluation.comparison import Comparison, compare
+from submax.evaluation.learn import learn
+from submax.evaluation.log import By, Log
+from submax.policies import make_policy, table_of
+
+LEARNING, CHOOSING = 0.5, 0.5
+"""Shares of the log that learn, and of the rest that choose."""
+LOGARITHMIC = ":log"
+Progress = Callable[[int, dict[str, Any], float], None]
+
+
+class Range(NamedTuple):
+    """Numbers from ``low`` to ``high``, whole ones where both ends are."""
+
+    low: float
+    high: float
+    logarithmic: bool = False
+
+
+Search = Mapping[str, Range | list[Any]]
+"""What to try for each parameter, ``estimator.hidden`` for that of a part: a range or a list."""
+
+
+class Tuned(NamedTuple):
+    """The best ``policy`` of ``trials``, its value where it was chosen, and on untouched rows."""
+
+    policy: dict[str, Any]
+    chosen_value: float
+    held_out: Comparison
+    trials: list[tuple[dict[str, Any], float]]
+
+
+def tune(
+    log: Log,
+    policy: str | Mapping[str, Any],
+    search: Search,
+    *,
+    estimator: str | Mapping[str, Any] = "dr",
+    trials: int = 20,
+    by: By = "time",
+    seed: int = 0,
+    progress: Progress = lambda number, values, value: None,
+) -> Tuned:
+    """Try tables of parameters by Optuna, and keep the one of the highest off-policy value.
+
+    Half of the rows are learned from, a quarter chooses, and a quarter tells what the choice is
+    worth: the best of many is lucky where it was chosen.
+    """
+    require_extra("tune", "tuning", "optuna")
+    import optuna
+
+    whole_number("trials", trials, at_least=1)
+    base = table_of(make_policy(policy))
+    _check(base, search)
+    learning, rest = log.split(LEARNING, by, seed)
+    choosing, telling = rest.split(CHOOSING, by, seed)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    found: list[tuple[dict[str, Any], float]] = []
+    for number in range(1, trials + 1):
+        trial = study.ask()
+        values = {key: _suggested(trial, key, one) for key, one in search.items()}
+        value = _value(learning, choosing, with_values(base, values), estimator, seed)
+        study.tell(trial, value)
+        found.append((values, value))
+        progress(number, values, value)
+    values, value = max(found, key=lambda one: one[1])
+    best = with_values(base, values)
+    told = compare_learned(learning, telling, best, [], seed)
+    return Tuned(best, value, told, found)
+
+
+def compare_learned(
+    learning: Log, telling: Log, policy: dict[str, Any], estimators: Any, seed: int
+) -> Comparison:
+    """Learn from one log, and evaluate on all rows of another."""
+    learned = learn(learning, policy, seed=seed, keep_rows=0)
+    return compare(
+        telling, {str(policy["kind"]): learned}, estimators=estimators, share=None, seed=seed
+    )
+
+
+def parse_search(text: str) -> tuple[str, Range | list[Any]]:
+    """A parameter and what to try.
+
+    >>> parse_search("estimator.hidden=16,32")
+    ('estimator.hidden', [16, 32])
+    >>> parse_search("estimator.smoothing=0.01..10:log")
+    ('estimator.smoothing', Range(low=0.01, high=10, logarithmic=True))
+    """
+    key, sign, given = text.partition("=")
+    if not sign or not key or not given:
+        raise InvalidValue(f"--search has the form KEY=16,32 or KEY=0.1..10, not {text!r}")
+    logarithmic = given.endswith(LOGARITHMIC)
+    plain = given.removesuffix(LOGARITHMIC)
+    if ".." not in plain:
+        return key, [_read(one) for one in plain.split(",")]
+    low, high = map(_read, plain.split("..", 1))
+    numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
+    if not numbers or not low < high or (logarithmic and not low > 0):
+        raise InvalidValue(f"{text!r} is no range: LOW..HIGH, above 0 on a log scale")
+    return key, Range(low, high, logarithmic)
+
+
+def with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A table of parameters with some changed, each named by its path."""
+    changed = dict(table)
+    for path, value in values.items():
+        key, _, rest = path.partition(".")
+        changed[key] = with_values(changed[key], {rest: value}) if rest else value
+    return changed
+
+
+def _check(base: Mapping[str, Any], search: Search) -> None:
+    if not search:
+        raise InvalidValue("there is nothing to search: name at least one parameter")
+    for path in search:
+        table: Any = base
+        for key in path.split("."):
+            if not isinstance(table, Mapping) or key not in table:
+                known = ", ".join(sorted(set(table) - {"kind"})) if table else "none"
+                raise InvalidValue(f"the policy has no parameter {path!r}; here: {known}")
+            table = table[key]
+
+
+def _suggested(trial: Any, key: str, wanted: Range | list[Any]) -> Any:
+    if not isinstance(wanted, Range):
+        return trial.suggest_categorical(key, wanted)
+    whole = isinstance(wanted.low, int) and isinstance(wanted.high, int)
+    suggest = trial.suggest_int if whole else trial.suggest_float
+    return suggest(key, wanted.low, wanted.high, log=wanted.logarithmic)
+
+
+def _value(
+    learning: Log, choosing: Log, policy: dict[str, Any], estimator: Any, seed: int
+) -> float:
+    found = compare_learned(learning, choosing, policy, [estimator], seed)
+    return found.estimates[-1].value
+
+
+def _read(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)

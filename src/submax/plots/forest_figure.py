@@ -1,0 +1,67 @@
+"""Estimates of several policies, with their intervals, one below the other."""
+
+import csv
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from submax.plots.style import figure_style
+
+COLOURS = ("#a00000", "#c2266b", "#e8861e", "#2f6fd6", "#123f8a", "#2e9e4f", "#008b8b", "#7f7f7f")
+ESTIMATES = "estimates.csv"
+ROW_INCHES = 0.2
+
+
+def draw_forest(directory: Path) -> list[Path]:
+    """Draw the estimates of an evaluation as PNG and PDF beside them.
+
+    A hollow mark stands for a number with a warning; the dashed line is what was earned.
+    """
+    with (directory / ESTIMATES).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    logging, others = rows[0], rows[1:]
+    names = list(dict.fromkeys(row["estimator"] for row in others))
+    with figure_style():
+        height = ROW_INCHES * (len(others) + 1.5 * len({row["policy"] for row in others}) + 4)
+        figure = Figure(figsize=(7.0, max(height, 2.0)), layout="constrained")
+        axes = figure.subplots()
+        _draw_logging(axes, logging)
+        _draw_policies(axes, others, names)
+        axes.set_xlabel("expected reward of a decision")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
+        axes.grid(visible=False, axis="y")
+    paths = [directory / f"forest.{ending}" for ending in ("png", "pdf")]
+    for path in paths:
+        figure.savefig(path)
+    return paths
+
+
+def _draw_logging(axes: Axes, row: dict[str, str]) -> None:
+    axes.axvspan(float(row["low"]), float(row["high"]), color="black", alpha=0.08, linewidth=0)
+    label = f"{row['policy']}, as logged"
+    axes.axvline(float(row["value"]), color="black", linestyle="--", linewidth=1, label=label)
+
+
+def _draw_policies(axes: Axes, rows: list[dict[str, str]], names: list[str]) -> None:
+    place, ticks, labels, policy = 0.0, [], [], None
+    for row in rows:
+        if row["policy"] != policy:
+            policy = row["policy"]
+            place -= 1.5
+            axes.text(
+                0.0, place, policy, transform=axes.get_yaxis_transform(), weight="bold", va="center"
+            )
+        place -= 1
+        doubtful = bool(row["warnings"])
+        colour = COLOURS[names.index(row["estimator"]) % len(COLOURS)]
+        value, low, high = (float(row[key]) for key in ("value", "low", "high"))
+        axes.plot([low, high], [place, place], color=colour, alpha=0.4 if doubtful else 1.0)
+        face = "white" if doubtful else colour
+        axes.plot([value], [place], "o", color=colour, markerfacecolor=face, markersize=4)
+        ticks.append(place)
+        labels.append(row["estimator"])
+    axes.set_yticks(ticks, labels)
+    axes.set_ylim(place - 1, 0)
+    if any(row["warnings"] for row in rows):
+        axes.plot([], [], "o", color="#555555", markerfacecolor="white", label="with a warning")
