@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from submax._version import __version__
 
 if TYPE_CHECKING:
+    from submax import evaluation as evaluation
     from submax import plots as plots
     from submax import testing as testing
     from submax.core.arms import Arms as Arms
@@ -92,7 +93,7 @@ _HOME = {
 _INSIDE = {"open": "open_bandit"}
 """Names that are another word inside, since Python has its own."""
 
-_PARTS = ("plots", "testing")
+_PARTS = ("evaluation", "plots", "testing")
 
 __all__ = [*_HOME, *_PARTS, "__version__"]
 

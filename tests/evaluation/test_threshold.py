@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.threshold import candidates, least_error
 
 
@@ -17,12 +19,12 @@ def chosen(weight, reward):
 
 
 def error_by_hand(terms, lost):
-    """s² / n + b², with b the mean of what is lost and two of its standard errors."""
+    """s² / n + b², with b² the square of the mean that is lost, without the mean's variance."""
     count = len(terms)
     mean, mean_lost = sum(terms) / count, sum(lost) / count
     variance = sum((term - mean) ** 2 for term in terms) / count
     variance_lost = sum((one - mean_lost) ** 2 for one in lost) / count
-    return variance / count + (abs(mean_lost) + 2 * (variance_lost / count) ** 0.5) ** 2
+    return variance / count + max(0.0, mean_lost**2 - variance_lost / count)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 50, 5000])
@@ -80,3 +82,23 @@ def test_light_weights_stay_as_they_are(seed):
     weight = rng.choice([0.5, 1.0, 1.5], 1000)
     reward = (rng.random(1000) < 0.5) * 1.0
     assert chosen(weight, reward) == weight.max()
+
+
+@pytest.mark.parametrize("name", ["clipped", "switch-dr", "dr-shrinkage"])
+def test_a_chosen_threshold_brings_estimates_nearer_to_the_truth_where_weights_are_wild(name, seed):
+    """Actions that are logged a hundredth as often as the policy takes them."""
+    rng = np.random.default_rng(seed)
+    plain = make_off_policy("ips" if name == "clipped" else "dr")
+    logged, policy, truth = np.array([0.99, 0.01]), np.array([0.5, 0.5]), np.array([0.4, 0.6])
+    errors = []
+    for _ in range(400):
+        a = (rng.random(100) < logged[1]).astype(int)
+        reward = (rng.random(100) < truth[a]) * 1.0
+        guess = np.array([0.45, 0.55])
+        evidence = Evidence(
+            reward, (policy / logged)[a], policy[a], guess[a], np.full(100, policy @ guess)
+        )
+        found = [one.terms(evidence).value for one in (plain, make_off_policy(name))]
+        errors.append([(one - policy @ truth) ** 2 for one in found])
+    before, after = np.mean(errors, axis=0)
+    assert after < before

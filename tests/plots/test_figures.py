@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
 from submax.core.errors import InvalidValue
@@ -11,6 +12,8 @@ from submax.experiments.specification import (
 )
 from submax.plots.style import LOOKS, look_of
 from submax.policies import presets
+
+LONG = "from scratch, reservoir 2000, discount 0.9997"
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +52,15 @@ def test_the_axis_says_what_is_shown_and_over_how_many_replicas(traces, measure)
     (axes,) = plots.curves(traces, measure=measure).axes
     assert axes.get_ylabel() == f"accumulated {measure}\n(mean, 95 % of 9 replicas)"
     assert axes.get_xlabel() == "observations"
+
+
+@pytest.mark.parametrize("name", ["random", "neural-epsilon-greedy-0.1", LONG])
+def test_the_names_of_policies_are_within_the_figure(traces, name):
+    figure = plots.curves({name: traces["random"]})
+    FigureCanvasAgg(figure).draw()
+    (axes,) = figure.axes
+    assert axes.get_legend().get_window_extent().x1 <= figure.bbox.x1
+    assert axes.get_window_extent().width == pytest.approx(3.89 * figure.dpi)
 
 
 def test_what_cannot_be_drawn_says_why(traces):

@@ -1,1 +1,33 @@
-"""Logs, learning from them, and what other policies would have earned."""
+"""Logs, learning from them, and what other policies would have earned.
+
+>>> from submax.evaluation import Log, compare, learn
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from submax.evaluation.comparison import compare as compare
+    from submax.evaluation.learn import learn as learn
+    from submax.evaluation.log import Log as Log
+    from submax.evaluation.off_policy import make_off_policy as make_off_policy
+    from submax.evaluation.tuning import tune as tune
+    from submax.schema.learned import Learned as Learned
+
+_HOME = {
+    "Learned": "submax.schema.learned",
+    "Log": "submax.evaluation.log",
+    "compare": "submax.evaluation.comparison",
+    "learn": "submax.evaluation.learn",
+    "make_off_policy": "submax.evaluation.off_policy",
+    "tune": "submax.evaluation.tuning",
+}
+"""Where each public name lives; it is imported when it is first used."""
+
+__all__ = ["Learned", "Log", "compare", "learn", "make_off_policy", "tune"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'submax.evaluation' has no attribute {name!r}")

@@ -77,7 +77,7 @@ class Calibration(NamedTuple):
 class Caution(NamedTuple):
     """A sentence about numbers that should not be trusted, and what they rely on.
 
-    ``about`` is `weights`, `model`, `slots`, `replay` or `all`.
+    ``about`` is `weights`, `propensities`, `model`, `slots`, `replay` or `all`.
     """
 
     about: str
@@ -87,6 +87,7 @@ class Caution(NamedTuple):
         """Whether an estimator relies on that."""
         return {
             "weights": estimator.uses_weights,
+            "propensities": estimator.uses_propensities,
             "model": estimator.uses_model,
             "slots": estimator.uses_slots,
             "replay": estimator.short == "replay",
@@ -129,14 +130,14 @@ def log_cautions(witness: Witness) -> Iterator[Caution]:
     guessed = int(log.estimated.sum())
     if guessed:
         yield Caution(
-            "weights",
+            "propensities",
             f"{guessed} of {len(log)} propensities are estimated: these numbers are as good as the "
             "model of how the log was made",
         )
     fit = calibration(log)
     if fit is not None and not fit.good:
         yield Caution(
-            "weights",
+            "propensities",
             f"the propensities of {fit.choice!r} do not fit how often it was taken: their inverses "
             f"add up to {fit.ratio:.2f} of what they should ({abs(fit.z):.0f} standard errors off)",
         )

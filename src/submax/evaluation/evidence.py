@@ -14,6 +14,7 @@ class Evidence(NamedTuple):
     ``weight`` is π(a | x) / p and ``probability`` π(a | x). A model of the rewards, fitted on
     other rows, has ``predicted`` q̂(x, a) and ``expected`` Σ_a' π(a' | x) q̂(x, a'). In a log of
     slots ``slot_weight [n, S]`` is π_s(a_s | x) / p_s for the choice in each slot alone.
+    ``bounds`` are those of rewards, where they are known.
     """
 
     reward: Floats
@@ -22,6 +23,14 @@ class Evidence(NamedTuple):
     predicted: Floats
     expected: Floats
     slot_weight: Floats | None = None
+    bounds: tuple[float, float] | None = None
+
+    def widest(self, weight: Floats) -> float:
+        """The width of an interval that holds all rewards times these weights."""
+        seen = (float(self.reward.min()), float(self.reward.max()))
+        low, high = seen if self.bounds is None else self.bounds
+        ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
+        return float(np.ptp(ends))
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
@@ -34,4 +43,5 @@ class Evidence(NamedTuple):
             np.concatenate([part.predicted for part in parts]),
             np.concatenate([part.expected for part in parts]),
             np.concatenate(slots) if slots else None,
+            parts[0].bounds,
         )

@@ -37,8 +37,10 @@ def normal(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> li
 def bernstein(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
     """V ± √(2 s² ln(4/δ) / n) + 7 M ln(4/δ) / (3 (n − 1)), δ = 1 − level: empirical Bernstein.
 
-    It holds for every n, not only for large ones, where the terms lie in an interval of width M:
-    the known one of clipped weights, else that of the terms seen.
+    For a mean of terms that lie in an interval of width M it holds for every n, not only for large
+    ones. M is known where rewards are bounded and weights clipped; without clipping it is that of
+    the largest weight seen, and of a ratio the terms are those of ``influence``: there the promise
+    holds as far as these do.
 
     Reference: Maurer and Pontil (2009), theorem 4, for both sides.
     """
@@ -48,13 +50,16 @@ def bernstein(terms: Sequence[Terms], level: float, rng: np.random.Generator) ->
 def bootstrap(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
     """Percentiles of the estimate over resampled rows, the same resamples for all estimates.
 
-    Beyond 8192 rows blocks of neighbours are resampled, of equal length: as good for so many, much
-    faster, and rows that depend on those before them are allowed for.
+    Beyond 8192 rows blocks of neighbours are resampled, of equal length: as good for so many, and
+    much faster. Resamples in which a denominator is 0 are left out; where they are most, the ends
+    are NaN.
 
     Reference: Efron (1979); Künsch (1989) for blocks.
     """
     sums = np.stack([_block_sums(column) for one in terms for column in _columns(one)], axis=1)
     count = len(sums)
+    if count < 2:
+        return [_around(one.value, float("inf")) for one in terms]
     values = np.empty((RESAMPLES, len(terms)))
     for first in range(0, RESAMPLES, AT_ONCE):
         size = min(AT_ONCE, RESAMPLES - first)
@@ -63,11 +68,18 @@ def bootstrap(terms: Sequence[Terms], level: float, rng: np.random.Generator) ->
         numerator, denominator = np.moveaxis((counts @ sums).reshape(size, -1, 2), 2, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             values[first : first + size] = numerator / denominator
-    ends = np.quantile(values, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-    return [Interval(float(low), float(high)) for low, high in ends.T]
+    return [_percentiles(column, level) for column in values.T]
 
 
 INTERVALS: dict[str, Method] = {"normal": normal, "bootstrap": bootstrap, "bernstein": bernstein}
+
+
+def _percentiles(values: Floats, level: float) -> Interval:
+    known = values[np.isfinite(values)]
+    if 2 * known.size < values.size:
+        return Interval(float("nan"), float("nan"))
+    low, high = np.quantile(known, [0.5 - level / 2, 0.5 + level / 2])
+    return Interval(float(low), float(high))
 
 
 def _around(value: float, half: float) -> Interval:

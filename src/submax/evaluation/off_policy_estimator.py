@@ -11,12 +11,14 @@ from submax.evaluation.terms import Terms
 class OffPolicyEstimator(ABC):
     """From the evidence about a policy to what the policy would have earned.
 
-    ``short`` is its name in tables. The three flags say what it relies on: weights π / p, a model
-    of the rewards, weights of each slot; warnings about these concern it.
+    ``short`` is its name in tables. The flags say what it relies on: weights of whole actions,
+    logged propensities, a model of the rewards, weights of each slot; warnings about these
+    concern it.
     """
 
     short: ClassVar[str]
     uses_weights: ClassVar[bool] = True
+    uses_propensities: ClassVar[bool] = True
     uses_model: ClassVar[bool] = False
     uses_slots: ClassVar[bool] = False
 

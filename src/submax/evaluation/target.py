@@ -45,6 +45,7 @@ class Witness:
         self._standardization = Standardization.of(log.parts, log.schema.context.numeric)
         self._models = fitted_models(log, self._standardization)
         self._rng = np.random.default_rng(seed)
+        self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
         self._never = [
             np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
@@ -73,7 +74,9 @@ class Witness:
         )
         ones = np.ones(len(log))
         slots = None if self.slot_propensity is None else np.ones(log.action.shape)
-        evidence = Evidence(log.reward, ones, log.propensity, predicted, predicted, slots)
+        evidence = Evidence(
+            log.reward, ones, log.propensity, predicted, predicted, slots, self._bounds
+        )
         return Seen(evidence, np.zeros(len(log)))
 
     def never_taken(self) -> list[str]:
@@ -176,6 +179,7 @@ class Witness:
             self._predicted(part, rows),
             expected,
             None if slots is None else chosen / slots[rows],
+            self._bounds,
         )
         return Seen(evidence, unsupported)
 

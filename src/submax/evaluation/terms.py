@@ -6,12 +6,15 @@ import numpy as np
 
 from submax.core.arrays import Floats
 
+TINY = 1e-300
+"""In place of a weight of 0, by which nothing can be divided."""
+
 
 class Terms(NamedTuple):
     """The value is Σ ``numerator`` / Σ ``denominator``, both ``[n]``; without the latter, a mean.
 
-    ``width`` is that of an interval known to hold the numerators; None where only those observed
-    are known. ``threshold`` is the one that was chosen, where there is any.
+    ``width`` is that of an interval that holds all terms of the estimate, as ``influence`` gives
+    them; None where only those seen are known. ``threshold`` is the one used, where there is any.
     """
 
     numerator: Floats

@@ -7,8 +7,8 @@ import numpy as np
 from submax.core.arrays import Floats
 
 CANDIDATES = 24
-HIGHEST = 0.5
-"""Thresholds below this quantile of the weights are not tried."""
+LEAST_TAIL = 0.5
+"""A threshold that more than this share of the weights exceed is not tried."""
 
 
 def candidates(weight: Floats) -> Floats:
@@ -16,7 +16,7 @@ def candidates(weight: Floats) -> Floats:
     positive = weight[weight > 0]
     if positive.size == 0:
         return np.ones(1)
-    tail = np.geomspace(HIGHEST, min(HIGHEST, 1 / positive.size), CANDIDATES - 1)
+    tail = np.geomspace(LEAST_TAIL, min(LEAST_TAIL, 1 / positive.size), CANDIDATES - 1)
     found: Floats = np.quantile(positive, [*(1 - tail), 1.0])
     return np.unique(found)
 
@@ -25,13 +25,13 @@ def least_error(thresholds: Floats, parts: Callable[[float], tuple[Floats, Float
     """The threshold with the least estimated mean squared error, s² / n + b².
 
     ``parts`` gives for a threshold the terms, whose variance is s², and what each row's term lost
-    by it; b is the mean loss and two of its standard errors. The bias so counts at its worst, and
-    without a threshold there is none.
+    by it, whose mean estimates the bias b; of the square of that mean its own variance is taken
+    off, down to 0, so that b² is not overestimated.
     """
     errors = []
     for threshold in thresholds:
         terms, lost = parts(float(threshold))
         count = len(terms)
-        bias = abs(lost.mean()) + 2 * lost.std() / np.sqrt(count)
-        errors.append(terms.var() / count + bias**2)
+        bias = max(0.0, float(lost.mean() ** 2 - lost.var() / count))
+        errors.append(terms.var() / count + bias)
     return float(thresholds[int(np.argmin(errors))])

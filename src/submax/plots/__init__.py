@@ -1,7 +1,15 @@
 """Figures, drawn from traces or from result files; nothing is run here."""
 
+from submax.plots.forest_figure import draw_forest
 from submax.plots.illustration_figure import draw_illustration
 from submax.plots.panel import curves
 from submax.plots.sweep_figures import SweepFigure, draw_sweep_figure, sweep_figures
 
-__all__ = ["SweepFigure", "curves", "draw_illustration", "draw_sweep_figure", "sweep_figures"]
+__all__ = [
+    "SweepFigure",
+    "curves",
+    "draw_forest",
+    "draw_illustration",
+    "draw_sweep_figure",
+    "sweep_figures",
+]

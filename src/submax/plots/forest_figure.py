@@ -29,7 +29,7 @@ def draw_forest(directory: Path) -> list[Path]:
         _draw_logging(axes, logging)
         _draw_policies(axes, others, names)
         axes.set_xlabel("expected reward of a decision")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
+        figure.legend(loc="outside lower center", ncols=2)
         axes.grid(visible=False, axis="y")
     paths = [directory / f"forest.{ending}" for ending in ("png", "pdf")]
     for path in paths:
@@ -44,24 +44,28 @@ def _draw_logging(axes: Axes, row: dict[str, str]) -> None:
 
 
 def _draw_policies(axes: Axes, rows: list[dict[str, str]], names: list[str]) -> None:
-    place, ticks, labels, policy = 0.0, [], [], None
+    place, policy = 0.0, None
+    ticks: list[tuple[float, str, bool]] = []
     for row in rows:
         if row["policy"] != policy:
             policy = row["policy"]
             place -= 1.5
-            axes.text(
-                0.0, place, policy, transform=axes.get_yaxis_transform(), weight="bold", va="center"
-            )
+            ticks.append((place, policy, True))
         place -= 1
-        doubtful = bool(row["warnings"])
-        colour = COLOURS[names.index(row["estimator"]) % len(COLOURS)]
-        value, low, high = (float(row[key]) for key in ("value", "low", "high"))
-        axes.plot([low, high], [place, place], color=colour, alpha=0.4 if doubtful else 1.0)
-        face = "white" if doubtful else colour
-        axes.plot([value], [place], "o", color=colour, markerfacecolor=face, markersize=4)
-        ticks.append(place)
-        labels.append(row["estimator"])
-    axes.set_yticks(ticks, labels)
-    axes.set_ylim(place - 1, 0)
+        _draw_estimate(axes, place, row, COLOURS[names.index(row["estimator"]) % len(COLOURS)])
+        ticks.append((place, row["estimator"], False))
+    axes.set_yticks([tick[0] for tick in ticks], [tick[1] for tick in ticks])
+    axes.tick_params(axis="y", length=0)
+    for label, (_, _, heading) in zip(axes.get_yticklabels(), ticks, strict=True):
+        label.set_fontweight("bold" if heading else "normal")
+    axes.set_ylim(place - 1, -0.5)
     if any(row["warnings"] for row in rows):
         axes.plot([], [], "o", color="#555555", markerfacecolor="white", label="with a warning")
+
+
+def _draw_estimate(axes: Axes, place: float, row: dict[str, str], colour: str) -> None:
+    doubtful = bool(row["warnings"])
+    value, low, high = (float(row[key]) for key in ("value", "low", "high"))
+    axes.plot([low, high], [place, place], color=colour, alpha=0.4 if doubtful else 1.0)
+    face = "white" if doubtful else colour
+    axes.plot([value], [place], "o", color=colour, markerfacecolor=face, markersize=4)

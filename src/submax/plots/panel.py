@@ -1,6 +1,6 @@
 """One panel: mean curves with ribbons for the 95 % range over replicas."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,10 @@ from submax.simulation.trace import Trace
 
 LONG_NUMBERS = 10_000
 """From here on, numbers on the axis would push its label out of the figure."""
+MARK, LETTER = 0.7, 0.065
+"""About the width of a legend's mark, and of a letter of its names, in inches."""
+LEFT, ACROSS = 0.86, 3.89
+"""Where the axes of a single panel begin, and how wide they are, in inches."""
 
 
 class PanelCurve(NamedTuple):
@@ -54,13 +58,19 @@ def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
     """A figure of one panel with its legend at the side."""
     with figure_style():
         # Fixed margins: a layout that measures every text costs as much as the drawing.
-        figure = Figure(figsize=(6.6, 3.6))
-        axes = figure.add_axes((0.13, 0.13, 0.59, 0.78))
+        width = max(6.6, LEFT + ACROSS + legend_width(line.name for line in lines))
+        figure = Figure(figsize=(width, 3.6))
+        axes = figure.add_axes((LEFT / width, 0.13, ACROSS / width, 0.78))
         draw_panel(axes, lines, title)
         axes.set_ylabel(scale)
         axes.set_xlabel("observations")
         axes.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
     return figure
+
+
+def legend_width(names: Iterable[str]) -> float:
+    """About the inches that a column of these names takes in a legend."""
+    return MARK + LETTER * max(map(len, names))
 
 
 def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int = 200) -> None:

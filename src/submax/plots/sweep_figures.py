@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from submax.plots.panel import PanelCurve, axis_label, draw_panel, panel_figure
+from submax.plots.panel import PanelCurve, axis_label, draw_panel, legend_width, panel_figure
 from submax.plots.style import figure_style
 
 Labels = dict[str, Any]
@@ -17,8 +17,6 @@ NOT_LABELS = ("policy", "step")
 FORMATS = ("png", "pdf")
 MARGIN, LINE = 0.2, 0.2
 """Height of a grid's legend, in inches, beside its lines and for each of them."""
-MARK, LETTER = 0.7, 0.065
-"""About the width of a legend's mark, and of a letter of its names, in inches."""
 
 
 class SweepFigure(NamedTuple):
@@ -112,8 +110,7 @@ def _grid(
 
 def _abreast(names: Sequence[str], width: float) -> int:
     """How many names stand beside each other in a legend so wide."""
-    longest = MARK + LETTER * max(map(len, names))
-    return max(1, min(5, len(names), int(width / longest)))
+    return max(1, min(5, len(names), int(width / legend_width(names))))
 
 
 def _nearest(panels: Sequence[Labels], reference: Labels) -> Labels:

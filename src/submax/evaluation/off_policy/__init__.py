@@ -31,8 +31,9 @@ def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimato
     table = {"kind": specification} if isinstance(specification, str) else specification
     if not isinstance(table, Mapping):
         raise InvalidValue(f"an off-policy estimator is a name or a table, not {specification!r}")
-    kind, short = str(table.get("kind")), off_policy_estimators()
-    names = dict(zip(short, OFF_POLICY.names(), strict=True))
-    if ":" not in kind:
-        one_of("off-policy estimator", kind, [*names, *names.values()])
-    return OFF_POLICY.build({**table, "kind": names.get(kind, kind)}, {})
+    names = dict(zip(off_policy_estimators(), OFF_POLICY.names(), strict=True))
+    kind = table.get("kind")
+    if isinstance(kind, str) and ":" not in kind:
+        one_of("off-policy estimator", kind, {*names, *names.values()})
+        kind = names.get(kind, kind)
+    return OFF_POLICY.build({**table, "kind": kind}, {})

@@ -40,9 +40,8 @@ class Clipped(OffPolicyEstimator):
             return clipped * reward, (weight - clipped) * reward
 
         chosen = self.threshold or least_error(candidates(weight), parts)
-        largest = min(float(weight.max()), chosen)
-        width = largest * (max(reward.max(), 0.0) - min(reward.min(), 0.0))
-        return Terms(parts(chosen)[0], width=float(width), threshold=chosen)
+        width = evidence.widest(np.array([0.0, chosen]))
+        return Terms(parts(chosen)[0], width=width, threshold=chosen)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

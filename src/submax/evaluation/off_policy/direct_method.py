@@ -18,6 +18,7 @@ class DirectMethod(OffPolicyEstimator):
 
     short: ClassVar[str] = "dm"
     uses_weights: ClassVar[bool] = False
+    uses_propensities: ClassVar[bool] = False
     uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+import numpy as np
+
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
@@ -25,7 +27,8 @@ class DoublyRobust(OffPolicyEstimator):
     def terms(self, evidence: Evidence) -> Terms:
         """What the model expects, and its weighted errors."""
         error = evidence.reward - evidence.predicted
-        return Terms(evidence.expected + evidence.weight * error)
+        width = evidence.widest(evidence.weight) + float(np.ptp(evidence.expected))
+        return Terms(evidence.expected + evidence.weight * error, width=width)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -22,7 +22,8 @@ class InversePropensity(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         """The weighted rewards."""
-        return Terms(evidence.weight * evidence.reward)
+        weight = evidence.weight
+        return Terms(weight * evidence.reward, width=evidence.widest(weight))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

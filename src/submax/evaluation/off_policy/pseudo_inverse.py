@@ -23,6 +23,7 @@ class PseudoInverse(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "pseudo-inverse"
+    uses_weights: ClassVar[bool] = False
     uses_slots: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
@@ -30,7 +31,7 @@ class PseudoInverse(OffPolicyEstimator):
         if evidence.slot_weight is None:
             raise InvalidValue("the pseudo-inverse needs a log of slots, and this has plain arms")
         weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
-        return Terms(weight * evidence.reward)
+        return Terms(weight * evidence.reward, width=evidence.widest(weight))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

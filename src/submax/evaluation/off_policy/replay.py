@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import Terms
+from submax.evaluation.terms import TINY, Terms
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,13 @@ class Replay(OffPolicyEstimator):
     """
 
     short: ClassVar[str] = "replay"
+    uses_propensities: ClassVar[bool] = False
 
     def terms(self, evidence: Evidence) -> Terms:
         """The rewards, as likely as each row is to be kept."""
-        return Terms(evidence.probability * evidence.reward, evidence.probability)
+        probability = evidence.probability
+        width = evidence.widest(probability) / max(float(probability.mean()), TINY)
+        return Terms(probability * evidence.reward, probability, width=width)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import Terms
+from submax.evaluation.terms import TINY, Terms
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,9 @@ class SelfNormalized(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         """The weighted rewards over the weights."""
-        return Terms(evidence.weight * evidence.reward, evidence.weight)
+        weight = evidence.weight
+        width = evidence.widest(weight) / max(float(weight.mean()), TINY)
+        return Terms(weight * evidence.reward, weight, width=width)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+import numpy as np
+
 from submax.core.arrays import Floats
 from submax.core.checks import positive
 from submax.evaluation.evidence import Evidence
@@ -11,13 +13,16 @@ from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
 from submax.evaluation.threshold import candidates, least_error
 
+UNSHRUNK = 100.0
+"""Times the largest weight: the root of a λ by which no weight loses more than 1 in 10 000."""
+
 
 @dataclass(frozen=True)
 class ShrunkDoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + λ w_i / (w_i² + λ) (r_i − q̂(x_i, a_i))].
 
-    λ is the ``shrinkage``, None: the one of least error among the squares of the weights; λ = ∞ is
-    doubly robust, λ = 0 the direct method.
+    λ is the ``shrinkage``, None: the one of least error among squares of weights and one so large
+    that next to nothing is shrunk; λ = ∞ is doubly robust, λ = 0 the direct method.
 
     Reference: Su, Dimakopoulou, Krishnamurthy and Dudík (2020), Doubly robust off-policy
     evaluation with shrinkage; these are their optimistic weights.
@@ -34,16 +39,19 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
     def terms(self, evidence: Evidence) -> Terms:
         """What the model expects, and its errors with weights that stay below √λ / 2."""
         correction = evidence.weight * (evidence.reward - evidence.predicted)
-        square = evidence.weight**2
 
-        def parts(shrinkage: float) -> tuple[Floats, Floats]:
-            kept = correction * (shrinkage / (square + shrinkage))
+        def shrunk(root: float) -> tuple[Floats, Floats]:
+            kept = correction / (1 + (evidence.weight / root) ** 2)
             return evidence.expected + kept, correction - kept
 
-        # Beyond a hundred times the largest square next to nothing is shrunk.
-        tried = candidates(evidence.weight) ** 2 * 100.0
-        chosen = self.shrinkage or least_error(tried, parts)
-        return Terms(parts(chosen)[0], threshold=chosen)
+        roots = candidates(evidence.weight)
+        root = np.sqrt(self.shrinkage or 0.0) or least_error(
+            np.append(roots, UNSHRUNK * roots[-1]), shrunk
+        )
+        width = evidence.widest(np.minimum(evidence.weight, root / 2))
+        width += float(np.ptp(evidence.expected))
+        used = self.shrinkage or float(root**2)
+        return Terms(shrunk(float(root))[0], width=width, threshold=used)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -42,7 +42,9 @@ class SwitchDoublyRobust(OffPolicyEstimator):
             return evidence.expected + kept, correction - kept
 
         chosen = self.threshold or least_error(candidates(evidence.weight), parts)
-        return Terms(parts(chosen)[0], threshold=chosen)
+        width = evidence.widest(np.minimum(evidence.weight, chosen))
+        width += float(np.ptp(evidence.expected))
+        return Terms(parts(chosen)[0], width=width, threshold=chosen)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
