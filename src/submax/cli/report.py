@@ -44,6 +44,41 @@ def print_illustration(directory: Path, console: Console) -> None:
     _wide(console).print(table)
 
 
+def print_offline(specification: Specification, directory: Path, console: Console) -> None:
+    """What each policy is worth, and how far each estimator is from that."""
+    wide, rows = _wide(console), _summary(directory)
+    wide.print(specification.title or specification.name, markup=False)
+    names = list(rows[0])
+    labels = names[: names.index("policy")]
+    varying = [name for name in labels if len({row[name] for row in rows}) > 1]
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        groups.setdefault(", ".join(row[name] for name in varying), []).append(row)
+    for title, group in groups.items():
+        wide.print(_offline_table(title, group))
+
+
+def _offline_table(title: str, rows: list[dict[str, str]]) -> Table:
+    """Estimators by policies."""
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    table = Table(title=f"{title}: root mean squared error (coverage of 95 % intervals)")
+    table.add_column("estimator", no_wrap=True)
+    for policy in policies:
+        table.add_column(escape(policy), justify="right")
+    for estimator in dict.fromkeys(row["estimator"] for row in rows):
+        found = {row["policy"]: row for row in rows if row["estimator"] == estimator}
+        cells = [
+            f"{float(row['root_mean_squared_error']):.3f} ({float(row['coverage']):.0%})"
+            for row in found.values()
+        ]
+        table.add_row(estimator, *cells)
+    table.add_section()
+    first = [next(row for row in rows if row["policy"] == policy) for policy in policies]
+    table.add_row("worth", *(f"{float(row['truth']):.3f}" for row in first))
+    table.add_row("the log earned", *(f"{float(row['logged']):.3f}" for row in first))
+    return table
+
+
 def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
     """Where every policy ended in every configuration, and what the paper says about it."""
     wide = _wide(console)

@@ -23,17 +23,16 @@ from rich.progress import (
 )
 
 from submax.cli.errors import INTERRUPTED
-from submax.cli.report import print_illustration, print_sweep
+from submax.cli.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
 from submax.core.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import check_directory, read_specification
-from submax.experiments.run import run_illustration, run_sweep, unfinished
+from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
 from submax.experiments.selection import select
 from submax.experiments.specification import Specification
-from submax.plots import draw_illustration, draw_sweep_figure, sweep_figures
-from submax.simulation.cell_result import CellResult
+from submax.plots import draw_illustration, draw_offline, draw_sweep_figure, sweep_figures
 from submax.simulation.executors import (
     available_cores,
     dask_executor,
@@ -146,14 +145,15 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
     if plan.specification.experiment == "illustration":
         run_illustration(plan.specification, plan.directory)
         return
-    todo = unfinished(plan.directory, plan.chosen)
+    todo = unfinished(plan.specification, plan.directory, plan.chosen)
     if len(todo) < len(plan.chosen):
         kept = len(plan.chosen) - len(todo)
         console.print(f"{plan.specification.name}: {kept} of {len(plan.chosen)} cells are done.")
     if todo:
         console.print(f"{plan.specification.name}: {len(todo)} cells to run.")
     with _progress(plan, todo, meter, console) as finished:
-        run_sweep(plan.specification, plan.chosen, plan.directory, executor, finished)
+        run = run_offline if plan.specification.experiment == "offline" else run_sweep
+        run(plan.specification, plan.chosen, plan.directory, executor, finished)
 
 
 def _finish(
@@ -162,6 +162,9 @@ def _finish(
     if specification.experiment == "illustration":
         draw_illustration(directory)
         print_illustration(directory, console)
+    elif specification.experiment == "offline":
+        draw_offline(directory)
+        print_offline(specification, directory, console)
     else:
         figures = sweep_figures(directory)
         console.print(f"{specification.name}: figures to draw: {len(figures)}.")
@@ -177,7 +180,7 @@ def _finish(
 @contextmanager
 def _progress(
     plan: Plan, todo: Sequence[Cell], meter: Meter, console: Console
-) -> Iterator[Callable[[str, CellResult], None]]:
+) -> Iterator[Callable[[str, object], None]]:
     """A bar of decisions and refits, live; yields what to call for a finished cell."""
     bar = Progress(*_columns(), console=console, disable=not todo)
     decisions = {cell.key: cell.decisions for cell in todo}
@@ -199,7 +202,7 @@ def _progress(
         while not stop.wait(0.5):
             show()
 
-    def finished(key: str, result: CellResult) -> None:
+    def finished(key: str, result: object) -> None:
         done.append(decisions[key])
         show()
 

@@ -119,7 +119,7 @@ def run_cell(cell: Cell) -> CellResult:
             observations=cell.observations,
             replicas=cell.replicas,
             delay=make_delay(cell.delay),
-            seed=[cell.seed, int(_digest(_portable(cell.environment))[:16], 16)],
+            seed=seed_of(cell),
             points=cell.points,
             progress=count,
         )
@@ -128,6 +128,11 @@ def run_cell(cell: Cell) -> CellResult:
     training = policy.learning - compiling
     spent = Seconds(seconds, policy.deciding, training, compiling)
     return CellResult.of(trace, spent, sum(fallbacks))
+
+
+def seed_of(cell: Cell) -> list[int]:
+    """The same for all policies and delays of one environment."""
+    return [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
 
 
 def _compiling_seconds() -> float:

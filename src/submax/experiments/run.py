@@ -10,6 +10,7 @@ from submax.experiments.cells import Cell, cells, run_cell
 from submax.experiments.comparison import Finals
 from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.illustration import illustrate
+from submax.experiments.offline import run_cells, unfinished_offline, write_offline
 from submax.experiments.results import Finished, write_results
 from submax.experiments.specification import Specification
 from submax.experiments.statement import write_statements
@@ -21,8 +22,10 @@ from submax.simulation.sweep import sweep
 CELLS = "cells"
 
 
-def unfinished(directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
+def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
     """The cells that have no result yet."""
+    if specification.experiment == "offline":
+        return unfinished_offline(directory, chosen)
     store = CellStore(directory / CELLS)
     return [cell for cell in chosen if not store.finished(cell.key)]
 
@@ -43,6 +46,21 @@ def run_sweep(
     section, finals = specification.statements, Finals.read(directory)
     write_statements(directory, statements_of(section, finals))
     write_calibrations(directory, list(calibrations(section, finals, specification.observations)))
+    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+
+
+def run_offline(
+    specification: Specification,
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, object], None],
+) -> None:
+    """Run the chosen cells on logs and write the results of all that are finished by then."""
+    begin = time.perf_counter()
+    claim_directory(directory, specification)
+    run_cells(chosen, directory, executor, finished)
+    write_offline(directory, cells(specification))
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 

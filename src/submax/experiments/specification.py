@@ -18,7 +18,7 @@ DATA = (".csv", ".parquet")
 
 
 class Specification(msgspec.Struct, frozen=True, kw_only=True):
-    """An experiment: a sweep of configurations × policies, or the paper's illustration.
+    """An experiment: a sweep of configurations × policies, the paper's illustration, or logs.
 
     In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
     of a preset, or a table with ``kind``, its parameters and, if wanted, a ``name`` of its own.
@@ -29,7 +29,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    experiment: Literal["sweep", "illustration"] = "sweep"
+    experiment: Literal["sweep", "illustration", "offline"] = "sweep"
     title: str = ""
     measure: Literal["regret", "reward"] = "regret"
     reference: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from submax.plots.forest_figure import draw_forest
 from submax.plots.illustration_figure import draw_illustration
+from submax.plots.offline_figure import draw_offline
 from submax.plots.panel import curves
 from submax.plots.sweep_figures import SweepFigure, draw_sweep_figure, sweep_figures
 
@@ -10,6 +11,7 @@ __all__ = [
     "curves",
     "draw_forest",
     "draw_illustration",
+    "draw_offline",
     "draw_sweep_figure",
     "sweep_figures",
 ]

@@ -1,0 +1,169 @@
+"""Learn from a uniform log, evaluate off-policy, and compare with the truth."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.environment import Environment
+from submax.core.whole_file import whole_file
+from submax.environments.classification import Classification
+from submax.evaluation.comparison import compare
+from submax.evaluation.learn import learn
+from submax.evaluation.log import Log
+from submax.experiments.cells import Cell, make_environment, seed_of
+from submax.experiments.directory import write_csv
+from submax.experiments.results import SUMMARY
+from submax.schema.learned import Learned
+
+ESTIMATES = "estimates.csv"
+CELLS = "cells"
+LEVEL = 0.95
+CONTEXTS = 20_000
+"""Contexts over which the truth is averaged where they cannot be listed."""
+Row = dict[str, Any]
+
+
+def run_cells(
+    chosen: Sequence[Cell],
+    directory: Path,
+    executor: Executor,
+    finished: Callable[[str, object], None],
+) -> None:
+    """Run the cells that are not done; each is stored as it finishes."""
+    folder = directory / CELLS
+    folder.mkdir(parents=True, exist_ok=True)
+    todo = {
+        executor.submit(run_offline, cell): cell
+        for cell in chosen
+        if not _file(folder, cell).exists()
+    }
+    try:
+        for future in as_completed(todo):
+            rows = future.result()
+            with whole_file(_file(folder, todo[future])) as file:
+                file.write(json.dumps(rows).encode())
+            finished(todo[future].key, rows)
+    except BaseException:
+        for future in todo:
+            future.cancel()
+        raise
+
+
+def unfinished_offline(directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
+    """The cells that have no result yet."""
+    return [cell for cell in chosen if not _file(directory / CELLS, cell).exists()]
+
+
+def write_offline(directory: Path, cells: Sequence[Cell]) -> None:
+    """Every estimate beside the truth, and a summary: bias, error and coverage of each."""
+    folder = directory / CELLS
+    rows = [
+        row
+        for cell in cells
+        if _file(folder, cell).exists()
+        for row in json.loads(_file(folder, cell).read_text(encoding="utf-8"))
+    ]
+    write_csv(directory / ESTIMATES, rows)
+    write_csv(directory / SUMMARY, list(_summary(rows)))
+
+
+def run_offline(cell: Cell) -> list[Row]:
+    """One policy on one environment: as many logs as there are replicas, each learned from anew."""
+    environment = make_environment(cell.environment)
+    return [row for replica in range(cell.replicas) for row in _replica(cell, environment, replica)]
+
+
+def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterator[Row]:
+    """The first half of a log is learned from, the second evaluates."""
+    rng = np.random.default_rng([*seed_of(cell), replica])
+    world = environment.reset(1, rng)
+    first, second = uniform_log(environment, world, cell.observations, rng).split(0.5)
+    learned = learn(first, _specification(cell), seed=cell.seed + replica, keep_rows=0)
+    truth = true_value(environment, world, learned, rng)
+    found = compare(second, {cell.policy_name: learned}, level=LEVEL, share=None)
+    for one in found.estimates[1:]:
+        yield {
+            **cell.labels,
+            "policy": cell.policy_name,
+            "estimator": one.estimator,
+            "replica": replica,
+            "logged": found.estimates[0].value,
+            "truth": truth,
+            "value": one.value,
+            "low": one.interval.low,
+            "high": one.interval.high,
+            "warnings": len(one.cautions),
+        }
+
+
+def uniform_log(
+    environment: Environment[Any], world: Any, observations: int, rng: np.random.Generator
+) -> Log:
+    """The log of a policy that takes every action as often as any other."""
+    problem = environment.problem
+    context = environment.contexts(world, observations, rng)
+    action = problem.space.uniform((1, observations), rng)
+    reward = environment.reward(world, context, action, rng)
+    names = [[str(choice) for choice in range(size)] for size in problem.space.choices]
+    slots = {f"slot{slot}": one for slot, one in enumerate(names)}
+    return Log.from_arrays(
+        action[0, :, 0] if len(names) == 1 else action[0],
+        reward[0],
+        propensity=np.full(observations, np.exp(-problem.space.log_measure)),
+        context=context[0] if problem.context_width else None,
+        actions=names[0] if len(names) == 1 else slots,
+        rewards=problem.scale,
+    )
+
+
+def true_value(
+    environment: Environment[Any], world: Any, learned: Learned, rng: np.random.Generator
+) -> float:
+    """E[Σ_a π(a | x) E[r | x, a]]: over all rows of a data set, else over many contexts."""
+    if isinstance(environment, Classification):
+        context: Floats = environment.rows.features[None]
+    else:
+        context = environment.contexts(world, CONTEXTS, rng)
+    table = learned.probabilities(context[0].astype(np.float32))
+    value = np.zeros(context.shape[1])
+    for number, action in enumerate(environment.problem.space.listing()):
+        actions = np.broadcast_to(action, (1, context.shape[1], len(action)))
+        value += table[:, number] * environment.mean_reward(world, context, actions)[0]
+    return float(value.mean())
+
+
+def _summary(rows: Sequence[Row]) -> Iterator[Row]:
+    """One row for each configuration, policy and estimator, over the replicas."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        names = list(row)
+        labels = {name: row[name] for name in names[: names.index("replica")]}
+        groups.setdefault(json.dumps(labels), []).append(row)
+    for written, group in groups.items():
+        error = np.array([row["value"] - row["truth"] for row in group])
+        covered = [row["low"] <= row["truth"] <= row["high"] for row in group]
+        yield {
+            **json.loads(written),
+            "replicas": len(group),
+            "logged": float(np.mean([row["logged"] for row in group])),
+            "truth": float(np.mean([row["truth"] for row in group])),
+            "estimate": float(np.mean([row["value"] for row in group])),
+            "bias": float(error.mean()),
+            "root_mean_squared_error": float(np.sqrt((error**2).mean())),
+            "coverage": float(np.mean(covered)),
+        }
+
+
+def _specification(cell: Cell) -> Any:
+    if isinstance(cell.policy, str):
+        return cell.policy
+    return {key: value for key, value in cell.policy.items() if key != "name"}
+
+
+def _file(folder: Path, cell: Cell) -> Path:
+    return folder / f"{cell.key}.json"

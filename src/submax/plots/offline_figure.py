@@ -1,0 +1,83 @@
+"""How far off-policy estimates are from the truth."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from submax.core.arrays import Floats
+from submax.plots.style import figure_style, look_of
+
+COLUMNS = 2
+
+
+def draw_offline(directory: Path) -> list[Path]:
+    """One panel for each configuration: estimate less truth, over replicas, by estimator."""
+    with (directory / "estimates.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in rows:
+        groups.setdefault(_configuration(row, rows), []).append(row)
+    lines = -(-len(groups) // COLUMNS)
+    with figure_style():
+        figure = Figure(figsize=(4.2 * COLUMNS, 2.9 * lines + 0.5), layout="constrained")
+        grid = figure.subplots(lines, COLUMNS, squeeze=False)
+        for axes in grid.flat[len(groups) :]:
+            axes.set_axis_off()
+        for axes, (name, group) in zip(grid.flat, groups.items(), strict=False):
+            _draw(axes, name, group)
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    folder = directory / "figures"
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f"offline.{ending}" for ending in ("png", "pdf")]
+    for path in paths:
+        figure.savefig(path)
+    return paths
+
+
+def _configuration(row: dict[str, str], rows: list[dict[str, str]]) -> str:
+    """The labels that are not the same everywhere."""
+    names = list(row)
+    labels = names[: names.index("policy")]
+    varying = [name for name in labels if len({one[name] for one in rows}) > 1]
+    return ", ".join(row[name] for name in varying) or "all"
+
+
+def _draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
+    estimators = list(dict.fromkeys(row["estimator"] for row in rows))
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    for position, policy in enumerate(policies):
+        look = look_of(policy, position)
+        shift = (position - (len(policies) - 1) / 2) * 0.7 / len(policies)
+        low, middle, high = np.transpose(
+            [_quartiles(rows, policy, estimator) for estimator in estimators]
+        )
+        place = np.arange(len(estimators)) + shift
+        axes.errorbar(
+            place,
+            middle,
+            [middle - low, high - middle],
+            fmt=look.marker or "o",
+            color=look.colour,
+            markersize=3.5,
+            linewidth=1.2,
+            label=policy,
+        )
+    axes.axhline(0.0, color="black", linewidth=0.8, linestyle="--")
+    axes.set_title(name)
+    axes.set_ylabel("estimate − truth")
+    axes.set_xticks(range(len(estimators)), estimators, rotation=35, ha="right")
+
+
+def _quartiles(rows: list[dict[str, str]], policy: str, estimator: str) -> Floats:
+    """The error of the tenth, the middle and the ninth of ten replicas."""
+    error = [
+        float(row["value"]) - float(row["truth"])
+        for row in rows
+        if (row["policy"], row["estimator"]) == (policy, estimator)
+    ]
+    found: Floats = np.quantile(error, [0.1, 0.5, 0.9])
+    return found
