@@ -20,6 +20,11 @@ BESIDE = {
     "SMPyBandits": ("scipy<1.14",),
 }
 """What a peer needs beside its own requirement."""
+ALONE = {
+    # It asks for versions of PyYAML and others that no longer build; it runs with later ones.
+    "obp": ("torch", "scikit-learn", "pandas", "matplotlib", "seaborn", "tqdm", "pyyaml"),
+}
+"""Peers that are installed without what they ask for, and what they get instead."""
 PATIENCE = 600
 """Seconds until an installation or a run is given up."""
 
@@ -46,20 +51,25 @@ def peers() -> dict[str, str]:
 
 def bandit_peers() -> list[str]:
     """Those that play the whole problem of the throughput; the others have one of their own."""
-    return [peer for peer in peers() if peer not in ("torch", "vowpalwabbit")]
+    return [peer for peer in peers() if peer not in ("torch", "vowpalwabbit", "obp")]
 
 
 def install(peer: str) -> Path:
     """The Python of the peer's environment, which is made where it is not there yet."""
     folder = ENVIRONMENTS / peer.lower()
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    wanted = [peers()[peer], *BESIDE.get(peer, ())]
+    wanted = [peers()[peer], *BESIDE.get(peer, ()), *ALONE.get(peer, ())]
     # Written last, so that an installation that was stopped half-way is done again.
     done = folder / "installed.txt"
     if not done.exists() or done.read_text(encoding="utf-8").split() != wanted:
         print(f"installing {' and '.join(wanted)} under {ENVIRONMENTS.name}/ ...", flush=True)
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
-        _run([str(python), "-m", "pip", "install", "--quiet", *wanted])
+        install = [str(python), "-m", "pip", "install", "--quiet"]
+        if peer in ALONE:
+            _run([*install, "--no-deps", wanted[0]])
+            _run([*install, *wanted[1:]])
+        else:
+            _run([*install, *wanted])
         done.write_text("\n".join(wanted), encoding="utf-8")
     return python
 

@@ -11,10 +11,12 @@ import click
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
+from submax.core.extras import require_extra
 from submax.evaluation.comparison import Candidate, compare
 from submax.evaluation.learn import learn
 from submax.evaluation.log import By, Log
 from submax.plots.forest_figure import draw_forest
+from submax.policies import make_policy
 from submax.schema.learned import Learned
 from submax.schema.schema import Schema
 
@@ -33,11 +35,14 @@ def run_learn(
     **reading: Any,
 ) -> None:
     """Learn, write, and say what was done."""
-    check_folder(out)
+    check_policy_file(out)
+    specification = _policy(policy)
     log = _log(path, **reading)
-    learned = learn(log, _policy(policy), share=share, by=by, seed=seed, keep_rows=keep_rows)
+    learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
     learned.write(out)
     _say_notes(log.notes)
+    if log.schema.context.width and learned.policy.ignores_context:
+        click.echo(f"Note: {policy} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
     click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}: {out}")
@@ -94,8 +99,10 @@ def run_tune(
     """Try, tell the best, and learn it again from all rows where a file is wanted."""
     from submax.evaluation.tuning import parse_search, tune
 
+    require_extra("tune", "tuning", "optuna")
     if out is not None:
-        check_folder(out)
+        check_policy_file(out)
+    specification = _policy(policy)
     wanted = dict(parse_search(one) for one in searches)
     log = _log(path, **reading)
 
@@ -105,7 +112,7 @@ def run_tune(
 
     best = tune(
         log,
-        _policy(policy),
+        specification,
         wanted,
         estimator=_table(estimator),
         trials=trials,
@@ -113,7 +120,6 @@ def run_tune(
         seed=seed,
         progress=told,
     )
-    _say_notes(log.notes)
     click.echo(f"Best: {json.dumps(best.policy)}")
     click.echo(
         f"It was worth {best.chosen_value:.4f} where it was chosen, and where it had no say:"
@@ -131,7 +137,14 @@ def check_folder(path: Path) -> None:
         folder = folder.parent
     if path.is_dir() or not folder.is_dir():
         raise InvalidValue(f"cannot write {str(path)!r}: there is something else in its place")
-    if path.suffix == SUFFIX and not path.parent.is_dir():
+
+
+def check_policy_file(path: Path) -> None:
+    """The same for a learned policy, which is known by the ending of its file."""
+    if path.suffix != SUFFIX:
+        raise InvalidValue(f"the file of a learned policy ends in {SUFFIX}, and {path.name!r} not")
+    check_folder(path)
+    if not path.parent.is_dir():
         raise InvalidValue(f"there is no folder {str(path.parent)!r}")
 
 
@@ -176,11 +189,13 @@ def _policy(text: str) -> str | dict[str, Any]:
     found = _table(text)
     if isinstance(found, str) and found.endswith(SUFFIX):
         raise InvalidValue(f"{found!r} has been learned already: name a policy")
+    # A name that is not known is refused before the log is read.
+    make_policy(found)
     return found
 
 
 def _candidate(text: str) -> Candidate:
-    return Learned.read(text) if text.endswith(SUFFIX) else _table(text)
+    return Learned.read(text) if text.endswith(SUFFIX) else _policy(text)
 
 
 def _table(text: str) -> str | dict[str, Any]:

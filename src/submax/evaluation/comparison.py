@@ -22,6 +22,7 @@ from submax.evaluation.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.target import Seen, Witness
+from submax.policies import make_policy
 from submax.schema.learned import Learned
 
 LOGGING = "logging policy"
@@ -95,22 +96,30 @@ def compare(
     one_of("interval", interval, INTERVALS)
     if not 0 < level < 1:
         raise InvalidValue(f"the level of an interval must be between 0 and 1, not {level!r}")
-    named = _named(policies)
+    named = {name: _checked(one, log, share) for name, one in _named(policies).items()}
+    asked = _asked(estimators, log)
     first = np.zeros(len(log), dtype=bool) if share is None else log.chosen(share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
-    judge = _Judge(_estimators(estimators, rest), interval, level, seed)
+    judge = _Judge(asked or _usual(rest), interval, level, seed)
     witness = Witness(rest, seed)
     general = list(log_cautions(witness))
     estimates = [judge.logging(witness)]
+    notes = [*rest.notes, _rows_note(first)]
     for name, candidate in named.items():
-        learned = _known(candidate) or _learned(candidate, log.rows(first), share, seed)
+        learned = (
+            candidate
+            if isinstance(candidate, Learned)
+            else learn(log.rows(first), candidate, seed=seed, keep_rows=0)
+        )
+        if log.schema.context.width and learned.policy.ignores_context:
+            notes.append(f"{name} does not look at the context")
         unseen = _unseen(log, learned, ~first)
-        own = witness
+        own, cautions = witness, general
         if unseen is not None and not np.array_equal(unseen, ~first):
             own = Witness(log.rows(unseen).with_estimated_propensities(seed), seed)
-        same = unseen is None
-        estimates += judge.estimates(name, own.of(learned), own, general, same)
-    notes = [*rest.notes, f"evaluated on {len(rest)} rows, learned from {int(first.sum())}"]
+            cautions = list(log_cautions(own))
+            notes.append(f"{name} is evaluated on the {len(own.log)} rows that it did not see")
+        estimates += judge.estimates(name, own.of(learned), own, cautions, unseen is None)
     return Comparison(estimates, notes, level)
 
 
@@ -145,7 +154,7 @@ class _Judge(NamedTuple):
 
 
 def _named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, Candidate]:
-    if isinstance(policies, (str, Path, Learned)):
+    if isinstance(policies, (str, Path, Learned, Policy)):
         raise InvalidValue("policies is a list or a table of policies")
     pairs = (
         policies.items()
@@ -181,12 +190,26 @@ def _known(candidate: Candidate) -> Learned | None:
     return None
 
 
-def _learned(candidate: Any, learning: Log, share: float | None, seed: int) -> Learned:
+def _checked(
+    candidate: Any, log: Log, share: float | None
+) -> Learned | Policy[Any] | str | dict[str, Any]:
+    """Read from its file, or found to suit the log, before anything is learned."""
+    known = _known(candidate)
+    if known is not None:
+        return known
     if share is None:
         raise InvalidValue("without a share of rows to learn from, policies must be learned before")
     if isinstance(candidate, Mapping):
         candidate = {key: value for key, value in candidate.items() if key != "name"}
-    return learn(learning, candidate, seed=seed, keep_rows=0)
+    made = candidate if isinstance(candidate, Policy) else make_policy(candidate)
+    made.init(log.problem, 1, np.random.default_rng(0))
+    return candidate  # type: ignore[no-any-return]  # a policy can be made from it
+
+
+def _rows_note(learned_from: Booleans) -> str:
+    count = int(learned_from.sum())
+    learned = f", learned from {count}" if count else ""
+    return f"evaluated on {len(learned_from) - count} rows{learned}"
 
 
 def _unseen(log: Log, learned: Learned, rest: Booleans) -> Booleans | None:
@@ -199,16 +222,24 @@ def _unseen(log: Log, learned: Learned, rest: Booleans) -> Booleans | None:
     return ~log.chosen(origin.share, origin.by, origin.seed)  # type: ignore[arg-type]  # as written
 
 
-def _estimators(given: Sequence[str | Mapping[str, Any]], log: Log) -> list[OffPolicyEstimator]:
-    """Those asked for, or all that apply."""
-    slots = len(log.schema.menu.slots) > 1 and not log.schema.menu.intervals
+def _has_slots(log: Log) -> bool:
+    return len(log.schema.menu.slots) > 1 and not log.schema.menu.intervals
+
+
+def _asked(given: Sequence[str | Mapping[str, Any]], log: Log) -> list[OffPolicyEstimator]:
+    """Those asked for by name."""
+    if isinstance(given, (str, Mapping)):
+        raise InvalidValue("estimators is a list of estimators")
     made = [make_off_policy(one) for one in given]
     for one in made:
-        if one.uses_slots and not slots:
+        if one.uses_slots and not _has_slots(log):
             raise InvalidValue(f"{one.short} needs a log of several slots, and this has none")
-    if made:
-        return made
-    more = ["pseudo-inverse"] if slots else []
+    return made
+
+
+def _usual(log: Log) -> list[OffPolicyEstimator]:
+    """All that apply."""
+    more = ["pseudo-inverse"] if _has_slots(log) else []
     if np.ptp(log.propensity) < 1e-9:
         more.append("replay")
     return [make_off_policy(name) for name in (*USUAL, *more)]

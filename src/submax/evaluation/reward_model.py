@@ -17,7 +17,7 @@ POWERS = 3
 
 
 class RewardModel(NamedTuple):
-    """q̂(x, a) = ``mean`` + Σ_s ``slots``[s][a_s] · (1, x) + ``shared`` · x + powers of real parts.
+    """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · (1, x) + powers of real parts.
 
     ``slots`` are ``[choices, 1 + D]`` each; a slot's scores add up, so that what a policy is
     expected to earn needs only its probabilities within each slot.
@@ -34,7 +34,7 @@ class RewardModel(NamedTuple):
 
     def base(self, features: Floats) -> Floats:
         """What does not depend on the choices, ``[n]``."""
-        found: Floats = self.mean + features[:, 1:] @ self.shared
+        found: Floats = self.mean + features @ self.shared
         return found
 
     def predict(self, features: Floats, action: NDArray[Any], scaled: Floats) -> Floats:
@@ -52,7 +52,7 @@ def fitted_models(log: Log, standardization: Standardization) -> list[RewardMode
     sizes = tuple(len(slot.choices) for slot in menu.slots)
     design = RidgeDesign(sizes, 1 + log.schema.context.width, POWERS * len(menu.intervals))
     sums = [design.nothing() for _ in range(FOLDS)]
-    first, mean = 0, float(log.reward.mean())
+    first = 0
     for part in log.parts:
         features = with_constant(part.context, standardization)
         powers = _powers(real_parts(log, part.action))
@@ -60,11 +60,21 @@ def fitted_models(log: Log, standardization: Standardization) -> list[RewardMode
         for number in range(FOLDS):
             mine = fold == number
             sums[number] += design.sums(
-                features[mine], part.action[mine], powers[mine], part.reward[mine] - mean
+                features[mine], part.action[mine], powers[mine], part.reward[mine]
             )
         first += len(part.reward)
-    others = [sum((one for one in sums if one is not mine), design.nothing()) for mine in sums]
-    return [RewardModel(mean, *design.solved(one)) for one in others]
+    models = []
+    for number, mine in enumerate(sums):
+        others = sum((one for one in sums if one is not mine), design.nothing())
+        mean = _mean_without(log.reward, number)
+        models.append(RewardModel(mean, *design.solved(others, mean)))
+    return models
+
+
+def _mean_without(reward: Floats, fold: int) -> float:
+    """The mean of the rewards of other folds; 0 where there are none."""
+    others = reward[np.arange(len(reward)) % FOLDS != fold]
+    return float(others.mean()) if others.size else 0.0
 
 
 def real_parts(log: Log, action: NDArray[Any]) -> Floats:

@@ -15,13 +15,18 @@ MOST_UNKNOWNS = 1500
 
 
 class Sums(NamedTuple):
-    """Normal equations of B regressions: ``gram [B, P, P]`` and ``moment [B, P]``."""
+    """Normal equations of B regressions: ``gram [B, P, P]``, and the ``moment [B, P]`` of rewards.
+
+    ``ones [B, P]`` is what the moment would be if all rewards were 1: with it they can be taken as
+    differences from a mean that is known only at the end.
+    """
 
     gram: Floats
     moment: Floats
+    ones: Floats
 
     def __add__(self, other: "Sums") -> "Sums":  # type: ignore[override]  # sums, not tuples
-        return Sums(self.gram + other.gram, self.moment + other.moment)
+        return Sums(self.gram + other.gram, self.moment + other.moment, self.ones + other.ones)
 
 
 class RidgeDesign(NamedTuple):
@@ -42,7 +47,7 @@ class RidgeDesign(NamedTuple):
     @property
     def interacts(self) -> bool:
         """Whether every choice has slopes of its own."""
-        return self.separate or sum(self.sizes) * self.width <= MOST_UNKNOWNS
+        return self.separate or 0 < sum(self.sizes) * self.width <= MOST_UNKNOWNS
 
     def nothing(self) -> Sums:
         """The sums of no rows."""
@@ -50,20 +55,26 @@ class RidgeDesign(NamedTuple):
             count, unknowns = self.sizes[0], self.width
         else:
             count, unknowns = 1, len(self._penalty())
-        return Sums(np.zeros((count, unknowns, unknowns)), np.zeros((count, unknowns)))
+        nothing = np.zeros((count, unknowns))
+        return Sums(np.zeros((count, unknowns, unknowns)), nothing, nothing.copy())
 
-    def sums(self, features: Floats, action: NDArray[Any], powers: Floats, target: Floats) -> Sums:
+    def sums(self, features: Floats, action: NDArray[Any], powers: Floats, reward: Floats) -> Sums:
         """Those of some rows."""
         if self.separate:
-            return self._by_arm(features, action[:, 0].astype(np.int64), target)
+            return self._by_arm(features, action[:, 0].astype(np.int64), reward)
         matrix = self._matrix(features, action, powers)
-        return Sums((matrix.T @ matrix).toarray()[None], (matrix.T @ target)[None])
+        gram = (matrix.T @ matrix).toarray()
+        return Sums(gram[None], (matrix.T @ reward)[None], matrix.sum(axis=0)[None])
 
-    def solved(self, sums: Sums) -> tuple[list[Floats], Floats, Floats]:
-        """Coefficients of the slots ``[choices, 1 + D]``, shared slopes ``[D]``, and powers."""
+    def solved(self, sums: Sums, mean: float) -> tuple[list[Floats], Floats, Floats]:
+        """Coefficients of the slots ``[choices, 1 + D]``, shared ones ``[1 + D]``, and powers.
+
+        They are those of rewards as differences from a ``mean``.
+        """
         gram = sums.gram + np.diag(self._penalty())
-        solution: Floats = np.linalg.solve(gram, sums.moment[..., None])[..., 0]  # type: ignore[assignment]  # of doubles
-        none = np.zeros(self.width - 1)
+        moment = sums.moment - mean * sums.ones
+        solution: Floats = np.linalg.solve(gram, moment[..., None])[..., 0]  # type: ignore[assignment]  # of doubles
+        none = np.zeros(self.width)
         if self.separate:
             return [solution], none, np.zeros(0)
         each, theta, first = self.width if self.interacts else 1, [], 0
@@ -74,20 +85,21 @@ class RidgeDesign(NamedTuple):
         end = len(solution[0]) - self.powers
         return theta, none if self.interacts else solution[0, first:end], solution[0, end:]
 
-    def _by_arm(self, features: Floats, arm: NDArray[Any], target: Floats) -> Sums:
+    def _by_arm(self, features: Floats, arm: NDArray[Any], reward: Floats) -> Sums:
         sums = self.nothing()
         order = np.argsort(arm, kind="stable")
-        features, target = features[order], target[order]
+        features, reward = features[order], reward[order]
         ends = np.cumsum(np.bincount(arm, minlength=self.sizes[0]))
         for number, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             rows = features[begin:end]
-            sums.gram[number], sums.moment[number] = rows.T @ rows, rows.T @ target[begin:end]
+            sums.gram[number], sums.moment[number] = rows.T @ rows, rows.T @ reward[begin:end]
+            sums.ones[number] = rows.sum(axis=0)
         return sums
 
     def _matrix(self, features: Floats, action: NDArray[Any], powers: Floats) -> Any:
         """The rows of the regression, ``[n, P]``, sparse."""
         each = features if self.interacts else features[:, :1]
-        shared = powers if self.interacts else np.concatenate([features[:, 1:], powers], axis=1)
+        shared = powers if self.interacts else np.concatenate([features, powers], axis=1)
         columns, first = [], 0
         for size, chosen in zip(self.sizes, action.T, strict=False):
             begin = first + chosen.astype(np.int64) * each.shape[1]
@@ -108,6 +120,5 @@ class RidgeDesign(NamedTuple):
             return block
         if self.interacts:
             return np.concatenate([np.tile(block, sum(self.sizes)), np.ones(self.powers)])
-        shared = np.full(self.width - 1, PENALTY)
         constants = np.full(sum(self.sizes), CONSTANT_PENALTY)
-        return np.concatenate([constants, shared, np.ones(self.powers)])
+        return np.concatenate([constants, block, np.ones(self.powers)])

@@ -1,5 +1,6 @@
 """Parameters of a policy, chosen on a log."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from submax.core.extras import require_extra
 from submax.evaluation.comparison import Comparison, compare
 from submax.evaluation.learn import learn
 from submax.evaluation.log import By, Log
+from submax.evaluation.off_policy import make_off_policy
 from submax.policies import make_policy, table_of
 
 LEARNING, CHOOSING = 0.5, 0.5
@@ -58,6 +60,7 @@ def tune(
     import optuna
 
     whole_number("trials", trials, at_least=1)
+    make_off_policy(estimator)
     base = table_of(make_policy(policy))
     _check(base, search)
     learning, rest = log.split(LEARNING, by, seed)
@@ -72,7 +75,7 @@ def tune(
         study.tell(trial, value)
         found.append((values, value))
         progress(number, values, value)
-    values, value = max(found, key=lambda one: one[1])
+    values, value = max(found, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
     best = with_values(base, values)
     told = compare_learned(learning, telling, best, [], seed)
     return Tuned(best, value, told, found)
@@ -122,13 +125,16 @@ def with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
 def _check(base: Mapping[str, Any], search: Search) -> None:
     if not search:
         raise InvalidValue("there is nothing to search: name at least one parameter")
-    for path in search:
+    for path, wanted in search.items():
         table: Any = base
         for key in path.split("."):
-            if not isinstance(table, Mapping) or key not in table:
-                known = ", ".join(sorted(set(table) - {"kind"})) if table else "none"
+            here = sorted(table) if isinstance(table, Mapping) else []
+            if key not in here:
+                known = ", ".join(one for one in here if one != "kind") or "none"
                 raise InvalidValue(f"the policy has no parameter {path!r}; here: {known}")
             table = table[key]
+        for value in [wanted.low, wanted.high] if isinstance(wanted, Range) else wanted:
+            make_policy(with_values(base, {path: value}))
 
 
 def _suggested(trial: Any, key: str, wanted: Range | list[Any]) -> Any:

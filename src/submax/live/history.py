@@ -106,7 +106,10 @@ def _check_schema(control: Control, learned: Learned) -> None:
 
 def _segment(store: Store, name: str, number: int, history: History) -> Columns:
     data = store.kept(_segment_name(name, number, history))
-    columns: Any = None if data is None else read_state(data)[0]
+    try:
+        columns: Any = None if data is None else read_state(data)[0]
+    except InvalidValue:
+        columns = None
     if not isinstance(columns, Columns) or columns.hash != history.segments[number]:
         raise InvalidValue(f"part {number} of what {name} was started with is missing or damaged")
     return columns

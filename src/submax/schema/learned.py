@@ -101,18 +101,25 @@ class Learned(NamedTuple):
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> "Learned":
         """From what ``to_bytes`` made; ``name`` is for messages."""
-        _, facts = read_state(data, facts_only=True)
+        facts = _state(data, name, facts_only=True)[1]
         if "learned" not in facts:
             raise InvalidValue(f"{name!r} holds no policy that was learned from a log")
         try:
             schema = msgspec.convert(facts["learned"]["schema"], Schema)
             origin = msgspec.convert(facts["learned"]["origin"], Origin)
-        except (msgspec.ValidationError, LookupError) as error:
+            specification = facts["learned"]["policy"]
+        except (msgspec.ValidationError, LookupError, TypeError) as error:
             raise InvalidValue(f"{name!r} is from another version of submax: {error}") from error
-        specification = facts["learned"]["policy"]
         policy = make_policy(specification)
-        (model, rows), _ = read_state(data, [type(policy).__module__])
+        (model, rows), _ = _state(data, name, [type(policy).__module__])
         return cls(schema, specification, policy, model, rows, origin)
+
+
+def _state(data: bytes, name: str, *arguments: Any, **options: Any) -> tuple[Any, Any]:
+    try:
+        return read_state(data, *arguments, **options)
+    except InvalidValue as error:
+        raise InvalidValue(f"{name!r} is damaged or no policy: {error}") from error
 
 
 def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
