@@ -1,6 +1,7 @@
 """The values of a column, and which of them are none."""
 
 import json
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -50,7 +51,7 @@ def eligible_names(value: Any) -> list[list[Any]] | None:
             return [value.split(SEPARATOR)]
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if not isinstance(value, list) or not value:
         return None
@@ -82,15 +83,20 @@ def _numbers(column: Any, slowly: Callable[[Any], float]) -> Numbers:
 
 def _as_number(value: Any) -> float:
     try:
-        text = str(value).strip()
-        return TRUTH[text.lower()] if text.lower() in TRUTH else float(text)
+        text = str(value).strip().lower()
+        # Python would read 1_000, which others take for a name.
+        return TRUTH[text] if text in TRUTH else float(text.replace("_", "?"))
     except ValueError:
         return float("nan")
 
 
 def _as_time(value: Any) -> float:
+    # Numbers first, as where all of a column can be read at once: 20240101 is no date.
+    number = _as_number(value)
+    if not math.isnan(number):
+        return number
     try:
         moment = datetime.fromisoformat(str(value).strip())
     except ValueError:
-        return _as_number(value)
+        return number
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

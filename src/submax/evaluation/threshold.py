@@ -9,16 +9,18 @@ from submax.core.arrays import Floats
 CANDIDATES = 24
 LEAST_TAIL = 0.5
 """A threshold that more than this share of the weights exceed is not tried."""
+ORDINARY = 2.0
+"""Weights average 1, and those up to this are not large."""
 
 
 def candidates(weight: Floats) -> Floats:
-    """Quantiles of the positive weights, closer together toward the largest, which is one too."""
+    """Quantiles of the large weights, closer together toward the largest, which is one too."""
     positive = weight[weight > 0]
     if positive.size == 0:
         return np.ones(1)
     tail = np.geomspace(LEAST_TAIL, min(LEAST_TAIL, 1 / positive.size), CANDIDATES - 1)
     found: Floats = np.quantile(positive, [*(1 - tail), 1.0])
-    return np.unique(found)
+    return np.unique(np.maximum(found, min(ORDINARY, found[-1])))
 
 
 def least_error(thresholds: Floats, parts: Callable[[float], tuple[Floats, Floats]]) -> float:

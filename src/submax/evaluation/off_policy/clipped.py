@@ -18,7 +18,8 @@ from submax.evaluation.threshold import candidates, least_error
 class Clipped(OffPolicyEstimator):
     """V = (1/n) Σ_i min(w_i, λ) r_i; λ is the ``threshold``, None: the one of least error.
 
-    Clipping trades variance for bias, downward where rewards are not negative.
+    Clipping trades variance for bias, downward where rewards are not negative; the interval does
+    not know of it.
 
     Reference: Ionides (2008), Truncated importance sampling; the choice of λ by an estimate of the
     mean squared error follows Wang, Agarwal and Dudík (2017).

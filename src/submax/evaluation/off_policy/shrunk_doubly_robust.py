@@ -13,6 +13,8 @@ from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
 from submax.evaluation.threshold import candidates, least_error
 
+ROOTS = 3.0
+"""√λ over a threshold: a weight as large as the threshold loses a tenth."""
 UNSHRUNK = 100.0
 """Times the largest weight: the root of a λ by which no weight loses more than 1 in 10 000."""
 
@@ -21,8 +23,9 @@ UNSHRUNK = 100.0
 class ShrunkDoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + λ w_i / (w_i² + λ) (r_i − q̂(x_i, a_i))].
 
-    λ is the ``shrinkage``, None: the one of least error among squares of weights and one so large
-    that next to nothing is shrunk; λ = ∞ is doubly robust, λ = 0 the direct method.
+    λ is the ``shrinkage``, None: the one of least error, under which weights that are not large
+    stay nearly what they are; λ = ∞ is doubly robust, λ = 0 the direct method. The interval does
+    not know of the bias that shrinking brings.
 
     Reference: Su, Dimakopoulou, Krishnamurthy and Dudík (2020), Doubly robust off-policy
     evaluation with shrinkage; these are their optimistic weights.
@@ -45,9 +48,8 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
             return evidence.expected + kept, correction - kept
 
         roots = candidates(evidence.weight)
-        root = np.sqrt(self.shrinkage or 0.0) or least_error(
-            np.append(roots, UNSHRUNK * roots[-1]), shrunk
-        )
+        tried = np.append(ROOTS * roots, UNSHRUNK * roots[-1])
+        root = np.sqrt(self.shrinkage or 0.0) or least_error(tried, shrunk)
         width = evidence.widest(np.minimum(evidence.weight, root / 2))
         width += float(np.ptp(evidence.expected))
         used = self.shrinkage or float(root**2)

@@ -1,0 +1,34 @@
+"""Which columns of a table hold numbers."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from submax.evaluation.cells import numbers
+
+ODD = 0.1
+"""Up to this share of values may be no numbers in a column of numbers."""
+NUMERIC = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_decimal,
+    pa.types.is_null,
+)
+
+
+def numeric_columns(schema: Any) -> set[str]:
+    """Those whose type says so."""
+    return {field.name for field in schema if any(test(field.type) for test in NUMERIC)}
+
+
+def mostly_numbers(batch: Any) -> set[str]:
+    """Columns of text that are numbers but for a few values, which must be mistakes."""
+    found = set()
+    for name, column in zip(batch.schema.names, batch.columns, strict=True) if batch else ():
+        if pa.types.is_string(column.type):
+            read = numbers(column)
+            present = len(column) - read.missing.sum()
+            if present and read.wrong.sum() <= ODD * present:
+                found.add(name)
+    return found
