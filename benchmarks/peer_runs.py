@@ -22,7 +22,16 @@ BESIDE = {
 """What a peer needs beside its own requirement."""
 ALONE = {
     # It asks for versions of PyYAML and others that no longer build; it runs with later ones.
-    "obp": ("torch", "scikit-learn", "pandas", "matplotlib", "seaborn", "tqdm", "pyyaml"),
+    "obp": (
+        "torch",
+        "scikit-learn",
+        "pandas",
+        "matplotlib",
+        "seaborn",
+        "tqdm",
+        "pyyaml",
+        "mypy-extensions",
+    ),
 }
 """Peers that are installed without what they ask for, and what they get instead."""
 PATIENCE = 600

@@ -14,6 +14,7 @@ FIGURES = {
     "drifting": {"varying-memory.png": "drifting.png"},
     "continual": {"varying-memory.png": "continual.png"},
     "classification": {"varying-file.png": "classification.png"},
+    "offline": {"offline.png": "offline.png"},
 }
 BEYOND = {
     "ratings": (
@@ -90,7 +91,41 @@ def beyond() -> str:
             parts += [_by_configuration(rows, keys), f"![{title}]({name}.png)"]
             if name == "continual":
                 parts += ["Seconds of training, all replicas and refits of a run:", _training(rows)]
+    if (PAGES / "offline.csv").is_file():
+        parts += _offline(read("offline"))
     return "\n\n".join(parts) + "\n"
+
+
+def _offline(rows: Rows) -> list[str]:
+    """What policies learned from logs are worth, and how far each estimator is from that."""
+    title = "Real data: learning and evaluating from logs"
+    text = (
+        "The same sets as logs of a uniform policy: learn from the first half of 10000 rows, say "
+        "by the second half what the policy is worth, and compare with what it is worth on the "
+        f"whole set. {rows[0]['replicas']} logs ([data](offline.csv)). Root mean squared error of "
+        "each estimator, and how many of its 95 % intervals hold the truth. The direct method "
+        "relies on a linear model of the rewards, which does not fit these sets; the doubly "
+        "robust ones correct it."
+    )
+    estimators = list(dict.fromkeys(row["estimator"] for row in rows))
+    groups: dict[tuple[str, str], Rows] = {}
+    for row in rows:
+        groups.setdefault((row["file"], row["policy"]), []).append(row)
+    body = (
+        (
+            file.partition(":")[2],
+            policy,
+            f"{float(group[0]['logged']):.3f}",
+            f"{float(group[0]['truth']):.3f}",
+            *(
+                f"{float(row['root_mean_squared_error']):.3f} ({float(row['coverage']):.0%})"
+                for row in group
+            ),
+        )
+        for (file, policy), group in groups.items()
+    )
+    heads = ("set", "policy", "log", "worth", *estimators)
+    return [f"## {title}", text, table(heads, body), f"![{title}](offline.png)"]
 
 
 def _by_configuration(rows: Rows, keys: tuple[str, ...]) -> str:

@@ -64,7 +64,8 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     """Run experiments by name; all stands for those of the paper, beyond for the others.
 
     Of the paper: illustration, bernoulli, contextual, combinatorial, ablations and joint-ablations.
-    Beyond it: bump, classification, continual, drifting, gaussian, poisson, pricing and ratings.
+    Beyond it: bump, classification, continual, drifting, gaussian, offline, poisson, pricing and
+    ratings.
 
     A run that was stopped goes on where it was when the same command is given again.
     """

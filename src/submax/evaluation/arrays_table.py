@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
 from submax.evaluation.column_names import ACTION, CONTEXT
+from submax.schema.menu import MOST_CHOICES
 
 
 def arrays_table(
@@ -33,7 +35,7 @@ def arrays_table(
     return {name: np.ascontiguousarray(column) for name, column in table.items()}
 
 
-def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str]]:
+def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str] | None]:
     """The table of a bandit feedback, and the names of its actions."""
     for name in ("action", "reward"):
         if not isinstance(feedback, Mapping) or feedback.get(name) is None:
@@ -46,12 +48,23 @@ def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], lis
     position = feedback.get("position")
     if position is not None and len(np.unique(position)) > 1:
         table[f"{CONTEXT}position"] = np.asarray(position).astype(str)
-    highest = int(np.max(table["action"], initial=-1)) + 1
-    return table, [str(number) for number in range(int(feedback.get("n_actions", highest)))]
+    return table, _action_names(table["action"], feedback.get("n_actions"))
+
+
+def _action_names(action: NDArray[Any], count: Any) -> list[str] | None:
+    """The numbers of all actions; None where the actions are no numbers, or there are none."""
+    if count is not None:
+        whole_number("n_actions", count, at_least=1, at_most=MOST_CHOICES)
+    elif action.dtype.kind in "iu" and action.size:
+        count = min(int(action.max()) + 1, MOST_CHOICES)
+    return [str(number) for number in range(count)] if count else None
 
 
 def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray[Any]:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidValue(f"{name} must be an array: {error}") from error
     if array.ndim not in dimensions:
         wanted = " or ".join("[N]" if count == 1 else f"[N, {name}s]" for count in dimensions)
         raise InvalidValue(f"{name} must have the shape {wanted}, not {array.shape}")

@@ -1,5 +1,6 @@
 """Rows that cannot be used, by column and reason."""
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,25 +17,31 @@ TOLD = 8
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of bad rows: how many, and the first of them, counted from 1."""
+    """One kind of bad rows: how many, and the first of them, counted from 1.
+
+    ``other`` is a row that the reason ends with.
+    """
 
     column: str
     reason: str
     count: int
     row: int
     value: str
+    other: int | None = None
 
     def told(self) -> str:
         """In one line."""
         rows = "1 row" if self.count == 1 else f"{self.count} rows"
-        return f"column {self.column!r}, row {self.row}: {self.value} {self.reason} ({rows})"
+        reason = self.reason if self.other is None else f"{self.reason} {self.other}"
+        return f"column {self.column!r}, row {self.row}: {self.value} {reason} ({rows})"
 
 
 class BadRows:
     """Counts what is wrong while a log is read; ``lines`` are those that are no rows at all."""
 
     def __init__(self) -> None:
-        self.lines: list[int] = []
+        # In the order of the file, and small: there may be millions.
+        self.lines = array("q")
         self.rows = 0
         self._kinds: dict[tuple[str, str], Kind] = {}
 
@@ -56,27 +63,38 @@ class BadRows:
             before = Kind(column, reason, 0, first_row + place, shown(value(place)))
         self._kinds[column, reason] = replace(before, count=before.count + count)
 
+    def note_repeats(self, column: str, count: int, row: int, before: int) -> None:
+        """Note rows whose id was there before, the first of them and where it was."""
+        reason = "was there before, in row"
+        self._kinds[column, reason] = Kind(column, reason, count, row, "the id", before)
+        self.rows += count
+
     def sentences(self) -> list[str]:
-        """Every kind in one line; rows are counted as they stand in the file."""
-        told = [replace(one, row=self._in_file(one.row)).told() for one in self._kinds.values()]
+        """Every kind in one line, up to a number of them; rows as they stand in the file."""
+        told = [self._placed(kind).told() for kind in self._kinds.values()]
         if self.lines:
             lines = "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
             told.append(f"row {self.lines[0]} has another number of values than columns ({lines})")
-        return told
+        more = [f"... and {len(told) - TOLD} other kinds"] if len(told) > TOLD else []
+        return [*told[:TOLD], *more]
 
     def refuse(self, name: str, rows: int) -> None:
         """Raise an error where anything was wrong."""
-        if not self.count:
-            return
-        told = self.sentences()
-        more = [f"... and {len(told) - TOLD} other kinds"] if len(told) > TOLD else []
-        raise InvalidValue(
-            f"{self.count} of {rows + len(self.lines)} rows of {name} cannot be used:\n  "
-            + "\n  ".join([*told[:TOLD], *more])
-            + "\nMend them, or leave them out with --skip-bad-rows (skip_bad_rows=True)."
-        )
+        if self.count:
+            raise InvalidValue(
+                f"{self.count} of {rows + len(self.lines)} rows of {name} cannot be used:\n  "
+                + "\n  ".join(self.sentences())
+                + "\nMend them, or leave them out with --skip-bad-rows (skip_bad_rows=True)."
+            )
 
-    def _in_file(self, row: int) -> int:
-        for line in sorted(self.lines):
-            row += line <= row
+    def in_file(self, row: int) -> int:
+        """The number of a row among all, lines that are none included."""
+        for line in self.lines:
+            if line > row:
+                break
+            row += 1
         return row
+
+    def _placed(self, kind: Kind) -> Kind:
+        other = None if kind.other is None else self.in_file(kind.other)
+        return replace(kind, row=self.in_file(kind.row), other=other)

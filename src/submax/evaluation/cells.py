@@ -97,6 +97,6 @@ def _as_time(value: Any) -> float:
         return number
     try:
         moment = datetime.fromisoformat(str(value).strip())
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return number
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -3,12 +3,15 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.evaluation.bad_rows import BadRows
 from submax.evaluation.cells import numbers
+from submax.evaluation.vocabulary import as_name
 
-MASK = (1 << 63) - 1
+NO_ID = "is missing: every row has an id"
 
 
 class CheckedBatch:
@@ -31,6 +34,10 @@ class CheckedBatch:
             self._all.note(column, reason, bad, self._first, lambda row: values[row].as_py())
             self.bad |= bad
 
+    def missing(self, name: str) -> Booleans:
+        """In which rows a column holds nothing."""
+        return np.asarray(self.column(name).is_null().to_numpy(zero_copy_only=False))
+
     def numbers_or(self, column: str, default: float | None) -> Floats:
         """The numbers, and the default where there is none; without a default that is bad."""
         if default is None:
@@ -51,7 +58,19 @@ class CheckedBatch:
 
     def identifiers(self, column: str) -> Integers:
         """A number for each id, by which equal ones are found."""
-        values = self.column(column).to_pylist()
-        missing = np.array([value is None for value in values])
-        self.note(column, "is missing: every row has an id", missing)
-        return np.fromiter((hash(value) & MASK for value in values), np.int64, len(values))
+        values = self.column(column)
+        if pa.types.is_integer(values.type):
+            self.note(column, NO_ID, self.missing(column))
+            # Beyond the signed numbers they become negative, each another one.
+            return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
+        found = [as_name(value) for value in values.to_pylist()]
+        self.note(column, NO_ID, np.array([name is None for name in found], dtype=bool))
+        return np.fromiter((hash(name) for name in found), np.int64, len(found))
+
+    def whole_numbers(self, column: str) -> Integers | None:
+        """The numbers, 0 where there is none; None where one of them is not whole."""
+        try:
+            values = pc.cast(self.column(column), pa.int64()).fill_null(0)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+        return np.asarray(values.to_numpy(zero_copy_only=False))

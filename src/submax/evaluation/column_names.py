@@ -1,5 +1,6 @@
 """Which column of a log is what."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ USUAL = {
 """Names by which a column is found if none is given."""
 ACTION, CONTEXT, PROPENSITY = "action_", "context_", "propensity_"
 """Columns of slots, fields and slots' propensities begin so."""
+STATUS = "status"
+EXPORTED = {STATUS, "activated", "holdout", "late_rewards"}
+"""By these the export of a bandit is known, also where it went through another program."""
 
 
 class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,33 +48,46 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
 
 
-def find_columns(
-    columns: Sequence[str], given: Mapping[str, Any], exported: bool = False
-) -> ColumnNames:
+def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnNames:
     """What the caller said, and the usual names for the rest.
 
     ``given`` has a column for each role, of slots and fields a list of columns or a table from
-    their names to columns; None stands for no column. The ``exported`` log of a bandit also has
-    what became of each decision.
+    their names to columns; None stands for no column. The export of a bandit also has what became
+    of each decision.
     """
     for role in given:
         one_of("role of a column:", str(role), ROLES)
-    twice = next((name for name in columns if list(columns).count(name) > 1), None)
-    if twice is not None:
-        raise InvalidValue(f"the log has more than one column {twice!r}")
+    twice, times = Counter(columns).most_common(1)[0] if columns else ("", 0)
+    if times > 1:
+        raise InvalidValue(f"the log has {times} columns {twice!r}, and each has its own name")
     single = {role: _single(role, columns, given) for role in USUAL}
     if single["reward"] is None:
         raise InvalidValue(_missing("reward", columns))
     actions = _actions(columns, given)
     slots = {slot: f"{PROPENSITY}{slot}" for slot in actions if slot != ARMS}
-    status = _single("status", columns, given) if "status" in given else None
+    exported = STATUS if set(columns) >= EXPORTED else None
     return ColumnNames(
         actions=actions,
         slot_propensities={slot: name for slot, name in slots.items() if name in columns},
         context=_context(columns, given),
-        status="status" if exported and "status" not in given else status,
+        status=_single(STATUS, columns, given) if STATUS in given else exported,
         **single,  # type: ignore[arg-type]  # the reward is not None
     )
+
+
+def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:
+    """Refuse slots or fields that are declared and have no column, or the other way round."""
+    for name in declared:
+        if name not in found:
+            said = f"the {what} {name!r} is" if name else "plain actions are"
+            raise InvalidValue(
+                f"{said} declared, and the log has no column for that: it has columns for "
+                f"{', '.join(one or 'plain actions' for one in found) or 'none'}"
+            )
+    for name in found:
+        if name not in declared:
+            said = f"the {what} {name!r}, which is" if name else "plain actions, which are"
+            raise InvalidValue(f"the log has a column for {said} not declared")
 
 
 def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str | None:

@@ -14,14 +14,17 @@ INSIDE = re.compile(rb'(?:[^"]|"")*+')
 
 def check_text(path: Path) -> bool:
     """Refuse what is no text in UTF-8, or has a quote without an end; whether there are quotes."""
-    quotes = lines = 0
+    quotes = lines = returns = 0
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             _check_block(path, decoder, block, lines)
             quotes += block.count(b'"')
             lines += block.count(b"\n")
+            returns += block.count(b"\r")
     _check_block(path, decoder, b"", lines)
+    if lines + returns == 0:
+        raise InvalidValue(f"{str(path)!r} has one line: a header at most, and no rows")
     # Every quote that is opened is closed, and one inside is doubled: their number is even.
     opened = _open_quote(path) if quotes % 2 else None
     if opened is not None:

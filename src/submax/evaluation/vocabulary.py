@@ -11,19 +11,25 @@ from submax.core.arrays import Integers
 from submax.schema.names import LONGEST_NAME
 
 UNKNOWN, MISSING = -1, -2
+NO_NAME = f"is no name of 1 to {LONGEST_NAME} printable characters"
+"""Why a value is unknown where nothing was declared."""
 
 
 class Vocabulary:
     """Numbers for names: those that were declared, or all in the order in which they are met."""
 
     def __init__(self, declared: Iterable[str] | None = None) -> None:
-        self._open = declared is None
+        self.open = declared is None
         self.numbers = {name: number for number, name in enumerate(declared or ())}
 
     def code(self, column: Any) -> Integers:
         """The number of each name of a pyarrow array; UNKNOWN and MISSING are negative."""
         if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
+            try:
+                column = column.dictionary_encode()
+            except pa.ArrowNotImplementedError:
+                # Lists and the like.
+                return np.array([self.number(one) for one in column.to_pylist()], dtype=np.int64)
         names = column.dictionary.to_pylist()
         table = np.array([*(self.number(name) for name in names), MISSING], dtype=np.int64)
         place = column.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
@@ -31,11 +37,13 @@ class Vocabulary:
 
     def number(self, value: Any) -> int:
         """The number of one name."""
+        if isinstance(value, (list, dict)):
+            return UNKNOWN
         name = as_name(value)
         if name is None:
             return MISSING
         if name not in self.numbers:
-            if not self._open or len(name) > LONGEST_NAME or not name.isprintable():
+            if not self.open or len(name) > LONGEST_NAME or not name.isprintable():
                 return UNKNOWN
             self.numbers[name] = len(self.numbers)
         return self.numbers[name]
@@ -51,11 +59,12 @@ class Vocabulary:
 
 def as_name(value: Any) -> str | None:
     """A value as the name of a choice or category; None where there is none."""
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+    if value is None or value in ("", b"") or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    # Some Parquet files hold text as bytes.
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _rank(name: str) -> tuple[int, float, str]:

@@ -1,0 +1,74 @@
+"""The actions of a log."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Integers
+from submax.core.errors import InvalidValue
+from submax.evaluation.checked_batch import CheckedBatch
+from submax.evaluation.column_names import ColumnNames, check_same
+from submax.evaluation.eligible_sets import EligibleSets
+from submax.evaluation.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
+from submax.schema.menu import ARMS, MOST_CHOICES, Menu, Shown
+
+
+class ActionColumns:
+    """Reads the choice of every slot, and what was eligible; real-valued parts come last."""
+
+    def __init__(self, names: ColumnNames, menu: Menu | None) -> None:
+        self._names, self._menu = names.actions, menu
+        self.intervals = () if menu is None else menu.intervals
+        self.slots = {slot: Vocabulary() for slot in names.actions}
+        if menu is not None:
+            wanted = [slot.name for slot in menu.slots] + [one.name for one in menu.intervals]
+            check_same("slot", wanted, names.actions)
+            self.slots = {
+                slot.name: Vocabulary(one.name for one in slot.choices) for slot in menu.slots
+            }
+        self._eligible = EligibleSets(names.eligible, self.slots)
+
+    def read(self, batch: CheckedBatch) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """The rows' actions ``[n, S]``, and the number of the set that was eligible."""
+        found: list[NDArray[Any]] = [
+            self._choice(batch, self._names[slot], vocabulary)
+            for slot, vocabulary in self.slots.items()
+        ]
+        for interval in self.intervals:
+            column = self._names[interval.name]
+            values = batch.required_numbers(column)
+            outside = (values < interval.low) | (values > interval.high)
+            batch.note(column, f"is not from {interval.low:g} to {interval.high:g}", outside)
+            found.append(values)
+        action = np.stack(found, axis=1)
+        action = action if self.intervals else action.astype(np.int32)
+        return action, self._eligible.read(batch, action)
+
+    def _choice(self, batch: CheckedBatch, column: str, vocabulary: Vocabulary) -> Integers:
+        code = vocabulary.code(batch.column(column))
+        unknown = NO_NAME if vocabulary.open else "is none of the actions"
+        batch.note(column, "is missing: an action is needed", code == MISSING)
+        batch.note(column, unknown, code == UNKNOWN)
+        if len(vocabulary.numbers) > MOST_CHOICES:
+            raise InvalidValue(
+                f"column {column!r} has more than {MOST_CHOICES} different actions: real "
+                f"numbers are declared as an interval, actions={{{column!r}: (low, high)}}"
+            )
+        return code
+
+    def finished(
+        self, action: NDArray[Any], shown: NDArray[np.int32]
+    ) -> tuple[Menu, tuple[Shown, ...], NDArray[np.int32]]:
+        """The menu, the eligible sets and each row's; what was met is sorted, in ``action`` too."""
+        if self._menu is not None:
+            return self._menu, *self._eligible.menus(shown, None, self._menu.active)
+        found, places = {}, []
+        for slot, (name, vocabulary) in enumerate(self.slots.items()):
+            eligible = self._eligible.choices(shown, slot)
+            used = np.union1d(np.unique(action[:, slot]), eligible).astype(np.int64)
+            found[name], place = vocabulary.sorted(used)
+            action[:, slot] = place[action[:, slot]]
+            places.append(place)
+        menu = Menu.of(found.get(ARMS, found))
+        return menu, *self._eligible.menus(shown, places, menu.active)
