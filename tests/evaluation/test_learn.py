@@ -6,7 +6,7 @@ import pytest
 from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.evaluation import encoded_parts
-from submax.evaluation.learn import learn
+from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.policies import make_policy, presets
 from submax.policies.thompson import Thompson

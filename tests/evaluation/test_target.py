@@ -7,7 +7,7 @@ import pytest
 
 from submax.core.errors import InvalidValue
 from submax.evaluation import encoded_parts, target
-from submax.evaluation.learn import learn
+from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.propensity_model import slot_estimates, with_constant

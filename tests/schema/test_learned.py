@@ -5,7 +5,7 @@ import pytest
 from safetensors.numpy import save
 
 from submax.core.errors import InvalidValue
-from submax.evaluation.learn import learn
+from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.networks.state_file import state_bytes
 from submax.schema.learned import Learned

@@ -13,7 +13,7 @@ from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
 from submax.core.extras import require_extra
 from submax.evaluation.comparison import Candidate, compare
-from submax.evaluation.learn import learn
+from submax.evaluation.learning import learn
 from submax.evaluation.log import By, Log
 from submax.plots.forest_figure import draw_forest
 from submax.policies import make_policy

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from submax.evaluation.comparison import compare as compare
-    from submax.evaluation.learn import learn as learn
+    from submax.evaluation.learning import learn as learn
     from submax.evaluation.log import Log as Log
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
     from submax.evaluation.tuning import tune as tune
@@ -18,7 +18,7 @@ _HOME = {
     "Learned": "submax.schema.learned",
     "Log": "submax.evaluation.log",
     "compare": "submax.evaluation.comparison",
-    "learn": "submax.evaluation.learn",
+    "learn": "submax.evaluation.learning",
     "make_off_policy": "submax.evaluation.off_policy",
     "tune": "submax.evaluation.tuning",
 }

@@ -17,7 +17,7 @@ from submax.evaluation.diagnostics import (
     policy_cautions,
 )
 from submax.evaluation.intervals import INTERVALS, Interval
-from submax.evaluation.learn import learn
+from submax.evaluation.learning import learn
 from submax.evaluation.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator

@@ -61,7 +61,8 @@ class EligibleSets:
             encoded = column.dictionary_encode()
             cells = [*encoded.dictionary.to_pylist(), None]
             place = encoded.indices.fill_null(len(cells) - 1).to_numpy(zero_copy_only=False)
-            return np.array([self._number(cell) for cell in cells], dtype=np.int32)[place]
+            numbers = np.array([self._number(cell) for cell in cells], dtype=np.int32)
+            return numbers[np.asarray(place)]
         known: dict[str, int] = {}
         found = np.empty(len(column), dtype=np.int32)
         for place, cell in enumerate(column.to_pylist()):

@@ -131,7 +131,7 @@ class _Reader:
 
     def _order(self, batch: CheckedBatch, first: int) -> dict[str, NDArray[Any]]:
         """What tells the order of the rows, and which were there before."""
-        names, found = self._names, {}
+        names, found = self._names, dict[str, NDArray[Any]]()
         if names.time is not None:
             found["time"] = batch.required_numbers(names.time, times, "is no moment in time")
         if names.id is not None:

@@ -8,7 +8,7 @@ from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
 from submax.core.extras import require_extra
 from submax.evaluation.comparison import Comparison, compare
-from submax.evaluation.learn import learn
+from submax.evaluation.learning import learn
 from submax.evaluation.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.policies import make_policy, table_of

@@ -13,7 +13,7 @@ from submax.core.environment import Environment
 from submax.core.whole_file import whole_file
 from submax.environments.classification import Classification
 from submax.evaluation.comparison import compare
-from submax.evaluation.learn import learn
+from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.experiments.cells import Cell, make_environment, seed_of
 from submax.experiments.directory import write_csv

@@ -1,0 +1,105 @@
+"""The guide to logs is followed, from the CSV file to the served policy."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "logs.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def bash(folder, script):
+    here = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", f"set -e\n{script}"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def log(tmp_path):
+    """The folder in which the first block has written its CSV file."""
+    code = blocks("python")[0]
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=True)
+    return tmp_path
+
+
+def script(word):
+    (found,) = [block for block in blocks("sh") if block.startswith(f"submax {word}")]
+    return found
+
+
+def test_the_evaluation_says_what_the_page_says(log):
+    said = bash(log, script("evaluate"))
+    assert "logging policy: 0.08" in said
+    rows = (log / "evaluation" / "estimates.csv").read_text().splitlines()
+    heads = rows[0].split(",")
+    found = [dict(zip(heads, row.split(","), strict=False)) for row in rows[1:]]
+    worth = [float(row["value"]) for row in found if row["policy"] == "linear-thompson"]
+    assert len(worth) == 7
+    assert all(0.11 < value < 0.15 for value in worth)
+    counting = [row for row in found if row["policy"] == "rcp-submax"]
+    assert all(float(row["high"]) > 0.07 and float(row["low"]) < 0.09 for row in counting)
+    assert (log / "evaluation" / "forest.png").stat().st_size > 10_000
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
+def test_from_the_file_to_a_served_policy(log):
+    assert "20000 rows" in bash(log, script("learn"))
+    command = [sys.executable, "-m", *script("serve").split(), "--port", "0"]
+    with subprocess.Popen(command, cwd=log, stderr=subprocess.PIPE, text=True) as server:
+        said = ""
+        while "http://" not in said:
+            said = server.stderr.readline()
+        address = said.split()[-1]
+        wait_until_ready(address)
+        (asking,) = [block for block in blocks("sh") if "curl" in block]
+        answers = bash(
+            log,
+            asking.replace("curl ", "curl -sS -w '\\n' ").replace("http://127.0.0.1:8000", address),
+        )
+        decision, receipt = map(json.loads, answers.splitlines())
+        assert (decision["version"], decision["action"]) == (1, "B")
+        assert receipt["status"] == "accepted"
+        bash(log, script("export"))
+        server.terminate()
+        assert server.wait(10) == 0
+    assert (log / "log.parquet").exists()
+
+
+def test_tuning_prints_the_best(log):
+    pytest.importorskip("optuna")
+    said = bash(log, script("tune"))
+    assert '"kind": "linear-thompson"' in said
+
+
+def wait_until_ready(address):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            with urlopen(f"{address}/readyz") as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            pass
+        time.sleep(0.05)
+    pytest.fail("the server does not get ready")
