@@ -18,6 +18,8 @@ UNSUPPORTED = 0.01
 """Probability of actions that the log never has."""
 STRANGE = 4.0
 """Standard errors beyond which chance is no explanation."""
+UNSEEN = 10.0
+"""Rows of the least propensity: that none comes where so many are expected is as strange."""
 UNEVEN = 0.01
 """By how much the propensities of a uniform log may differ."""
 
@@ -61,7 +63,7 @@ class Calibration(NamedTuple):
 
     Over the rows with a choice, Σ 1 / p is on average the number of rows in which it was eligible
     times that of joint actions it is part of; ``ratio`` is what it is instead, over this, and ``z``
-    how many standard errors that is from 1, allowing for the number of choices compared.
+    how many standard errors that is from 1, rare rows that did not come allowed for.
     """
 
     choice: str
@@ -117,11 +119,16 @@ def calibration(log: Log) -> Calibration | None:
                 continue
             terms = np.where(taken, score, 0.0)[may]
             ratio = float(terms.mean())
-            error = float(terms.std() / np.sqrt(len(terms)))
-            z = (ratio - 1) / error if error > 0 else 0.0
+            error = _error_of_mean(terms, float(score[may].max()))
+            z = (ratio - 1) / error
             if worst is None or abs(z) > abs(worst.z):
                 worst = Calibration(choice.name, ratio, z)
     return worst
+
+
+def _error_of_mean(terms: Floats, largest: float) -> float:
+    """The standard error, and what rare terms as large as this may add that have not come."""
+    return float(terms.std() / np.sqrt(len(terms)) + UNSEEN / STRANGE * largest / len(terms))
 
 
 def log_cautions(witness: Witness) -> Iterator[Caution]:
@@ -163,9 +170,9 @@ def policy_cautions(
             f"the policy gives {found.unsupported:.0%} of its decisions to actions that the log "
             f"never has ({never}): nothing is known about them",
         )
-    short = found.mean_weight - 1 < -STRANGE * found.mean_error
-    over = found.mean_weight - 1 > STRANGE * found.mean_error
-    if short or over:
+    error = _error_of_mean(seen.evidence.weight, _heaviest(witness.log, found))
+    short = found.mean_weight - 1 < -STRANGE * error
+    if short or found.mean_weight - 1 > STRANGE * error:
         why = "some of its actions had no chance in the log" if short else "that cannot be chance"
         yield Caution(
             "weights",
@@ -192,6 +199,11 @@ def policy_cautions(
             f"only {agreeing} rows with a reward of its own speak for the policy: intervals are "
             "too short",
         )
+
+
+def _heaviest(log: Log, found: Diagnostics) -> float:
+    """The largest weight that could have come: a policy surely takes what was rare in the log."""
+    return found.largest if log.schema.menu.intervals else 1.0 / float(log.propensity.min())
 
 
 def _rewards_seen(seen: Seen) -> int:
