@@ -62,7 +62,7 @@ class EligibleSets:
             cells = [*encoded.dictionary.to_pylist(), None]
             place = encoded.indices.fill_null(len(cells) - 1).to_numpy(zero_copy_only=False)
             numbers = np.array([self._number(cell) for cell in cells], dtype=np.int32)
-            return numbers[np.asarray(place)]
+            return numbers[np.asarray(place, dtype=np.int64)]
         known: dict[str, int] = {}
         found = np.empty(len(column), dtype=np.int32)
         for place, cell in enumerate(column.to_pylist()):
