@@ -288,9 +288,15 @@ def test_a_column_that_is_there_twice_is_refused(written):
         ({"action": [None], "reward": [1]}, ["'action', row 1: None is missing"]),
         ({"action": ["A"], "reward": [None]}, ["'reward', row 1: None is missing"]),
         ({"action": ["A"], "reward": [1], "context_x": [["a"]]}, ["'context_x', row 1: ['a']"]),
-        ({"action": ["A"], "reward": [1], "context_x": [""]}, ["'context_x', row 1: '' is missing"]),
+        (
+            {"action": ["A"], "reward": [1], "context_x": [""]},
+            ["'context_x', row 1: '' is missing"],
+        ),
         ({"act": ["A"], "reward": [1]}, ["no column is called 'action'", "there are: act, reward"]),
-        ({"action": ["A"], "rew": [1]}, ["no column is called 'reward'", "columns={'reward': NAME"]),
+        (
+            {"action": ["A"], "rew": [1]},
+            ["no column is called 'reward'", "columns={'reward': NAME"],
+        ),
     ],
 )
 def test_tables_that_make_no_sense_are_refused(table, words):

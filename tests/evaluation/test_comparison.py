@@ -1,0 +1,222 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.evaluation import comparison
+from submax.evaluation.comparison import LOGGING, USUAL, compare
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+from submax.evaluation.off_policy import make_off_policy
+from submax.evaluation.target import Witness
+from submax.policies.thompson import Thompson
+
+ARMS, COUNTRIES = ["A", "B", "C"], ["de", "fr", "it", "us"]
+LOGS, LEVEL = 250, 0.9
+CHANCE = np.array([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.4, 0.7], [0.5, 0.5, 0.2]])
+LOGGED = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.4, 0.4, 0.2]])
+
+
+def log_of(seed, rows=400, even=False):
+    """Countries in which other arms are good, and were likely."""
+    rng = np.random.default_rng(seed)
+    country = rng.integers(4, size=rows)
+    logged = np.full((4, 3), 1 / 3) if even else LOGGED
+    action = (rng.random((rows, 1)) > logged[country].cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    table = {
+        "action": np.array(ARMS)[action],
+        "reward": (rng.random(rows) < CHANCE[country, action]) * 1.0,
+        "propensity": logged[country, action],
+        "context_country": np.array(COUNTRIES)[country],
+    }
+    return Log.read(table, actions=ARMS, context={"country": COUNTRIES})
+
+
+def slots_of(seed):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(2, size=(400, 2))
+    return Log.from_arrays(action, action.sum(axis=1) * 1.0, propensity=np.full(400, 0.25))
+
+
+@pytest.fixture(scope="module")
+def log():
+    return log_of(0)
+
+
+def test_the_policy_that_wrote_the_log_is_first(log):
+    found = compare(log, ["random", "linucb"])
+    first = found.estimates[0]
+    assert (first.policy, first.estimator, first.cautions) == (LOGGING, "mean", ())
+    rewards = log.reward[200:]
+    assert first.value == pytest.approx(rewards.mean())
+    half = 1.959964 * rewards.std(ddof=1) / np.sqrt(200)
+    assert first.interval == pytest.approx((first.value - half, first.value + half))
+    assert found.policies() == [LOGGING, "random", "linucb"]
+    assert found.estimators() == ["mean", *USUAL]
+    assert found.find("random", "dr").policy == "random"
+    assert found.find("random", "mean") is None
+
+
+def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log):
+    found = compare(log, ["linucb"], by="random", share=0.3, seed=4)
+    learning, rest = log.split(0.3, "random", 4)
+    evidence = Witness(rest, 4).of(learn(learning, "linucb", seed=4)).evidence
+    for name in USUAL:
+        terms = make_off_policy(name).terms(evidence)
+        assert found.find("linucb", name).value == pytest.approx(terms.value)
+        assert found.find("linucb", name).threshold == terms.threshold
+    assert "evaluated on 280 rows, learned from 120" in found.notes
+
+
+@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
+def test_intervals_hold_the_truth_as_often_as_they_say(estimator, seed):
+    held = 0
+    for number in range(LOGS):
+        log = log_of([seed, number])
+        learned = learn(log, "linear-thompson", share=0.5)
+        truth = (learned.probabilities(np.eye(4, dtype=np.float32)) * CHANCE).sum(axis=1).mean()
+        found = compare(log, {"it": learned}, estimators=[estimator], level=LEVEL)
+        low, high = found.find("it", estimator).interval
+        held += low <= truth <= high
+    # Four standard errors, and a little for so few rows.
+    error = np.sqrt(LEVEL * (1 - LEVEL) / LOGS)
+    assert abs(held / LOGS - LEVEL) <= 4 * error + 0.01
+
+
+def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_path):
+    learned = learn(log, "linucb", share=0.75, by="random", seed=9)
+    learned.write(tmp_path / "policy.safetensors")
+    expected = Witness(log.rows(~log.chosen(0.75, "random", 9))).of(learned).evidence
+    for given in (learned, tmp_path / "policy.safetensors", str(tmp_path / "policy.safetensors")):
+        for share in (0.5, None):
+            found = compare(log, {"it": given}, share=share).find("it", "dr")
+            assert found.diagnostics.rows == 100
+            assert found.value == pytest.approx(make_off_policy("dr").terms(expected).value)
+            assert found.cautions == ()
+    assert (
+        "it is evaluated on the 100 rows that it did not see" in compare(log, {"it": learned}).notes
+    )
+
+
+def test_what_was_learned_from_all_rows_has_a_caution(log):
+    found = compare(log, {"it": learn(log, "linucb")}).find("it", "dm")
+    assert "looks too good" in found.cautions[0]
+
+
+def test_what_was_learned_from_another_log_has_seen_no_row(log):
+    found = compare(log, {"it": learn(log_of(1), "linucb")}, share=None)
+    assert found.find("it", "dr").diagnostics.rows == 400
+    assert found.find(LOGGING, "mean").diagnostics.rows == 400
+    assert found.find("it", "dm").cautions == ()
+    assert "evaluated on 400 rows" in found.notes
+
+
+def test_without_a_share_nothing_is_learned(log):
+    with pytest.raises(InvalidValue, match="learned before"):
+        compare(log, ["linucb"], share=None)
+
+
+def test_a_share_of_one_learns_nothing_to_compare(log):
+    with pytest.raises(InvalidValue, match="share"):
+        compare(log, ["linucb"], share=1.0)
+
+
+def test_cautions_are_about_the_rows_that_were_looked_at(log):
+    """Propensities are known in the last quarter alone, which is all that the policy did not see."""
+    propensity = log.propensity.copy()
+    propensity[:300] = np.nan
+    known = replace(log, propensity=propensity)
+    learned = learn(known, "rcp-submax", share=0.75)
+    found = compare(known, {"late": learned, "random": "random"})
+    assert "estimated" not in str(found.find("late", "ips").cautions)
+    assert "100 of 200 propensities are estimated" in str(found.find("random", "ips").cautions)
+
+
+def test_the_notes_name_policies_that_do_not_look_at_the_context(log):
+    notes = compare(log, ["linucb", "rcp-submax"]).notes
+    assert "rcp-submax does not look at the context" in notes
+    assert "linucb does not look at the context" not in notes
+    assert "does not look" not in str(compare(slots_of(0), ["rcp-submax"]).notes)
+
+
+def test_replay_and_the_pseudo_inverse_are_used_where_they_apply(log):
+    assert compare(log, ["random"]).estimators()[1:] == list(USUAL)
+    assert compare(log_of(0, even=True), ["random"]).estimators()[1:] == [*USUAL, "replay"]
+    assert compare(slots_of(0), ["random"]).estimators()[1:] == [*USUAL, "pseudo-inverse", "replay"]
+
+
+def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
+    learn(log, "linucb", share=0.5).write(tmp_path / "policy.safetensors")
+    given = [
+        "random",
+        {"kind": "epsilon-greedy", "epsilon": 0.3},
+        {"kind": "epsilon-greedy", "epsilon": 0.2, "name": "careful"},
+        Thompson(),
+        learn(log, "ucb1"),
+        tmp_path / "policy.safetensors",
+    ]
+    found = compare(log, given, estimators=["snips"])
+    assert found.policies() == [
+        LOGGING,
+        "random",
+        "epsilon-greedy",
+        "careful",
+        repr(Thompson()),
+        "ucb1",
+        str(tmp_path / "policy.safetensors"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policies", "options", "sentence"),
+    [
+        (["random", "random"], {}, "two policies are called 'random'"),
+        ({LOGGING: "random"}, {}, "two policies are called"),
+        ("random", {}, "a list or a table"),
+        (Path("policy.safetensors"), {}, "a list or a table"),
+        (Thompson(), {}, "a list or a table"),
+        (["randon"], {}, "did you mean 'random'"),
+        ([{"kind": "thompson", "alpha": -1}], {}, "alpha"),
+        ([Path("none.safetensors")], {}, "cannot read the policy"),
+        (["fourier-thompson"], {}, "fourier"),
+        (["random"], {"estimators": ["ipss"]}, "did you mean 'ips'"),
+        (["random"], {"estimators": "ips"}, "a list of estimators"),
+        (["random"], {"estimators": ["pseudo-inverse"]}, "several slots"),
+        (["random"], {"interval": "students"}, "interval"),
+        (["random"], {"level": 95}, "level"),
+        (["random"], {"level": float("nan")}, "level"),
+        (["random"], {"by": "luck"}, "split by"),
+        (["random"], {"seed": -1}, "seed"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_learned(
+    log, policies, options, sentence, monkeypatch
+):
+    monkeypatch.setattr(comparison, "learn", None)
+    monkeypatch.setattr(comparison, "Witness", None)
+    with pytest.raises(InvalidValue, match=f"(?i){sentence}"):
+        compare(log, policies, **options)
+
+
+@pytest.mark.parametrize("interval", ["normal", "bootstrap", "bernstein"])
+def test_the_same_seed_gives_the_same_numbers(log, interval):
+    one, two = (compare(log, ["linear-thompson"], interval=interval, seed=3) for _ in range(2))
+    assert repr(one) == repr(two)
+
+
+def test_rows_with_eligible_choices_are_compared():
+    rng, rows = np.random.default_rng(0), 600
+    two = rng.random(rows) < 0.5
+    action = np.where(two, rng.integers(2, size=rows), rng.integers(3, size=rows))
+    table = {
+        "action": np.array(ARMS)[action],
+        "reward": (action == 1) * 1.0,
+        "propensity": np.where(two, 1 / 2, 1 / 3),
+        "eligible": [json.dumps(ARMS[:2] if one else ARMS) for one in two],
+    }
+    found = compare(Log.read(table), ["ucb1"], estimators=["ips"]).find("ucb1", "ips")
+    assert found.interval.low <= 1.0 <= found.interval.high
+    assert found.cautions == ()

@@ -1,0 +1,92 @@
+import pytest
+from matplotlib.figure import Figure
+
+from submax.cli.evaluation_report import write_estimates
+from submax.evaluation.comparison import Comparison, Estimate
+from submax.evaluation.diagnostics import Diagnostics
+from submax.evaluation.intervals import Interval
+from submax.plots import forest_figure
+from submax.plots.forest_figure import draw_forest
+
+FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0)
+NAN = float("nan")
+
+
+def estimate(policy, estimator, value, *cautions, low=None, high=None):
+    ends = Interval(value - 0.1 if low is None else low, value + 0.1 if high is None else high)
+    return Estimate(policy, estimator, value, ends, None, FOUND, cautions)
+
+
+@pytest.fixture
+def drawn(tmp_path, monkeypatch):
+    """The figure of some estimates, behind that of the policy that wrote the log."""
+    figures = []
+
+    def keeping(*arguments, **options):
+        figures.append(Figure(*arguments, **options))
+        return figures[-1]
+
+    monkeypatch.setattr(forest_figure, "Figure", keeping)
+
+    def draw(*estimates):
+        first = estimate("logging policy", "mean", 0.5)
+        write_estimates(tmp_path, Comparison([first, *estimates], [], 0.95))
+        paths = draw_forest(tmp_path)
+        assert [path.name for path in paths] == ["forest.png", "forest.pdf"]
+        assert all(path.stat().st_size > 1000 for path in paths)
+        return figures[-1]
+
+    return draw
+
+
+def marks(figure):
+    """Every estimate's mark, by its value: whether it is hollow."""
+    lines = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    return {
+        float(line.get_xdata()[0]): line.get_markerfacecolor() == "white"
+        for line in lines
+        if len(line.get_xdata())
+    }
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_doubtful_numbers_have_hollow_marks_and_the_legend_says_why(drawn):
+    figure = drawn(estimate("one", "ips", 0.6), estimate("one", "dr", 0.7, "a warning"))
+    assert marks(figure) == {0.6: False, 0.7: True}
+    assert legend(figure) == ["logging policy, as logged", "with a warning"]
+
+
+def test_without_warnings_the_legend_has_none(drawn):
+    assert legend(drawn(estimate("one", "ips", 0.6))) == ["logging policy, as logged"]
+
+
+def test_policies_are_headings_of_their_estimates(drawn):
+    figure = drawn(
+        estimate("one", "ips", 0.6), estimate("one", "dr", 0.61), estimate("two", "ips", 0.7)
+    )
+    labels = figure.axes[0].get_yticklabels()
+    assert [one.get_text() for one in labels] == ["one", "ips", "dr", "two", "ips"]
+    assert [one.get_fontweight() == "bold" for one in labels] == [True, False, False, True, False]
+
+
+def test_intervals_are_drawn_from_end_to_end(drawn):
+    figure = drawn(estimate("one", "ips", 0.6, low=0.2, high=0.7))
+    ends = [tuple(line.get_xdata()) for line in figure.axes[0].lines if len(line.get_xdata()) == 2]
+    assert (0.2, 0.7) in ends
+
+
+def test_numbers_that_are_not_known_leave_a_gap(drawn):
+    figure = drawn(
+        estimate("one", "snips", NAN, "no weight"),
+        estimate("one", "dm", 0.6, low=float("-inf"), high=float("inf")),
+    )
+    assert 0.6 in marks(figure)
+
+
+def test_names_with_signs_of_mathematics_are_drawn_as_they_are(drawn):
+    name = '{"kind": "thompson", "$x_1$": 1}'
+    figure = drawn(estimate(name, "ips", 0.6))
+    assert figure.axes[0].get_yticklabels()[0].get_text().replace("\\", "") == name

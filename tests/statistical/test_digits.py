@@ -1,0 +1,30 @@
+"""A policy learned from a uniform log of handwritten digits, against the log itself."""
+
+import numpy as np
+import pytest
+
+import submax
+from submax.evaluation import compare, learn
+from submax.experiments.offline import true_value, uniform_log
+
+POLICY = {
+    "kind": "reward-conditioned",
+    "strategy": "submax",
+    "estimator": {"kind": "softmax", "hidden": 32, "training": {"steps": 300}},
+}
+
+
+@pytest.mark.xdist_group("README")
+def test_what_is_learned_from_a_uniform_log_of_digits_beats_the_log_threefold(seed):
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(seed)
+    digits = submax.Classification("sklearn:digits")
+    world = digits.reset(1, rng)
+    log = uniform_log(digits, world, 8000, rng)
+    first, second = log.split(0.5)
+    learned = learn(first, POLICY, seed=seed)
+    assert true_value(digits, world, learned, rng) > 3 * log.reward.mean()
+    found = compare(second, {"learned": learned}, estimators=["snips", "dr"], share=None)
+    for one in found.estimates[1:]:
+        assert one.interval.low > 3 * found.estimates[0].interval.high
+        assert not one.cautions
