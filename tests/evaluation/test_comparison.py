@@ -15,7 +15,7 @@ from submax.evaluation.target import Witness
 from submax.policies.thompson import Thompson
 
 ARMS, COUNTRIES = ["A", "B", "C"], ["de", "fr", "it", "us"]
-LOGS, LEVEL = 250, 0.9
+LOGS, LEVEL = 250, 0.95
 CHANCE = np.array([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.4, 0.7], [0.5, 0.5, 0.2]])
 LOGGED = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.4, 0.4, 0.2]])
 
@@ -71,19 +71,18 @@ def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log):
     assert "evaluated on 280 rows, learned from 120" in found.notes
 
 
-@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
-def test_intervals_hold_the_truth_as_often_as_they_say(estimator, seed):
-    held = 0
+def test_intervals_hold_the_truth_as_often_as_they_say(seed):
+    estimators, held = ["ips", "snips", "dr"], np.zeros(3)
     for number in range(LOGS):
         log = log_of([seed, number])
         learned = learn(log, "linear-thompson", share=0.5)
         truth = (learned.probabilities(np.eye(4, dtype=np.float32)) * CHANCE).sum(axis=1).mean()
-        found = compare(log, {"it": learned}, estimators=[estimator], level=LEVEL)
-        low, high = found.find("it", estimator).interval
-        held += low <= truth <= high
+        found = compare(log, {"it": learned}, estimators=estimators, level=LEVEL)
+        ends = [found.find("it", estimator).interval for estimator in estimators]
+        held += [low <= truth <= high for low, high in ends]
     # Four standard errors, and a little for so few rows.
     error = np.sqrt(LEVEL * (1 - LEVEL) / LOGS)
-    assert abs(held / LOGS - LEVEL) <= 4 * error + 0.01
+    assert (np.abs(held / LOGS - LEVEL) <= 4 * error + 0.01).all(), held / LOGS
 
 
 def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_path):
@@ -95,7 +94,7 @@ def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_p
             found = compare(log, {"it": given}, share=share).find("it", "dr")
             assert found.diagnostics.rows == 100
             assert found.value == pytest.approx(make_off_policy("dr").terms(expected).value)
-            assert found.cautions == ()
+            assert "looks too good" not in str(found.cautions)
     assert (
         "it is evaluated on the 100 rows that it did not see" in compare(log, {"it": learned}).notes
     )
@@ -125,7 +124,7 @@ def test_a_share_of_one_learns_nothing_to_compare(log):
 
 
 def test_cautions_are_about_the_rows_that_were_looked_at(log):
-    """Propensities are known in the last quarter alone, which is all that the policy did not see."""
+    """Propensities are known in the last quarter alone, all that the policy did not see."""
     propensity = log.propensity.copy()
     propensity[:300] = np.nan
     known = replace(log, propensity=propensity)
@@ -181,7 +180,6 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
         (["randon"], {}, "did you mean 'random'"),
         ([{"kind": "thompson", "alpha": -1}], {}, "alpha"),
         ([Path("none.safetensors")], {}, "cannot read the policy"),
-        (["fourier-thompson"], {}, "fourier"),
         (["random"], {"estimators": ["ipss"]}, "did you mean 'ips'"),
         (["random"], {"estimators": "ips"}, "a list of estimators"),
         (["random"], {"estimators": ["pseudo-inverse"]}, "several slots"),
@@ -199,6 +197,12 @@ def test_what_cannot_be_is_refused_before_anything_is_learned(
     monkeypatch.setattr(comparison, "Witness", None)
     with pytest.raises(InvalidValue, match=f"(?i){sentence}"):
         compare(log, policies, **options)
+
+
+def test_a_policy_that_does_not_suit_the_rewards_is_refused_first(monkeypatch):
+    monkeypatch.setattr(comparison, "learn", None)
+    with pytest.raises(InvalidValue):
+        compare(slots_of(0), ["random", "thompson-1-1"])
 
 
 @pytest.mark.parametrize("interval", ["normal", "bootstrap", "bernstein"])

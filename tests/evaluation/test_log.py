@@ -203,7 +203,7 @@ def test_an_interval_holds_numbers_and_its_propensity_is_a_density():
     log = Log.read(table, actions={"price": (1, 10)})
     assert log.action.tolist() == [[1.0], [10.0], [2.5]]
     assert log.propensity.tolist() == [2.5, 0.1, 1.0]
-    with pytest.raises(InvalidValue, match="column 'action_price', row 2: 10.0 is not from 1 to 9"):
+    with pytest.raises(InvalidValue, match=r"'action_price', row 2: 10\.0 is not from 1 to 9"):
         Log.read(table, actions={"price": (1, 9)})
 
 
@@ -330,7 +330,7 @@ def test_sets_of_rows_that_are_skipped_leave_nothing_behind():
 )
 def test_cells_that_hold_no_set_are_bad_rows(cell):
     table = {"action": ["A", "A"], "reward": [1, 0], "eligible": ["A|B", cell]}
-    with pytest.raises(InvalidValue, match="column 'eligible', row 2: .* holds no list of actions"):
+    with pytest.raises(InvalidValue, match=r"'eligible', row 2: .* holds no list of actions"):
         Log.read(table, actions=["A", "B"])
 
 
@@ -442,7 +442,7 @@ def test_the_first_row_of_an_id_that_can_be_used_is_kept():
 
 @pytest.mark.parametrize("ids", [[None, "a", "b", "c"], ["", "a", "b", "c"], [None, 1, 2, 3]])
 def test_every_row_has_an_id(ids):
-    with pytest.raises(InvalidValue, match="column 'id', row 1: .* is missing: every row has an"):
+    with pytest.raises(InvalidValue, match=r"column 'id', row 1: .* is missing: every row has"):
         Log.read({**IDS, "id": ids})
 
 
@@ -483,7 +483,7 @@ def test_gaps_among_propensities_are_counted_and_nan_is_bad():
     none = Log.read({"action": ["A", "B"], "reward": [1, 0]})
     assert none.notes == ("2 of 2 rows have no propensity",)
     for values in ([0.5, np.nan, 0.5, 0.5], ["0.5", "nan", "0.5", "0.5"]):
-        with pytest.raises(InvalidValue, match="'propensity', row 2: .* is no finite number"):
+        with pytest.raises(InvalidValue, match=r"'propensity', row 2: .* is no finite number"):
             Log.read({**IDS, "propensity": values})
 
 

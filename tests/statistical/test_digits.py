@@ -10,7 +10,7 @@ from submax.experiments.offline import true_value, uniform_log
 POLICY = {
     "kind": "reward-conditioned",
     "strategy": "submax",
-    "estimator": {"kind": "softmax", "hidden": 32, "training": {"steps": 300}},
+    "estimator": {"kind": "softmax", "hidden": 64, "training": {"steps": 600}},
 }
 
 

@@ -21,9 +21,8 @@ def arrow_table(source: Any) -> tuple[Any, list[str]]:
         table, as_text = _column_by_column(source, error)
     else:
         as_text = []
-    return table.select(
-        [name for name in table.column_names if not name.startswith(INDEX)]
-    ), as_text
+    kept = [place for place, name in enumerate(table.column_names) if not name.startswith(INDEX)]
+    return table.select(kept), as_text
 
 
 def _column_by_column(source: Any, error: Exception) -> tuple[Any, list[str]]:

@@ -36,6 +36,10 @@ def check_text(path: Path) -> bool:
 
 
 def _check_block(path: Path, decoder: codecs.IncrementalDecoder, block: bytes, lines: int) -> None:
+    zero = block.find(b"\0")
+    if zero >= 0:
+        line = lines + 1 + block[:zero].count(b"\n")
+        raise InvalidValue(f"{str(path)!r} is no text: line {line} holds a zero byte")
     try:
         decoder.decode(block, final=not block)
     except UnicodeDecodeError as error:
@@ -44,10 +48,6 @@ def _check_block(path: Path, decoder: codecs.IncrementalDecoder, block: bytes, l
             f"{str(path)!r} is not text in UTF-8: line {line} holds the byte "
             f"0x{error.object[error.start]:02x}; write it again with that encoding"
         ) from error
-    zero = block.find(b"\0")
-    if zero >= 0:
-        line = lines + 1 + block[:zero].count(b"\n")
-        raise InvalidValue(f"{str(path)!r} is no text: line {line} holds a zero byte")
 
 
 def _open_quote(path: Path) -> int | None:

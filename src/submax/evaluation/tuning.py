@@ -72,7 +72,10 @@ def tune(
         trial = study.ask()
         values = {key: _suggested(trial, key, one) for key, one in search.items()}
         value = _value(learning, choosing, with_values(base, values), estimator, seed)
-        study.tell(trial, value)
+        if math.isnan(value):
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(trial, value)
         found.append((values, value))
         progress(number, values, value)
     values, value = max(found, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])

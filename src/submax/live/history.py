@@ -56,7 +56,7 @@ def start_from(store: Store, name: str, learned: Learned) -> None:
         store.keep(model_name(name, history.model), data)
         entries = _entries(control, learned, history)
         before = store.append(stream, entries).result()[0].event
-    if body_of(before, History) != history:
+    if body_of(before, History) != history or not _agrees(control_of(store, name), learned):
         raise Conflict(f"the bandit {name!r} was started from another learned policy")
 
 
@@ -86,6 +86,15 @@ def _entries(control: Control, learned: Learned, history: History) -> list[Entry
         Entry(VERSION, msgspec.msgpack.encode(fitted), f"version {number}"),
         Entry(PUBLISHED, msgspec.msgpack.encode(published)),
     ]
+
+
+def _agrees(control: Control, learned: Learned) -> bool:
+    """Whether a version with this model is of this policy: two may have learned the same."""
+    model = hash_of(learned.model.to_bytes())
+    # As it was written, so that a tuple is the list that it became.
+    policy = msgspec.msgpack.decode(msgspec.msgpack.encode(learned.specification))
+    found = [one.policy for one in control.versions.values() if one.model == model]
+    return policy in found or not found
 
 
 def _check_schema(control: Control, learned: Learned) -> None:

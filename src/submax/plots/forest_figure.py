@@ -1,6 +1,7 @@
 """Estimates of several policies, with their intervals, one below the other."""
 
 import csv
+import math
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -38,7 +39,9 @@ def draw_forest(directory: Path) -> list[Path]:
 
 
 def _draw_logging(axes: Axes, row: dict[str, str]) -> None:
-    axes.axvspan(float(row["low"]), float(row["high"]), color="black", alpha=0.08, linewidth=0)
+    low, high = float(row["low"]), float(row["high"])
+    if math.isfinite(high - low):
+        axes.axvspan(low, high, color="black", alpha=0.08, linewidth=0)
     label = f"{row['policy']}, as logged"
     axes.axvline(float(row["value"]), color="black", linestyle="--", linewidth=1, label=label)
 
@@ -58,6 +61,8 @@ def _draw_policies(axes: Axes, rows: list[dict[str, str]], names: list[str]) -> 
     axes.tick_params(axis="y", length=0)
     for label, (_, _, heading) in zip(axes.get_yticklabels(), ticks, strict=True):
         label.set_fontweight("bold" if heading else "normal")
+        # The name of a policy may hold a $, as that of a file does.
+        label.set_parse_math(False)
     axes.set_ylim(place - 1, -0.5)
     if any(row["warnings"] for row in rows):
         axes.plot([], [], "o", color="#555555", markerfacecolor="white", label="with a warning")

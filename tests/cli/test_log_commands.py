@@ -1,0 +1,287 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from submax.cli import main
+from submax.core import extras
+from submax.evaluation.comparison import USUAL
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+from submax.schema.learned import Learned
+from submax.server.client import Client
+
+COLUMNS = [
+    "policy",
+    "estimator",
+    "value",
+    "low",
+    "high",
+    "threshold",
+    "rows",
+    "effective",
+    "largest",
+    "largest_share",
+    "mean_weight",
+    "mean_error",
+    "unsupported",
+    "warnings",
+]
+
+
+def invoke(*arguments):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+def done(*arguments):
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refused(*arguments):
+    """One sentence, and the status of wrong input."""
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert "Error: " in result.stderr
+    assert result.stdout == ""
+    return result.stderr
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """One in which there is a log."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    action = rng.integers(3, size=400)
+    with (tmp_path / "log.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["action", "reward", "propensity", "context_age"])
+        for one in action:
+            reward = int(rng.random() < 0.2 + 0.2 * one)
+            writer.writerow(["ABC"[one], reward, 1 / 3, rng.normal(40, 10)])
+    return tmp_path
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# submax learn
+
+
+def test_learn_writes_what_learn_learns(folder):
+    said = done(
+        "learn", "log.csv", "--policy", "linucb", "--share", 0.5, "--by", "random", "--seed", 3
+    )
+    assert said == "linucb learned from 200 rows of log.csv: policy.safetensors\n"
+    expected = learn(Log.read("log.csv"), "linucb", share=0.5, by="random", seed=3)
+    assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
+
+
+def test_learn_says_what_is_worth_knowing(folder):
+    said = done(
+        "learn", "log.csv", "--policy", "rcp-optimized", "--keep-rows", 5,
+        "--column", "propensity=", "--out", "other.safetensors",
+    )  # fmt: skip
+    assert "Note: 400 propensities were estimated" in said
+    assert "Note: rcp-optimized does not look at the context" in said
+    assert "Note: the last 5 rows are kept in it" in said
+    assert files(folder) == ["log.csv", "other.safetensors"]
+
+
+def test_learn_says_nothing_of_a_context_that_is_not_there(folder):
+    said = done("learn", "log.csv", "--policy", "rcp-submax", "--column", "context=")
+    assert "does not look" not in said
+
+
+def test_learn_takes_a_table_and_a_declaration(folder):
+    (folder / "page.toml").write_text(
+        'actions = ["A", "B", "C", "D"]\nrewards = "binary"\n[context]\nage = "number"\n'
+    )
+    table = json.dumps({"kind": "epsilon-greedy", "epsilon": 0.3})
+    done("learn", "log.csv", "--policy", table, "--declare", "page.toml")
+    learned = Learned.read("policy.safetensors")
+    assert learned.specification == {"kind": "epsilon-greedy", "epsilon": 0.3}
+    assert len(learned.schema.menu.slots[0].choices) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--policy", "linucbb"], "did you mean 'linucb'"),
+        (["--policy", "{kind}"], "not valid JSON"),
+        (["--policy", "old.safetensors"], "learned already"),
+        (["--policy", "linucb", "--share", "1.5"], "share"),
+        (["--policy", "linucb", "--keep-rows", "-1"], "keep_rows"),
+        (["--policy", "linucb", "--seed", "-1"], "seed"),
+        (["--policy", "linucb", "--column", "action"], "ROLE=NAME"),
+        (["--policy", "linucb", "--column", "actoin=action"], "did you mean 'action'"),
+        (["--policy", "linucb", "--declare", "none.toml"], "cannot read"),
+        (["--policy", "linucb", "--out", "none/policy.safetensors"], "no folder"),
+        (["--policy", "linucb", "--out", "policy.bin"], ".safetensors"),
+        (["--policy", "linucb", "--by", "luck"], "--by"),
+        ([], "--policy"),
+    ],
+)
+def test_wrong_options_of_learn_write_nothing(folder, options, sentence):
+    assert sentence in refused("learn", "log.csv", *options)
+    assert files(folder) == ["log.csv"]
+
+
+def test_a_log_that_is_not_there_is_named(folder):
+    for command in (["learn"], ["evaluate"], ["tune", "--search", "epsilon=0.1"]):
+        said = invoke(*command, "none.csv", "--policy", "epsilon-greedy-0.1")
+        assert said.exit_code != 0
+        assert "none.csv" in said.stderr
+    assert files(folder) == ["log.csv"]
+
+
+# submax evaluate
+
+
+def test_evaluate_prints_a_table_and_writes_all_numbers_and_a_figure(folder):
+    said = done("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax")
+    assert said.startswith("logging policy: ")
+    for word in ("linucb", "rcp-submax", *USUAL, "replay", "effective rows", "without support"):
+        assert word in said
+    assert "Note: evaluated on 200 rows, learned from 200" in said
+    assert "Note: rcp-submax does not look at the context" in said
+    assert files(folder / "evaluation") == ["estimates.csv", "forest.pdf", "forest.png"]
+    with (folder / "evaluation" / "estimates.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == COLUMNS
+    assert [row["policy"] for row in rows] == [
+        "logging policy",
+        *["linucb"] * 8,
+        *["rcp-submax"] * 8,
+    ]
+    assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
+
+
+def test_evaluate_numbers_its_warnings(folder):
+    said = done("evaluate", "log.csv", "--policy", "linucb", "--share", 0.9, "--estimator", "ips")
+    assert "! 1" in said
+    assert "Warning 1: the 40 rows are worth" in said
+
+
+def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder):
+    declared = 'actions = ["A", "B", "C", "D"]\n'
+    (folder / "page.toml").write_text(declared)
+    done("learn", "log.csv", "--policy", "linucb", "--share", 0.5, "--declare", "page.toml")
+    said = done("evaluate", "log.csv", "--policy", "policy.safetensors", "--policy", "random")
+    assert "policy.safetensors" in said
+    assert "looks too good" not in said
+    done("learn", "log.csv", "--policy", "linucb")
+    assert "looks too good" in done("evaluate", "log.csv", "--policy", "policy.safetensors")
+
+
+def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder):
+    said = done(
+        "evaluate", "log.csv", "--policy", "random", "--interval", "bootstrap", "--level", 0.9,
+        "--estimator", '{"kind": "clipped", "threshold": 2}', "--out", "deep/there",
+    )  # fmt: skip
+    assert "90%" in said
+    assert files(folder / "deep" / "there") == ["estimates.csv", "forest.pdf", "forest.png"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--policy", "linucbb"], "did you mean 'linucb'"),
+        (["--policy", "linucb", "--policy", "linucb"], "twice"),
+        (["--policy", "none.safetensors"], "cannot read the policy"),
+        (["--policy", "log.safetensors"], "damaged or no policy"),
+        (["--policy", "linucb", "--estimator", "ipss"], "did you mean 'ips'"),
+        (["--policy", "linucb", "--estimator", "pseudo-inverse"], "several slots"),
+        (["--policy", "linucb", "--level", "95"], "level"),
+        (["--policy", "linucb", "--share", "1"], "share"),
+        (["--policy", "linucb", "--interval", "exact"], "--interval"),
+        (["--policy", "linucb", "--out", "log.csv"], "something else"),
+    ],
+)
+def test_wrong_options_of_evaluate_write_nothing(folder, options, sentence):
+    (folder / "log.safetensors").write_bytes(b"no policy")
+    assert sentence in refused("evaluate", "log.csv", *options)
+    assert files(folder) == ["log.csv", "log.safetensors"]
+
+
+def test_a_log_of_two_rows_is_evaluated_too(folder):
+    (folder / "small.csv").write_text("action,reward,propensity\nA,1,0.5\nB,0,0.5\n")
+    said = done("evaluate", "small.csv", "--policy", "random")
+    assert "too few" in said
+
+
+# submax tune
+
+
+def test_tune_tells_every_trial_and_learns_the_best_from_all_rows(folder):
+    pytest.importorskip("optuna")
+    result = invoke(
+        "tune", "log.csv", "--policy", "epsilon-greedy-0.1", "--search", "epsilon=0.05,0.9",
+        "--trials", 4, "--out", "best.safetensors",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count(" of 4 ") == 4
+    best = json.loads(result.stdout.splitlines()[0].removeprefix("Best: "))
+    assert best["kind"] == "epsilon-greedy"
+    assert "where it had no say" in result.stdout
+    assert "Learned from all 400 rows: best.safetensors" in result.stdout
+    learned = Learned.read("best.safetensors")
+    assert learned.specification == best
+    assert learned.origin.rows == 400
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--search", "epsilon"], "KEY=16,32"),
+        (["--search", "epsilon=2..1"], "no range"),
+        (["--search", "epsilonn=1"], "no parameter"),
+        (["--search", "epsilon=7"], "epsilon"),
+        (["--search", "epsilon=0.1", "--trials", "0"], "trials"),
+        (["--search", "epsilon=0.1", "--estimator", "drr"], "did you mean 'dr'"),
+        (["--search", "epsilon=0.1", "--out", "best.bin"], ".safetensors"),
+        ([], "--search"),
+    ],
+)
+def test_wrong_options_of_tune_write_nothing(folder, options, sentence):
+    pytest.importorskip("optuna")
+    said = refused("tune", "log.csv", "--policy", "epsilon-greedy-0.1", *options)
+    assert sentence in said
+    assert files(folder) == ["log.csv"]
+
+
+def test_tune_without_optuna_says_what_to_install(folder, monkeypatch):
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    said = refused("tune", "log.csv", "--policy", "epsilon-greedy-0.1", "--search", "epsilon=0.1")
+    assert said == 'Error: tuning needs optuna, not installed here: pip install "submax[tune]"\n'
+
+
+# submax serve --learned
+
+
+def test_serve_starts_from_a_learned_policy(folder, start):
+    done("learn", "log.csv", "--policy", "linucb")
+    process = start("serve", "page.db", "--port", 0, "--learned", "policy.safetensors")
+    try:
+        address = process.stderr.readline().rpartition(" ")[2].strip()
+        with Client(address, "page") as client:
+            decision = client.decide({"age": 30})
+        assert decision.version == 1
+        assert decision.action in ["A", "B", "C"]
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_serve_refuses_a_file_that_is_no_policy_and_makes_no_store(folder):
+    (folder / "policy.safetensors").write_bytes(b"nothing")
+    said = refused("serve", "page.db", "--learned", "policy.safetensors")
+    assert "damaged or no policy" in said
+    assert files(folder) == ["log.csv", "policy.safetensors"]

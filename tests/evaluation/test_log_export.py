@@ -1,0 +1,156 @@
+import pandas as pd
+import pytest
+from pyarrow import parquet
+
+import submax
+from submax.core.errors import InvalidValue
+from submax.evaluation import Log
+from submax.live.export import Export
+from submax.live.memory_store import MemoryStore
+from submax.testing import ManualClock
+
+WAIT = 60.0
+CONTEXT = {"age": float, "country": ["fr", "de"]}
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def opened(clock):
+    store = MemoryStore(clock)
+
+    def make(**declaration):
+        declaration = {
+            "actions": ["A", "B", "C"],
+            "context": CONTEXT,
+            "policy": "linear-thompson",
+            **declaration,
+        }
+        return store, submax.open(
+            store, name="shop", clock=clock, background=False, reward_wait=WAIT, **declaration
+        )
+
+    return make
+
+
+def decided(bandit, count, reward=1.0, **options):
+    chosen = []
+    for number in range(count):
+        context = {"age": float(number), "country": ["fr", "de"][number % 2]}
+        chosen.append(bandit.decide(context, **options))
+        if reward is not None:
+            bandit.reward(chosen[-1].id, reward)
+    return chosen
+
+
+def exported(store, path):
+    Export(store, "shop").write(path)
+    return path
+
+
+def test_the_export_of_a_bandit_is_a_log_with_its_schema(opened, clock, tmp_path):
+    store, bandit = opened()
+    made = decided(bandit, 20)
+    clock.now += 2 * WAIT
+    bandit.decide({"age": 1.0, "country": "fr"})
+    log = Log.read(exported(store, tmp_path / "log.parquet"))
+    assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
+    assert log.propensity.tolist() == [one.propensity for one in made]
+    assert log.reward.tolist() == [1.0] * 20
+    assert log.context[:, 0].tolist() == list(range(20))
+    assert log.context[:, 1].tolist() == [0.0, 1.0] * 10
+    assert log.schema.menu.declaration == ["A", "B", "C"]
+    assert log.schema.context.names == ("age", "country")
+    assert log.notes == ("1 decisions were left out: pending",)
+
+
+def test_what_did_not_come_to_be_learned_is_counted_and_left_out(opened, clock, tmp_path):
+    store, bandit = opened(guard_rails={"holdout": 0.3, "baseline": "B"})
+    decided(bandit, 60)
+    decided(bandit, 3, reward=None, activate=False)
+    clock.now += 2 * WAIT
+    decided(bandit, 4)
+    path = exported(store, tmp_path / "log.parquet")
+    status = parquet.read_table(path).column("status").to_pylist()
+    assert {"learned", "held out", "never activated", "pending"} <= set(status)
+    log = Log.read(path)
+    assert len(log) == status.count("learned")
+    left = {one: status.count(one) for one in dict.fromkeys(status) if one != "learned"}
+    assert log.notes == tuple(
+        f"{count} decisions were left out: {one}" for one, count in left.items()
+    )
+
+
+def test_rows_that_are_left_out_are_never_bad(opened, clock, tmp_path):
+    store, bandit = opened()
+    decided(bandit, 5)
+    clock.now += 2 * WAIT
+    decided(bandit, 2, reward=None)
+    log = Log.read(exported(store, tmp_path / "log.parquet"))
+    assert len(log) == 5
+
+
+def test_a_log_with_nothing_learned_says_what_was_left_out(opened, tmp_path):
+    store, bandit = opened()
+    decided(bandit, 3)
+    with pytest.raises(InvalidValue, match="no rows to learn from; left out: 3 pending"):
+        Log.read(exported(store, tmp_path / "log.parquet"))
+
+
+def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path):
+    store, bandit = opened()
+    made = decided(bandit, 40)
+    bandit.retire("A")
+    bandit.add("D")
+    clock.now += 2 * WAIT
+    made += decided(bandit, 10)
+    clock.now += 2 * WAIT
+    bandit.decide({"age": 1.0, "country": "fr"})
+    log = Log.read(exported(store, tmp_path / "log.parquet"))
+    assert "A" in [one.action for one in made]
+    assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
+    assert [log.menus[place] for place in log.shown] == [((0, 1, 2),)] * 40 + [((1, 2, 3),)] * 10
+    assert log.problem.space.size == 4
+
+
+def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clock, tmp_path):
+    store, bandit = opened()
+    decided(bandit, 30, eligible=["A", "B"])
+    clock.now += 2 * WAIT
+    decided(bandit, 3)
+    path = exported(store, tmp_path / "log.parquet")
+    log = Log.read(path)
+    assert Log.read(parquet.read_table(path)).fingerprint == log.fingerprint
+    frame = Log.read(pd.read_parquet(path), schema=log.schema)
+    assert frame.fingerprint == log.fingerprint
+    assert frame.menus == log.menus
+    assert frame.notes[0] == "3 decisions were left out: pending"
+    without = parquet.read_table(path).drop(["status"])
+    assert len(Log.read(without)) == 33
+
+
+def test_the_export_of_slots_and_of_intervals_is_read(opened, clock, tmp_path):
+    for number, actions in enumerate(
+        [{"title": ["A", "B"], "layout": ["wide", "narrow"]}, {"price": (1.0, 10.0)}]
+    ):
+        store = MemoryStore(clock)
+        bandit = submax.open(
+            store,
+            name="shop",
+            clock=clock,
+            background=False,
+            actions=actions,
+            policy="random",
+            reward_wait=WAIT,
+        )
+        made = [bandit.decide() for _ in range(5)]
+        for one in made:
+            bandit.reward(one.id, 1.0)
+        clock.now += 2 * WAIT
+        bandit.decide()
+        log = Log.read(exported(store, tmp_path / f"{number}.parquet"))
+        assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
+        assert log.propensity.tolist() == [one.propensity for one in made]

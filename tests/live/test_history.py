@@ -1,0 +1,284 @@
+import numpy as np
+import pytest
+
+from submax.core.errors import Conflict, InvalidValue
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+from submax.live import history
+from submax.live.bandits import settings_stream
+from submax.live.export import Export
+from submax.live.history import read_history
+from submax.live.open import declare, open_bandit
+from submax.live.records import HISTORY, VERSION
+from submax.policies.thompson import Thompson
+from submax.schema.columns import Columns
+from submax.schema.model import Model
+from submax.schema.schema import Schema
+
+ARMS, WAIT = ["A", "B", "C"], 10.0
+CONTEXT = {"age": float, "country": ["de", "fr"]}
+
+
+def log_of(seed=0, rows=100):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(3, size=rows)
+    table = {
+        "action": np.array(ARMS)[action],
+        "reward": (rng.random(rows) < 0.2 + 0.3 * action) * 1.0,
+        "propensity": np.full(rows, 1 / 3),
+        "context_age": rng.normal(40, 10, rows),
+        "context_country": np.array(["de", "fr"])[rng.integers(2, size=rows)],
+    }
+    return Log.read(table, actions=ARMS, context=CONTEXT)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return learn(log_of(), "linear-thompson")
+
+
+@pytest.fixture
+def opened(store, clock):
+    def opened(**given):
+        return open_bandit(
+            store, **{"background": False, "clock": clock, "reward_wait": WAIT, **given}
+        )
+
+    return opened
+
+
+def context_of(number):
+    return {"age": 20.0 + number, "country": "de" if number % 2 else "fr"}
+
+
+def fed(bandit, clock, rows=20, prefix="d"):
+    for number in range(rows):
+        bandit.decide(context_of(number), id=f"{prefix}{number}")
+        bandit.reward(f"{prefix}{number}", float(number % 3 == 0))
+    clock.now += WAIT
+    return bandit
+
+
+def events_of(store):
+    return [(event.kind, event.body) for event in store.read(settings_stream("default"))]
+
+
+def test_a_bandit_decides_by_what_was_learned_from_the_start(opened, learned):
+    bandit = opened(learned=learned)
+    assert bandit.version == 1
+    assert bandit.policy == learned.policy
+    (first,) = bandit.versions()
+    assert (first.rows, first.rows_hash) == (100, learned.rows.hash)
+    for number in range(20):
+        decision = bandit.decide(context_of(number))
+        encoded = bandit.settings.context.encode(bandit.settings.context.clean(context_of(number)))
+        said = learned.probabilities(encoded[None].astype(np.float32))[0]
+        assert decision.propensity == pytest.approx(said[ARMS.index(decision.action)], abs=1e-6)
+        assert decision.version == 1
+
+
+def test_a_bandit_starts_from_a_file(tmp_path, learned):
+    learned.write(tmp_path / "policy.safetensors")
+    place = tmp_path / "page.db"
+    with open_bandit(place, learned=tmp_path / "policy.safetensors", background=False) as bandit:
+        assert (bandit.name, bandit.version) == ("page", 1)
+    with open_bandit(place, background=False) as bandit:
+        assert bandit.version == 1
+
+
+def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
+    opened, learned, clock, monkeypatch
+):
+    monkeypatch.setattr(history, "SEGMENT", 30)
+    bandit = fed(opened(learned=learned), clock)
+    fitted = bandit.refit()
+    assert (fitted.version, fitted.rows, bandit.version) == (2, 120, 2)
+    own = bandit._refitter.ledger.rows.columns()
+    rows = Columns.joined([learned.rows, own])
+    assert fitted.rows_hash == rows.hash
+    schema = Schema(menu=bandit.menu, context=bandit.settings.context)
+    expected = Model.fitted(schema, learned.policy, [rows], bandit.settings.seed)
+    _, model = bandit._present.loaded(2)
+    assert model.to_bytes() == expected.to_bytes()
+    assert bandit.refit() is None
+
+
+def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock):
+    bandit = fed(opened(learned=learn(log_of(), "linear-thompson", keep_rows=7)), clock)
+    assert bandit.versions()[0].rows == 7
+    assert bandit.refit().rows == 27
+    none = opened(name="none", learned=learn(log_of(), "linear-thompson", keep_rows=0))
+    assert (none.version, none.versions()[0].rows) == (1, 0)
+    assert none.refit() is None
+
+
+def test_an_arm_that_comes_later_is_tried_and_learned(opened, learned, clock):
+    bandit = opened(learned=learned)
+    bandit.add("D")
+    fed(bandit, clock, rows=100)
+    actions = {bandit.decide(context_of(number), id=f"d{number}").action for number in range(100)}
+    assert "D" in actions
+    fitted = bandit.refit()
+    assert (fitted.rows, fitted.shown) == (200, ((0, 1, 2, 3),))
+    assert bandit.decide(context_of(1)).version == 2
+
+
+def test_a_retired_arm_leaves_its_rows_out(opened, learned, clock):
+    bandit = opened(learned=learned)
+    bandit.retire("B")
+    fed(bandit, clock)
+    assert bandit.refit().shown == ((0, 2),)
+    assert {bandit.decide(context_of(number)).action for number in range(50)} <= {"A", "C"}
+
+
+def test_opening_again_with_the_same_file_changes_nothing(opened, store, learned, clock):
+    fed(opened(learned=learned), clock).refit()
+    before = events_of(store)
+    again = opened(learned=learned)
+    assert again.version == 2
+    assert events_of(store) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: learn(log_of(1), "linear-thompson"),
+        lambda: learn(log_of(), "linucb"),
+        lambda: learn(log_of(), "linear-thompson", keep_rows=5),
+    ],
+    ids=["log", "policy", "rows"],
+)
+def test_another_learned_policy_is_refused(opened, store, learned, other):
+    opened(learned=learned)
+    before = events_of(store)
+    with pytest.raises(Conflict, match="started from another learned policy"):
+        opened(learned=other())
+    assert events_of(store) == before
+
+
+@pytest.mark.parametrize(
+    ("declaration", "what"),
+    [
+        ({"actions": ["A", "B"]}, "actions"),
+        ({"actions": ["A", "B", "X"]}, "actions"),
+        ({"context": {"age": float}}, "contexts"),
+        ({"rewards": "counts", "policy": "linucb"}, "rewards"),
+    ],
+)
+def test_a_bandit_of_other_actions_contexts_or_rewards_is_refused(
+    opened, learned, declaration, what
+):
+    opened(
+        **{"actions": ARMS, "context": CONTEXT, "policy": "linear-thompson", **declaration},
+    )
+    with pytest.raises(InvalidValue, match=f"learned for other {what}"):
+        opened(learned=learned)
+
+
+def test_a_policy_given_as_an_object_has_no_name_to_start_by(opened):
+    with pytest.raises(InvalidValue):
+        opened(learned=learn(log_of(), Thompson()))
+
+
+def test_a_file_that_is_no_policy_makes_no_store(tmp_path):
+    (tmp_path / "policy.safetensors").write_bytes(b"nothing")
+    with pytest.raises(InvalidValue, match="damaged"):
+        open_bandit(tmp_path / "page.db", learned=tmp_path / "policy.safetensors")
+    assert not (tmp_path / "page.db").exists()
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged", "another"])
+def test_damaged_rows_are_named_and_decisions_go_on(opened, store, learned, clock, damage):
+    opened(learned=learned).close()
+    bandit = fed(opened(), clock)
+    told = bandit._present.control.history
+    name = history._segment_name("default", 0, told)
+    whole = store.kept(name)
+    store.drop(name)
+    if damage == "damaged":
+        store.keep(name, whole[: len(whole) // 2])
+    elif damage == "another":
+        other = learned.rows._replace(reward=1 - learned.rows.reward)
+        store.keep(name, history.state_bytes(other, {}))
+    with pytest.raises(InvalidValue, match="part 0 of what default was started with is"):
+        bandit.refit()
+    decision = bandit.decide(context_of(3))
+    assert decision.version == bandit.version == 1
+
+
+def test_a_crash_between_declaration_and_start_is_mended_by_opening_again(opened, store, learned):
+    declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
+    assert opened().version == 0
+    assert opened(learned=learned).version == 1
+
+
+def test_a_crash_before_the_entries_leaves_pieces_that_do_no_harm(
+    opened, store, learned, monkeypatch
+):
+    declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "_entries", None)
+        with pytest.raises(TypeError):
+            opened(learned=learned)
+    assert opened().version == 0
+    bandit = opened(learned=learned)
+    assert bandit.version == 1
+    assert [kind for kind, _ in events_of(store)].count(HISTORY) == 1
+
+
+def test_a_bandit_that_decides_already_takes_what_was_learned_as_its_next_version(
+    opened, learned, clock
+):
+    bandit = fed(opened(**history.declaration_of(learned)), clock)
+    assert bandit.refit().version == 1
+    again = opened(learned=learned)
+    assert again.version == 2
+    assert again.refit().rows == 120
+
+
+def test_another_policy_from_the_start_is_fitted_to_the_same_rows(opened, learned):
+    bandit = opened(learned=learned, policy="linucb")
+    assert bandit.version == 1
+    fitted = bandit.refit()
+    assert (fitted.version, fitted.policy, fitted.rows) == (2, "linucb", 100)
+
+
+def test_what_a_bandit_was_started_with_is_read_in_parts(opened, store, learned, monkeypatch):
+    monkeypatch.setattr(history, "SEGMENT", 30)
+    bandit = opened(learned=learned)
+    parts = read_history(store, "default", bandit._present.control.history)
+    assert [len(part.reward) for part in parts] == [30, 30, 30, 10]
+    assert Columns.joined(parts).hash == learned.rows.hash
+    assert read_history(store, "default", None) == []
+
+
+def test_slots_and_prices_are_declared_as_the_log_was(opened, clock):
+    rng = np.random.default_rng(0)
+    table = {
+        "action_title": np.array(["A", "B"])[rng.integers(2, size=60)],
+        "action_price": rng.uniform(1, 5, 60),
+        "reward": rng.integers(2, size=60),
+        "propensity": np.full(60, 0.125),
+    }
+    log = Log.read(table, actions={"title": ["A", "B"], "price": (1, 5)})
+    bandit = opened(learned=learn(log, "grid-thompson-1-1"))
+    decision = bandit.decide(id="one")
+    assert set(decision.action) == {"title", "price"}
+    bandit.reward("one", 1.0)
+    clock.now += WAIT
+    assert bandit.refit().rows == 61
+
+
+def test_an_export_is_learned_from_and_opened_again(opened, store, clock, tmp_path, learned):
+    bandit = fed(opened(learned=learned), clock, rows=60)
+    bandit.refit()
+    Export(store, "default").write(tmp_path / "page.parquet")
+    log = Log.read(tmp_path / "page.parquet")
+    assert len(log) == 60
+    assert not np.isnan(log.propensity).any()
+    again = opened(name="again", learned=learn(log, "linucb"))
+    assert again.version == 1
+    assert again.versions()[0].rows == 60
+    assert again.decide(context_of(1)).version == 1
+    kinds = [event.kind for event in store.read(settings_stream("again"))]
+    assert kinds.count(VERSION) == 1
