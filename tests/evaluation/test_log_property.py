@@ -2,7 +2,7 @@ import csv
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from submax.core.errors import InvalidValue
@@ -100,7 +100,6 @@ def write(path, rows):
 
 @pytest.mark.parametrize("block", [160, 1 << 20])
 def test_exactly_the_rows_that_are_good_are_kept(block, path):
-    @settings(max_examples=1500, derandomize=False)
     @given(tables())
     def check(rows):
         write(path, rows)
@@ -131,7 +130,6 @@ def test_exactly_the_rows_that_are_good_are_kept(block, path):
 
 
 def test_the_first_bad_row_is_the_one_that_is_named(path):
-    @settings(max_examples=1500, derandomize=False)
     @given(tables())
     def check(rows):
         write(path, rows)

@@ -10,6 +10,7 @@ from submax.live.export import Export
 from submax.live.history import read_history
 from submax.live.open import declare, open_bandit
 from submax.live.records import HISTORY, VERSION
+from submax.live.sqlite_store import SQLiteStore
 from submax.policies.thompson import Thompson
 from submax.schema.columns import Columns
 from submax.schema.model import Model
@@ -173,6 +174,29 @@ def test_a_bandit_of_other_actions_contexts_or_rewards_is_refused(
     )
     with pytest.raises(InvalidValue, match=f"learned for other {what}"):
         opened(learned=learned)
+
+
+@pytest.mark.parametrize("declaration", [{"actions": ["A", "B"]}, {"context": {"age": float}}])
+def test_a_declaration_that_does_not_fit_declares_nothing(tmp_path, learned, declaration):
+    with pytest.raises(InvalidValue, match="learned for other"):
+        open_bandit(tmp_path / "page.db", learned=learned, **declaration)
+    assert list(tmp_path.iterdir()) == []
+    store = SQLiteStore(tmp_path / "page.db")
+    with pytest.raises(InvalidValue, match="learned for other"):
+        open_bandit(store, learned=learned, **declaration)
+    assert list(store.streams()) == []
+    store.close()
+
+
+def test_a_policy_that_needs_propensities_is_not_started_from_rows_without(opened, store):
+    table = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
+    without = learn(Log.read(table), "rcp-submax")
+    with pytest.raises(InvalidValue, match="needs propensities"):
+        opened(learned=without, policy="rcp-optimized")
+    assert list(store.streams()) == []
+    estimated = opened(learned=learn(Log.read(table), "rcp-optimized"))
+    assert estimated.version == 1
+    assert estimated.failures == {"steps in the background": 0}
 
 
 def test_a_policy_given_as_an_object_has_no_name_to_start_by(opened):

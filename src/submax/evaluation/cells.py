@@ -64,6 +64,8 @@ def _parsed(column: Any) -> Any:
     """Moments, where all of the text can be read as such at once."""
     for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
         try:
+            # To fail is slow, and mostly the first value tells.
+            pc.cast(column.drop_null()[:1], kind)
             return pc.cast(column, kind)
         except pa.ArrowInvalid:
             continue

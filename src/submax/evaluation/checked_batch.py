@@ -63,8 +63,10 @@ class CheckedBatch:
             self.note(column, NO_ID, self.missing(column))
             # Beyond the signed numbers they become negative, each another one.
             return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
-        found = [as_name(value) for value in values.to_pylist()]
-        self.note(column, NO_ID, np.array([name is None for name in found], dtype=bool))
+        found = values.to_pylist()
+        if not pa.types.is_string(values.type):
+            found = [as_name(value) for value in found]
+        self.note(column, NO_ID, np.array([not name for name in found], dtype=bool))
         return np.fromiter((hash(name) for name in found), np.int64, len(found))
 
     def whole_numbers(self, column: str) -> Integers | None:

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from submax.evaluation.cells import numbers
 
 ODD = 0.1
 """Up to this share of values may be no numbers in a column of numbers."""
+LOOKED_AT = 10_000
+"""Rows of text by which that is found out."""
 NUMERIC = (
     pa.types.is_integer,
     pa.types.is_floating,
@@ -27,8 +30,8 @@ def mostly_numbers(batch: Any) -> set[str]:
     found = set()
     for name, column in zip(batch.schema.names, batch.columns, strict=True) if batch else ():
         if pa.types.is_string(column.type):
-            read = numbers(column)
-            present = len(column) - read.missing.sum()
+            read = numbers(column[:LOOKED_AT])
+            present = np.count_nonzero(~read.missing)
             if present and read.wrong.sum() <= ODD * present:
                 found.add(name)
     return found

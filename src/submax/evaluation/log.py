@@ -119,7 +119,7 @@ class Log:
     @cached_property
     def fingerprint(self) -> str:
         """The hash of all rows."""
-        digest = hashlib.sha256(repr(self.schema).encode())
+        digest = hashlib.sha256(repr((self.schema, self.menus)).encode())
         for column in (self.context, self.action, self.reward, self.propensity, self.shown):
             digest.update(np.ascontiguousarray(column).data)
         return digest.hexdigest()

@@ -3,14 +3,17 @@
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from submax.core.errors import Conflict, InvalidValue
 from submax.live.bandits import model_name, settings_stream
 from submax.live.control import Control, control_of
 from submax.live.event import Entry
 from submax.live.records import HISTORY, PUBLISHED, VERSION, Fitted, History, Published, body_of
+from submax.live.settings import OWN, Settings
 from submax.live.store import Store
 from submax.networks.state_file import read_state, state_bytes
+from submax.policies import make_policy
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
 from submax.schema.model import hash_of
@@ -36,7 +39,7 @@ def start_from(store: Store, name: str, learned: Learned) -> None:
     The same again changes nothing; another one is refused.
     """
     stream, control = settings_stream(name), control_of(store, name)
-    _check_schema(control, learned)
+    check_start(control.settings, learned)
     parts = [
         learned.rows.rows(slice(first, first + SEGMENT))
         for first in range(0, len(learned.rows.reward), SEGMENT)
@@ -97,10 +100,11 @@ def _agrees(control: Control, learned: Learned) -> bool:
     return policy in found or not found
 
 
-def _check_schema(control: Control, learned: Learned) -> None:
+def check_start(settings: Settings, learned: Learned) -> None:
+    """Refuse what does not go together, best before the bandit is declared."""
     if learned.specification is None:
         raise InvalidValue("a bandit starts from a policy that has a name or a file")
-    settings, schema = control.settings, learned.schema
+    schema = learned.schema
     for what, declared, given in (
         ("actions", settings.menu, schema.menu),
         ("contexts", settings.context, schema.context),
@@ -111,6 +115,13 @@ def _check_schema(control: Control, learned: Learned) -> None:
                 f"the policy was learned for other {what} than those of the bandit: declare the "
                 "bandit as the log was read"
             )
+    own = isinstance(settings.policy, dict) and settings.policy.get("kind") == OWN
+    needs = not own and make_policy(settings.policy).needs_propensities
+    if needs and np.isnan(learned.rows.log_prob).any():
+        raise InvalidValue(
+            f"the policy {settings.policy!r} needs propensities, and the rows that were learned "
+            "from have none: learn by this policy, so that they are estimated"
+        )
 
 
 def _segment(store: Store, name: str, number: int, history: History) -> Columns:

@@ -19,7 +19,7 @@ from submax.live.bandits import bandit_names, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.guard_rails import GuardRails
-from submax.live.history import declaration_of, start_from
+from submax.live.history import check_start, declaration_of, start_from
 from submax.live.memory_store import MemoryStore
 from submax.live.names import check_bandit
 from submax.live.records import CHANGED, DECLARED
@@ -103,7 +103,10 @@ def open_bandit(
     before = None if learned is None else _read(learned)
     if _is_new_file(place):
         # Before it is made.
-        _check({**({} if before is None else declaration_of(before)), **declaration}, name)
+        if before is None:
+            _check(declaration, name)
+        else:
+            _check_from(before, declaration, name)
     store = place if isinstance(place, Store) else open_store(place, clock=clock)
     try:
         own = (
@@ -184,7 +187,7 @@ def declare_from(
 ) -> Policy[Any] | None:
     """The same for a bandit that starts from a learned policy, where it is new declared like it."""
     new = name not in bandit_names(store)
-    given = {**declaration_of(learned), **declaration} if new else declaration
+    given = _check_from(learned, declaration, name) if new else declaration
     own = declare(store, name, given)
     start_from(store, name, learned)
     return own
@@ -201,6 +204,13 @@ def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> S
     settings = declared(**{"context": None, "policy": "rcp-submax", "rewards": "binary", **given})
     settings.check(policy_of(settings.policy, policy if isinstance(policy, Policy) else None))
     return settings
+
+
+def _check_from(learned: Learned, declaration: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What a new bandit that starts from a learned policy is declared with, if it goes together."""
+    given = {**declaration_of(learned), **declaration}
+    check_start(_check(given, name), learned)
+    return given
 
 
 def _declare_again(
