@@ -21,7 +21,12 @@ ROUNDS = 200
 
 
 def with_estimates(log: "Log", seed: int) -> "Log":
-    """Fill the gaps with the model's probabilities; slots are taken as chosen independently."""
+    """Fill the gaps; slots are taken as chosen independently.
+
+    By the product of the slots' propensities where these were logged, else by the model.
+    """
+    if log.slot_propensity is not None and np.isnan(log.propensity).any():
+        log = _from_slots(log, log.slot_propensity)
     gaps = np.isnan(log.propensity)
     if not gaps.any():
         return log
@@ -35,6 +40,14 @@ def with_estimates(log: "Log", seed: int) -> "Log":
         estimated=gaps,
         notes=(*log.notes, note),
     )
+
+
+def _from_slots(log: "Log", slots: Floats) -> "Log":
+    product = slots.prod(axis=1)
+    filled = int(np.count_nonzero(np.isnan(log.propensity) & ~np.isnan(product)))
+    note = f"{filled} propensities of joint actions are the products of their slots' propensities"
+    propensity = np.where(np.isnan(log.propensity), product, log.propensity)
+    return replace(log, propensity=propensity, notes=(*log.notes, note))
 
 
 def slot_estimates(log: "Log", seed: int) -> Floats:
