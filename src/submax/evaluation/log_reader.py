@@ -17,7 +17,7 @@ from submax.evaluation.cells import times
 from submax.evaluation.checked_batch import CheckedBatch
 from submax.evaluation.column_names import ColumnNames, find_columns
 from submax.evaluation.context_columns import ContextColumns
-from submax.evaluation.row_order import in_order, without_repeats
+from submax.evaluation.row_order import Descent, in_order, without_repeats
 from submax.evaluation.source import Source, open_source
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu
@@ -78,8 +78,7 @@ class _Reader:
         self._context = ContextColumns(names, context, source.numeric)
         by_slot = [names.slot_propensities.get(slot) for slot in self._actions.slots]
         self._by_slot = [] if None in by_slot else by_slot
-        # Where ids are whole numbers, and nothing else tells the order of the rows.
-        self._counted_ids = names.id is not None and names.time is None
+        self._descent: Descent | None = Descent()
         self._columns: dict[str, list[NDArray[Any]]] = {}
         self._seen = 0
 
@@ -104,6 +103,7 @@ class _Reader:
         kept = {**self._values(checked), **self._order(checked, first)}
         good = counted & ~checked.bad
         self._context.keep(good)
+        self._follow_ids(checked, first, good)
         self._bad.rows += int(np.count_nonzero(checked.bad))
         for name, values in kept.items():
             self._columns.setdefault(name, []).append(values[good])
@@ -136,15 +136,20 @@ class _Reader:
             found["time"] = batch.required_numbers(names.time, times, "is no moment in time")
         if names.id is not None:
             found["id"] = batch.identifiers(names.id)
-            number = batch.whole_numbers(names.id) if self._counted_ids else None
-            if number is not None:
-                found["number"] = number
-            elif self._counted_ids:
-                self._counted_ids = False
-                self._columns.pop("number", None)
         if found:
-            found["row"] = np.arange(first, first + batch.rows)
+            found["row"] = np.arange(first, first + batch.rows, dtype=np.int32)
         return found
+
+    def _follow_ids(self, batch: CheckedBatch, first: int, good: Booleans) -> None:
+        """Where ids are whole numbers and nothing else tells the order, see whether they rise."""
+        names = self._names
+        if self._descent is None or names.id is None or names.time is not None:
+            return
+        number = batch.whole_numbers(names.id)
+        if number is None:
+            self._descent = None
+        else:
+            self._descent.see(number[good], first + np.flatnonzero(good))
 
     def _reward(self, batch: CheckedBatch) -> Floats:
         column = self._names.reward
@@ -174,6 +179,8 @@ class _Reader:
 
     def _finished(self, columns: dict[str, NDArray[Any]]) -> dict[str, Any]:
         notes = [*self._told(columns), *in_order(columns, self._names, self._bad)]
+        if self._descent is not None:
+            notes += self._descent.notes(self._names.id, self._bad)
         menu, menus, columns["shown"] = self._actions.finished(columns["action"], columns["shown"])
         context = self._context.finished(columns["context"])
         binary = np.isin(columns["reward"], (0, 1)).all()

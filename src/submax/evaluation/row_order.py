@@ -18,10 +18,11 @@ def without_repeats(columns: Table, names: ColumnNames, bad: BadRows) -> None:
     if names.id is None or "id" not in columns:
         return
     identifier = columns.pop("id")
+    ordered = np.sort(identifier)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return
     order = np.argsort(identifier, kind="stable")
     same = identifier[order[1:]] == identifier[order[:-1]]
-    if not same.any():
-        return
     repeated = np.zeros(len(order), dtype=bool)
     repeated[order[1:]] = same
     first, row = int(np.argmax(repeated)), columns["row"]
@@ -30,10 +31,38 @@ def without_repeats(columns: Table, names: ColumnNames, bad: BadRows) -> None:
     _take(columns, np.flatnonzero(~repeated))
 
 
+class Descent:
+    """Whether whole numbers go backwards, seen part by part."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._count, self._row = 0, 0
+
+    def see(self, number: Integers, row: Integers) -> None:
+        """The next ones, and the rows in which they stand."""
+        if number.size == 0:
+            return
+        before = number[0] if self._last is None else self._last
+        back = np.flatnonzero(number < np.append(before, number[:-1]))
+        if back.size and self._count == 0:
+            self._row = int(row[back[0]])
+        self._count += back.size
+        self._last = number[-1]
+
+    def notes(self, name: str | None, bad: BadRows) -> Iterator[str]:
+        """One, if they did."""
+        if self._count:
+            yield (
+                f"the ids in {name!r} go backwards (row {bad.in_file(self._row)} is below the one "
+                f"before, as are {self._count} in all); there is no column of times, and the rows "
+                "were left as they are"
+            )
+
+
 def in_order(columns: Table, names: ColumnNames, bad: BadRows) -> Iterator[str]:
     """Sort the rows by time; notes on whether they were."""
     row = columns.pop("row", None)
-    time, number = columns.pop("time", None), columns.pop("number", None)
+    time = columns.pop("time", None)
     if time is not None and row is not None:
         back = np.flatnonzero(time[1:] < time[:-1])
         if back.size:
@@ -42,14 +71,6 @@ def in_order(columns: Table, names: ColumnNames, bad: BadRows) -> Iterator[str]:
                 f"earlier than the one before, as are {back.size} in all), and were sorted"
             )
             _take(columns, np.argsort(time, kind="stable"))
-    elif number is not None and row is not None:
-        back = np.flatnonzero(number[1:] < number[:-1])
-        if back.size:
-            yield (
-                f"the ids in {names.id!r} go backwards ({_first(row, back, bad)} is below the one "
-                f"before, as are {back.size} in all); there is no column of times, and the rows "
-                "were left as they are"
-            )
 
 
 def _first(row: Integers, back: Integers, bad: BadRows) -> str:

@@ -72,7 +72,7 @@ def _from_table(source: Any) -> Source:
 
 
 def _from_parquet(path: Path) -> Source:
-    file = parquet.ParquetFile(path)
+    file = parquet.ParquetFile(path, pre_buffer=False)
     schema = file.schema_arrow
 
     def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
