@@ -3,10 +3,9 @@ import pytest
 
 from submax.evaluation import encoded_parts, ridge_design
 from submax.evaluation.log import Log
-from submax.evaluation.propensity_model import with_constant
+from submax.evaluation.reward_features import RewardFeatures
 from submax.evaluation.reward_model import FOLDS, POWERS, fitted_models, real_parts
 from submax.evaluation.ridge_design import CONSTANT_PENALTY, PENALTY
-from submax.schema.standardization import Standardization
 
 ROWS = 80
 MENUS = {
@@ -34,11 +33,15 @@ def log_of(actions, seed):
 
 
 def rows_of(log):
-    """Features (1, x) of every row by hand: the number standardized, the category as 0 and 1."""
+    """Features of every row by hand: the number standardized, the category as 0 and 1, waves."""
     number, category = log.context.astype(np.float64).T
-    return np.column_stack(
-        [np.ones(ROWS), (number - number.mean()) / number.std(), category == 0, category == 1]
-    )
+    x = np.column_stack([(number - number.mean()) / number.std(), category == 0, category == 1])
+    _, directions, phases = RewardFeatures.of(log)
+    waves = [
+        [2**0.5 * np.cos(row @ one + b) for one, b in zip(directions.T, phases, strict=True)]
+        for row in x
+    ]
+    return np.column_stack([np.ones(ROWS), x, np.reshape(waves, (ROWS, -1))])
 
 
 def dense(log, interacting):
@@ -81,10 +84,10 @@ def predictions(log, interacting):
 
 
 def predicted(log):
-    standardization = Standardization.of(log.parts, log.schema.context.numeric)
+    features_of = RewardFeatures.of(log)
     (part,) = log.parts
-    features, scaled = with_constant(part.context, standardization), real_parts(log, part.action)
-    models = fitted_models(log, standardization)
+    features, scaled = features_of.rows(part.context), real_parts(log, part.action)
+    models = fitted_models(log, features_of)
     every = [model.predict(features, part.action, scaled) for model in models]
     return np.choose(np.arange(ROWS) % FOLDS, every)
 
@@ -106,10 +109,10 @@ def test_with_many_unknowns_the_slopes_are_shared(name, monkeypatch, seed):
 @pytest.mark.parametrize("name", ["arms", "slots and two prices"])
 def test_sums_over_parts_are_sums_over_all(name, monkeypatch, seed):
     log = log_of(MENUS[name], seed)
-    standardization = Standardization.of(log.parts, log.schema.context.numeric)
-    whole = fitted_models(log, standardization)
+    features_of = RewardFeatures.of(log)
+    whole = fitted_models(log, features_of)
     monkeypatch.setattr(encoded_parts, "ROWS", 7)
-    for one, other in zip(whole, fitted_models(log, standardization), strict=True):
+    for one, other in zip(whole, fitted_models(log, features_of), strict=True):
         for mine, theirs in zip(one.slots, other.slots, strict=True):
             np.testing.assert_allclose(mine, theirs, atol=1e-9)
         np.testing.assert_allclose(one.powers, other.powers, atol=1e-9)
@@ -118,9 +121,9 @@ def test_sums_over_parts_are_sums_over_all(name, monkeypatch, seed):
 
 def test_what_a_slot_adds_is_told_for_every_choice(seed):
     log = log_of(MENUS["slots"], seed)
-    standardization = Standardization.of(log.parts, log.schema.context.numeric)
-    model = fitted_models(log, standardization)[0]
-    features = with_constant(log.parts[0].context, standardization)
+    features_of = RewardFeatures.of(log)
+    model = fitted_models(log, features_of)[0]
+    features = features_of.rows(log.parts[0].context)
     title, layout = model.scores(features)
     for action in np.ndindex(3, 2):
         told = model.predict(features, np.tile(action, (ROWS, 1)), np.zeros((ROWS, 0)))
@@ -131,7 +134,7 @@ def test_what_a_slot_adds_is_told_for_every_choice(seed):
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_log_of_few_rows_has_a_model_too(count):
     log = log_of(MENUS["arms"], 0).rows(np.arange(count))
-    standardization = Standardization.of(log.parts, log.schema.context.numeric)
-    for model in fitted_models(log, standardization):
+    features_of = RewardFeatures.of(log)
+    for model in fitted_models(log, features_of):
         assert np.isfinite(model.mean)
         assert np.isfinite(model.slots[0]).all()

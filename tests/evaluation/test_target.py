@@ -10,10 +10,10 @@ from submax.evaluation import encoded_parts, target
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.propensity_model import slot_estimates, with_constant
+from submax.evaluation.propensity_model import slot_estimates
+from submax.evaluation.reward_features import RewardFeatures
 from submax.evaluation.reward_model import FOLDS, fitted_models
 from submax.evaluation.target import DRAWS, Witness
-from submax.schema.standardization import Standardization
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -63,8 +63,8 @@ def slots(seed, rows=150, even=True, columns=False, joint=True):
 def by_hand(log, learned):
     """Probabilities, weights, predictions and expectations, row by row and action by action."""
     menu, policy = log.schema.menu, learned.policy
-    standardization = Standardization.of(log.parts, log.schema.context.numeric)
-    models = fitted_models(log, standardization)
+    features_of = RewardFeatures.of(log)
+    models = fitted_models(log, features_of)
     listing = list(product(*(range(len(slot.choices)) for slot in menu.slots)))
     found = {
         name: [] for name in ("probability", "weight", "predicted", "expected", "square", "slots")
@@ -81,7 +81,7 @@ def by_hand(log, learned):
         }
         total = sum(said.values())
         said = {a: one / total if total > 0 else 1 / len(said) for a, one in said.items()}
-        features = with_constant(row.parts[0].context, standardization)
+        features = features_of.rows(row.parts[0].context)
         model, taken = models[number % FOLDS], tuple(log.action[number])
 
         def predict(action, model=model, features=features):

@@ -7,20 +7,21 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.evaluation.log import Log
-from submax.evaluation.propensity_model import with_constant
+from submax.evaluation.reward_features import RewardFeatures
 from submax.evaluation.ridge_design import RidgeDesign
-from submax.schema.standardization import Standardization
 
 FOLDS = 3
 POWERS = 3
 """Of each real-valued part, scaled to 0 … 1."""
+MOST_FITTED = 300_000
+"""The models are fitted to about so many rows."""
 
 
 class RewardModel(NamedTuple):
-    """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · (1, x) + powers of real parts.
+    """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · f(x) + powers of real parts.
 
-    ``slots`` are ``[choices, 1 + D]`` each; a slot's scores add up, so that what a policy is
-    expected to earn needs only its probabilities within each slot.
+    f are the ``RewardFeatures``, ``slots`` ``[choices, features]`` each; a slot's scores add up, so
+    that what a policy is expected to earn needs only its probabilities within each slot.
     """
 
     mean: float
@@ -46,22 +47,24 @@ class RewardModel(NamedTuple):
         return found
 
 
-def fitted_models(log: Log, standardization: Standardization) -> list[RewardModel]:
-    """By ridge regression, one for each fold, from the rows of the others; row i is in i mod 3."""
+def fitted_models(log: Log, features: RewardFeatures) -> list[RewardModel]:
+    """By ridge regression, one for each fold, from the rows of the others; row i is in i mod 3.
+
+    Of very many rows every so many are taken.
+    """
     menu = log.schema.menu
     sizes = tuple(len(slot.choices) for slot in menu.slots)
-    design = RidgeDesign(sizes, 1 + log.schema.context.width, POWERS * len(menu.intervals))
+    design = RidgeDesign(sizes, features.width, POWERS * len(menu.intervals))
+    step = -(-len(log) // MOST_FITTED)
     sums = [design.nothing() for _ in range(FOLDS)]
     first = 0
     for part in log.parts:
-        features = with_constant(part.context, standardization)
-        powers = _powers(real_parts(log, part.action))
-        fold = np.arange(first, first + len(part.reward)) % FOLDS
+        place = np.arange(first, first + len(part.reward))
         for number in range(FOLDS):
-            mine = fold == number
-            sums[number] += design.sums(
-                features[mine], part.action[mine], powers[mine], part.reward[mine]
-            )
+            mine = (place % FOLDS == number) & (place // FOLDS % step == 0)
+            seen, action = features.rows(part.context[mine]), part.action[mine]
+            powers = _powers(real_parts(log, action))
+            sums[number] += design.sums(seen, action, powers, part.reward[mine])
         first += len(part.reward)
     models = []
     for number, mine in enumerate(sums):

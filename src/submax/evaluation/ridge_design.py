@@ -8,7 +8,7 @@ from scipy import sparse
 
 from submax.core.arrays import Floats
 
-PENALTY, CONSTANT_PENALTY = 10.0, 1.0
+PENALTY, CONSTANT_PENALTY = 3.0, 1.0
 """Of squared slopes and constants: as if so many rows had shown nothing but the mean."""
 MOST_UNKNOWNS = 1500
 """With more unknowns the slopes are shared by all choices."""

@@ -11,11 +11,11 @@ from submax.core.errors import InvalidValue
 from submax.core.space import Space
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.log import Log
-from submax.evaluation.propensity_model import slot_estimates, with_constant
+from submax.evaluation.propensity_model import slot_estimates
+from submax.evaluation.reward_features import RewardFeatures
 from submax.evaluation.reward_model import RewardModel, fitted_models, real_parts
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
-from submax.schema.standardization import Standardization
 
 LISTED = 4096
 """Up to so many joint actions a policy's probabilities are written out."""
@@ -42,8 +42,8 @@ class Witness:
     def __init__(self, log: Log, seed: int = 0) -> None:
         self.log = log
         self._space: Space = log.problem.space
-        self._standardization = Standardization.of(log.parts, log.schema.context.numeric)
-        self._models = fitted_models(log, self._standardization)
+        self._features = RewardFeatures.of(log)
+        self._models = fitted_models(log, self._features)
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
@@ -108,7 +108,7 @@ class Witness:
             yield model, np.flatnonzero(number == fold)
 
     def _predicted(self, part: Columns, rows: slice) -> Floats:
-        features = with_constant(part.context, self._standardization)
+        features = self._features.rows(part.context)
         scaled = real_parts(self.log, part.action)
         found = np.empty(len(part.reward))
         for model, mine in self._folds(rows):
@@ -123,7 +123,7 @@ class Witness:
         index = self._space.index(part.action.astype(np.int64))
         probability = table[np.arange(len(index)), index]
         shares = _slot_shares(table, self._space.choices)
-        features = with_constant(part.context, self._standardization)
+        features = self._features.rows(part.context)
         expected = np.empty(len(index))
         for model, mine in self._folds(rows):
             scores = model.scores(features[mine])
@@ -148,7 +148,7 @@ class Witness:
         probability = np.exp(policy.log_prob(state, seen[None], action[None])[0])
         count = len(part.reward)
         drawn = policy.act(state, np.repeat(seen, DRAWS, axis=0)[None], self._rng).action[0]
-        features = np.repeat(with_constant(part.context, self._standardization), DRAWS, axis=0)
+        features = np.repeat(self._features.rows(part.context), DRAWS, axis=0)
         scaled = real_parts(self.log, drawn)
         value = np.empty(count * DRAWS)
         for model, mine in self._folds(rows):
