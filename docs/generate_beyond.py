@@ -103,9 +103,8 @@ def _offline(rows: Rows) -> list[str]:
         "The same sets as logs of a uniform policy: learn from the first half of 10000 rows, say "
         "by the second half what the policy is worth, and compare with what it is worth on the "
         f"whole set. {rows[0]['replicas']} logs ([data](offline.csv)). Root mean squared error of "
-        "each estimator, and how many of its 95 % intervals hold the truth. The direct method "
-        "relies on a linear model of the rewards, which does not fit these sets; the doubly "
-        "robust ones correct it."
+        "each estimator, and how many of its 95 % intervals hold the truth. The direct method is "
+        "as wrong as its model of the rewards; the doubly robust ones correct it."
     )
     estimators = list(dict.fromkeys(row["estimator"] for row in rows))
     groups: dict[tuple[str, str], Rows] = {}

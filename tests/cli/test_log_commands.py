@@ -285,3 +285,23 @@ def test_serve_refuses_a_file_that_is_no_policy_and_makes_no_store(folder):
     said = refused("serve", "page.db", "--learned", "policy.safetensors")
     assert "damaged or no policy" in said
     assert files(folder) == ["log.csv", "policy.safetensors"]
+
+
+def test_a_policy_with_parameters_behind_its_name(folder):
+    done("learn", "log.csv", "--policy", "rcp-submax,estimator.smoothing=0.5,listing_limit=10")
+    policy = Learned.read(folder / "policy.safetensors").policy
+    assert (policy.estimator.smoothing, policy.listing_limit) == (0.5, 10)
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        ("rcp-submax,smoothing=1", "no parameter 'smoothing'; here: estimator"),
+        ("rcp-submax,estimator", "KEY=VALUE, and 'estimator' has not"),
+        ("rcp-submax,estimator.smoothing=-1", "smoothing"),
+        ("rcp-submix,estimator.smoothing=1", "did you mean 'rcp-submax'"),
+    ],
+)
+def test_wrong_parameters_are_named(policy, sentence, folder):
+    assert sentence in refused("learn", "log.csv", "--policy", policy)
+    assert not (folder / "policy.safetensors").exists()

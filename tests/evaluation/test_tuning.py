@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,8 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.target import Witness
-from submax.evaluation.tuning import Range, parse_search, tune, with_values
+from submax.evaluation.tuning import Range, parse_search, tune
+from submax.policies.policy_table import with_values
 
 pytest.importorskip("optuna")
 EPSILONS = [0.05, 0.5, 0.9]
@@ -56,7 +59,8 @@ def test_the_same_seed_tries_the_same(log):
 
 def test_values_that_are_no_numbers_are_never_the_best(log, monkeypatch):
     values = iter([float("nan"), 0.3, 0.5])
-    monkeypatch.setattr(tuning, "_value", lambda *_: next(values))
+    judge = SimpleNamespace(terms=lambda _: SimpleNamespace(value=next(values)))
+    monkeypatch.setattr(tuning, "make_off_policy", lambda _: judge)
     found = tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS}, trials=3)
     assert found.chosen_value == 0.5
 

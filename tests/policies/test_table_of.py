@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from submax.policies import POLICIES, make_policy, presets, table_of
+from submax.policies import POLICIES, make_policy, presets
+from submax.policies.policy_table import table_of
 
 OWN = f"{Path(__file__).parents[1] / 'live' / 'weighted.py'}:Weighted"
 EXAMPLES = [one for kind in POLICIES.classes() for one in kind.examples()]

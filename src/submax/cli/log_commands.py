@@ -17,6 +17,7 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import By, Log
 from submax.plots.forest_figure import draw_forest
 from submax.policies import make_policy
+from submax.policies.policy_table import read_value, table_of, with_values
 from submax.schema.learned import Learned
 from submax.schema.schema import Schema
 
@@ -186,12 +187,23 @@ def _declared(path: Path | None) -> dict[str, Any]:
 
 
 def _policy(text: str) -> str | dict[str, Any]:
+    """A name, a name with parameters, or a table."""
     found = _table(text)
+    if isinstance(found, str) and "," in found:
+        name, *changes = found.split(",")
+        found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
     if isinstance(found, str) and found.endswith(SUFFIX):
         raise InvalidValue(f"{found!r} has been learned already: name a policy")
     # A name that is not known is refused before the log is read.
     make_policy(found)
     return found
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise InvalidValue(f"a parameter has the form KEY=VALUE, and {text!r} has not")
+    return key, read_value(value)
 
 
 def _candidate(text: str) -> Candidate:

@@ -9,6 +9,10 @@ import click
 from submax.cli.commands import main
 
 LOG = click.argument("log", type=click.Path(path_type=Path), metavar="LOG")
+POLICY = (
+    "A name, with parameters behind it where others are wanted, "
+    "rcp-softmax-submax,estimator.training.steps=1000, or a table as JSON."
+)
 Command = Callable[..., None]
 
 
@@ -56,7 +60,7 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 
 @main.command()
 @LOG
-@click.option("--policy", required=True, metavar="POLICY", help="A name, or a table as JSON.")
+@click.option("--policy", required=True, metavar="POLICY", help=POLICY)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -91,7 +95,7 @@ def learn(log: Path, **options: Any) -> None:
     multiple=True,
     required=True,
     metavar="POLICY",
-    help="A name, a table as JSON, or a file from submax learn; can be repeated.",
+    help=f"{POLICY} Or a file from submax learn. Can be repeated.",
 )
 @click.option(
     "--estimator",
@@ -130,7 +134,7 @@ def evaluate(log: Path, **options: Any) -> None:
 
 @main.command()
 @LOG
-@click.option("--policy", required=True, metavar="POLICY", help="A name, or a table as JSON.")
+@click.option("--policy", required=True, metavar="POLICY", help=POLICY)
 @click.option(
     "--search",
     "searches",

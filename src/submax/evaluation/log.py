@@ -66,7 +66,7 @@ class Log:
         >>> len(log), log.schema.menu.action([1])
         (3, 'B')
         """
-        from submax.evaluation.log_reader import Declared, read_log
+        from submax.evaluation.reading.log_reader import Declared, read_log
 
         declared = Declared(schema, actions, context, rewards)
         return cls(**read_log(source, columns or {}, declared, skip_bad_rows))
@@ -86,7 +86,7 @@ class Log:
         Fields of the context are called x0, x1, and so on, slots slot0, slot1; ``options`` are
         those of ``read``.
         """
-        from submax.evaluation.arrays_table import arrays_table
+        from submax.evaluation.reading.arrays_table import arrays_table
 
         return cls.read(arrays_table(action, reward, propensity, context), **options)
 
@@ -96,7 +96,7 @@ class Log:
 
         Its ``position``, where there are several, becomes a category of the context.
         """
-        from submax.evaluation.arrays_table import obp_table
+        from submax.evaluation.reading.arrays_table import obp_table
 
         table, actions = obp_table(feedback)
         return cls.read(table, **{"actions": actions, **options})

@@ -11,7 +11,9 @@ from submax.evaluation.comparison import Comparison, compare
 from submax.evaluation.learning import learn
 from submax.evaluation.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.policies import make_policy, table_of
+from submax.evaluation.target import Witness
+from submax.policies import make_policy
+from submax.policies.policy_table import read_value, table_of, with_values
 
 LEARNING, CHOOSING = 0.5, 0.5
 """Shares of the log that learn, and of the rest that choose."""
@@ -60,18 +62,20 @@ def tune(
     import optuna
 
     whole_number("trials", trials, at_least=1)
-    make_off_policy(estimator)
+    judge = make_off_policy(estimator)
     base = table_of(make_policy(policy))
     _check(base, search)
     learning, rest = log.split(LEARNING, by, seed)
     choosing, telling = rest.split(CHOOSING, by, seed)
+    witness = Witness(choosing.with_estimated_propensities(seed), seed)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
     found: list[tuple[dict[str, Any], float]] = []
     for number in range(1, trials + 1):
         trial = study.ask()
         values = {key: _suggested(trial, key, one) for key, one in search.items()}
-        value = _value(learning, choosing, with_values(base, values), estimator, seed)
+        learned = learn(learning, with_values(base, values), seed=seed, keep_rows=0)
+        value = judge.terms(witness.of(learned).evidence).value
         if math.isnan(value):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:
@@ -80,18 +84,9 @@ def tune(
         progress(number, values, value)
     values, value = max(found, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
     best = with_values(base, values)
-    told = compare_learned(learning, telling, best, [], seed)
+    learned = learn(learning, best, seed=seed, keep_rows=0)
+    told = compare(telling, {str(best["kind"]): learned}, share=None, seed=seed)
     return Tuned(best, value, told, found)
-
-
-def compare_learned(
-    learning: Log, telling: Log, policy: dict[str, Any], estimators: Any, seed: int
-) -> Comparison:
-    """Learn from one log, and evaluate on all rows of another."""
-    learned = learn(learning, policy, seed=seed, keep_rows=0)
-    return compare(
-        telling, {str(policy["kind"]): learned}, estimators=estimators, share=None, seed=seed
-    )
 
 
 def parse_search(text: str) -> tuple[str, Range | list[Any]]:
@@ -108,34 +103,18 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     logarithmic = given.endswith(LOGARITHMIC)
     plain = given.removesuffix(LOGARITHMIC)
     if ".." not in plain:
-        return key, [_read(one) for one in plain.split(",")]
-    low, high = map(_read, plain.split("..", 1))
+        return key, [read_value(one) for one in plain.split(",")]
+    low, high = map(read_value, plain.split("..", 1))
     numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
     if not numbers or not low < high or (logarithmic and not low > 0):
         raise InvalidValue(f"{text!r} is no range: LOW..HIGH, above 0 on a log scale")
     return key, Range(low, high, logarithmic)
 
 
-def with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A table of parameters with some changed, each named by its path."""
-    changed = dict(table)
-    for path, value in values.items():
-        key, _, rest = path.partition(".")
-        changed[key] = with_values(changed[key], {rest: value}) if rest else value
-    return changed
-
-
 def _check(base: Mapping[str, Any], search: Search) -> None:
     if not search:
         raise InvalidValue("there is nothing to search: name at least one parameter")
     for path, wanted in search.items():
-        table: Any = base
-        for key in path.split("."):
-            here = sorted(table) if isinstance(table, Mapping) else []
-            if key not in here:
-                known = ", ".join(one for one in here if one != "kind") or "none"
-                raise InvalidValue(f"the policy has no parameter {path!r}; here: {known}")
-            table = table[key]
         for value in [wanted.low, wanted.high] if isinstance(wanted, Range) else wanted:
             make_policy(with_values(base, {path: value}))
 
@@ -146,19 +125,3 @@ def _suggested(trial: Any, key: str, wanted: Range | list[Any]) -> Any:
     whole = isinstance(wanted.low, int) and isinstance(wanted.high, int)
     suggest = trial.suggest_int if whole else trial.suggest_float
     return suggest(key, wanted.low, wanted.high, log=wanted.logarithmic)
-
-
-def _value(
-    learning: Log, choosing: Log, policy: dict[str, Any], estimator: Any, seed: int
-) -> float:
-    found = compare_learned(learning, choosing, policy, [estimator], seed)
-    return found.estimates[-1].value
-
-
-def _read(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text, text)

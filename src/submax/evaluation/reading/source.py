@@ -9,10 +9,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from submax.core.errors import InvalidValue
-from submax.evaluation.arrow_table import arrow_table
-from submax.evaluation.bad_rows import BadRows
-from submax.evaluation.column_types import mostly_numbers, numeric_columns
-from submax.evaluation.csv_source import CsvSource
+from submax.evaluation.reading.arrow_table import arrow_table
+from submax.evaluation.reading.bad_rows import BadRows
+from submax.evaluation.reading.column_types import mostly_numbers, numeric_columns
+from submax.evaluation.reading.csv_source import CsvSource
 from submax.schema.schema import METADATA, Schema
 
 ROWS = 1 << 17

@@ -11,14 +11,14 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InvalidValue
 from submax.core.feedback import ROUNDING
 from submax.core.scale import Scale
-from submax.evaluation.action_columns import ActionColumns
-from submax.evaluation.bad_rows import BadRows
-from submax.evaluation.cells import times
-from submax.evaluation.checked_batch import CheckedBatch
-from submax.evaluation.column_names import ColumnNames, find_columns
-from submax.evaluation.context_columns import ContextColumns
-from submax.evaluation.row_order import Descent, in_order, without_repeats
-from submax.evaluation.source import Source, open_source
+from submax.evaluation.reading.action_columns import ActionColumns
+from submax.evaluation.reading.bad_rows import BadRows
+from submax.evaluation.reading.cells import times
+from submax.evaluation.reading.checked_batch import CheckedBatch
+from submax.evaluation.reading.column_names import ColumnNames, find_columns
+from submax.evaluation.reading.context_columns import ContextColumns
+from submax.evaluation.reading.row_order import Descent, in_order, without_repeats
+from submax.evaluation.reading.source import Source, open_source
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu
 from submax.schema.rewards import rewards_of, scale_of

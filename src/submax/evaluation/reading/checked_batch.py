@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.evaluation.bad_rows import BadRows
-from submax.evaluation.cells import numbers
-from submax.evaluation.vocabulary import as_name
+from submax.evaluation.reading.bad_rows import BadRows
+from submax.evaluation.reading.cells import numbers
+from submax.evaluation.reading.vocabulary import as_name
 
 NO_ID = "is missing: every row has an id"
 

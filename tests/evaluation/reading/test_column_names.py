@@ -1,7 +1,7 @@
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.evaluation.column_names import find_columns
+from submax.evaluation.reading.column_names import find_columns
 from submax.schema.menu import ARMS
 
 EXPORT = ["id", "at", "action", "reward", "status", "activated", "holdout", "late_rewards"]

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from submax.core.errors import InvalidValue
 from submax.core.feedback import ROUNDING
-from submax.evaluation import Log, csv_source, source
+from submax.evaluation import Log
+from submax.evaluation.reading import csv_source, source
 
 HEADER = ["id", "action", "reward", "propensity", "context_age", "context_land", "eligible"]
 ACTIONS, LANDS = ["A", "B, C", "D"], ["de", "fr"]

@@ -8,9 +8,9 @@ import pyarrow as pa
 from pyarrow import csv
 
 from submax.core.errors import InvalidValue
-from submax.evaluation.bad_rows import BadRows
-from submax.evaluation.column_types import mostly_numbers, numeric_columns
-from submax.evaluation.csv_text import check_text
+from submax.evaluation.reading.bad_rows import BadRows
+from submax.evaluation.reading.column_types import mostly_numbers, numeric_columns
+from submax.evaluation.reading.csv_text import check_text
 
 BLOCK = 1 << 24
 """Bytes that are read at a time."""

@@ -8,9 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Integers
-from submax.evaluation.cells import eligible_names
-from submax.evaluation.checked_batch import CheckedBatch
-from submax.evaluation.vocabulary import Vocabulary
+from submax.evaluation.reading.cells import eligible_names
+from submax.evaluation.reading.checked_batch import CheckedBatch
+from submax.evaluation.reading.vocabulary import Vocabulary
 from submax.schema.menu import Shown
 
 EVERYTHING, NO_SENSE = 0, -1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from submax.evaluation.cells import numbers
+from submax.evaluation.reading.cells import numbers
 
 ODD = 0.1
 """Up to this share of values may be no numbers in a column of numbers."""

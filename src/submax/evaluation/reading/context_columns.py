@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InvalidValue
-from submax.evaluation.checked_batch import CheckedBatch
-from submax.evaluation.column_names import ColumnNames, check_same
-from submax.evaluation.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
+from submax.evaluation.reading.checked_batch import CheckedBatch
+from submax.evaluation.reading.column_names import ColumnNames, check_same
+from submax.evaluation.reading.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
 from submax.schema.context_schema import LARGEST, Category, ContextSchema, Field, Number
 
 MOST_FOUND = 1000

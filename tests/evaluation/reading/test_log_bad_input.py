@@ -5,7 +5,8 @@ import pytest
 from pyarrow import parquet
 
 from submax.core.errors import InvalidValue
-from submax.evaluation import Log, csv_source, csv_text, source
+from submax.evaluation import Log
+from submax.evaluation.reading import csv_source, csv_text, source
 
 HEADER = "action,reward,propensity,context_age"
 GOOD = "A,1,0.5,3"

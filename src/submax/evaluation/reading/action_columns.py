@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
 from submax.core.errors import InvalidValue
-from submax.evaluation.checked_batch import CheckedBatch
-from submax.evaluation.column_names import ColumnNames, check_same
-from submax.evaluation.eligible_sets import EligibleSets
-from submax.evaluation.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
+from submax.evaluation.reading.checked_batch import CheckedBatch
+from submax.evaluation.reading.column_names import ColumnNames, check_same
+from submax.evaluation.reading.eligible_sets import EligibleSets
+from submax.evaluation.reading.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
 from submax.schema.menu import ARMS, MOST_CHOICES, Menu, Shown
 
 

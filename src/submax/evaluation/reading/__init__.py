@@ -1,0 +1,1 @@
+"""Logs from files and tables, checked row by row."""
