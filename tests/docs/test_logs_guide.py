@@ -1,14 +1,11 @@
 """The guide to logs is followed, from the CSV file to the served policy."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
@@ -17,22 +14,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "logs.md").read_text(enc
 
 def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
-
-
-def bash(folder, script):
-    here = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-c", f"set -e\n{script}"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture
@@ -48,7 +29,7 @@ def script(word):
     return found
 
 
-def test_the_evaluation_says_what_the_page_says(log):
+def test_the_evaluation_says_what_the_page_says(log, bash):
     said = bash(log, script("evaluate"))
     assert "logging policy: 0.08" in said
     rows = (log / "evaluation" / "estimates.csv").read_text().splitlines()
@@ -63,7 +44,7 @@ def test_the_evaluation_says_what_the_page_says(log):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
-def test_from_the_file_to_a_served_policy(log):
+def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
     assert "20000 rows" in bash(log, script("learn"))
     command = [sys.executable, "-m", *script("serve").split(), "--port", "0"]
     with subprocess.Popen(command, cwd=log, stderr=subprocess.PIPE, text=True) as server:
@@ -86,20 +67,7 @@ def test_from_the_file_to_a_served_policy(log):
     assert (log / "log.parquet").exists()
 
 
-def test_tuning_prints_the_best(log):
+def test_tuning_prints_the_best(log, bash):
     pytest.importorskip("optuna")
     said = bash(log, script("tune"))
     assert '"kind": "linear-thompson"' in said
-
-
-def wait_until_ready(address):
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            with urlopen(f"{address}/readyz") as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            pass
-        time.sleep(0.05)
-    pytest.fail("the server does not get ready")

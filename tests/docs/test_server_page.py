@@ -1,15 +1,11 @@
 """The page of the server is followed, command by command."""
 
-import contextlib
-import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
-from urllib.request import urlopen
 
 import pyarrow.parquet as pq
 import pytest
@@ -25,25 +21,15 @@ def port():
 
 
 @pytest.fixture
-def serving(tmp_path, port):
+def serving(tmp_path, port, wait_until_ready):
     """The server of the page, at a port of its own."""
     command = [sys.executable, "-m", "submax", "serve", "homepage.db", "--port", str(port)]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
         server.stderr.readline()
-        _wait_until_ready(port)
+        wait_until_ready(f"http://127.0.0.1:{port}")
         yield tmp_path
         server.terminate()
         assert server.wait(10) == 0
-
-
-def _wait_until_ready(port):
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
-            if answer.status == 200:
-                return
-        time.sleep(0.05)
-    pytest.fail("the server does not get ready")
 
 
 def commands(language):
@@ -51,24 +37,11 @@ def commands(language):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
-def test_a_newcomer_follows_the_page(serving, port):
-    here = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+def test_a_newcomer_follows_the_page(serving, port, bash):
     shell = [block for block in commands("sh") if "curl" in block or "submax export" in block]
     said = ""
     for block in shell:
-        script = "set -e\n" + block.replace("curl ", "curl -sS ").replace(":8000", f":{port}")
-        done = subprocess.run(
-            ["bash", "-c", script],
-            cwd=serving,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        said += done.stdout
+        said += bash(serving, block.replace("curl ", "curl -sS ").replace(":8000", f":{port}"))
     assert '"id":"visit-1","status":"accepted","repeated":false' in said
     (row,) = pq.read_table(serving / "log.parquet").to_pylist()
     assert (row["id"], row["reward"], row["status"]) == ("visit-1", 1.0, "pending")

@@ -7,6 +7,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
 COLOURS = ("#a00000", "#c2266b", "#e8861e", "#2f6fd6", "#123f8a", "#2e9e4f", "#008b8b", "#7f7f7f")
@@ -32,10 +33,7 @@ def draw_forest(directory: Path) -> list[Path]:
         axes.set_xlabel("expected reward of a decision")
         figure.legend(loc="outside lower center", ncols=2)
         axes.grid(visible=False, axis="y")
-    paths = [directory / f"forest.{ending}" for ending in ("png", "pdf")]
-    for path in paths:
-        figure.savefig(path)
-    return paths
+    return saved(figure, directory, "forest")
 
 
 def _draw_logging(axes: Axes, row: dict[str, str]) -> None:

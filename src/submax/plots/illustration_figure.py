@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from submax.core.arrays import Floats
+from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
 TITLES = {
@@ -39,12 +40,7 @@ def draw_illustration(directory: Path) -> list[Path]:
         for axes, name in zip(grid.flat, names, strict=False):
             rows = table.filter(pc.equal(table["policy"], name))
             _draw(axes, name, rows["probability"].to_numpy(), rows["value"].to_numpy())
-    folder = directory / "figures"
-    folder.mkdir(exist_ok=True)
-    paths = [folder / f"illustration.{ending}" for ending in ("png", "pdf")]
-    for path in paths:
-        figure.savefig(path)
-    return paths
+    return saved(figure, directory / "figures", "illustration")
 
 
 def _draw(axes: Axes, name: str, probability: Floats, value: Floats) -> None:

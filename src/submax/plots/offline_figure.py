@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from submax.core.arrays import Floats
+from submax.plots.saved import saved
 from submax.plots.style import figure_style, look_of
 
 COLUMNS = 2
@@ -30,12 +31,7 @@ def draw_offline(directory: Path) -> list[Path]:
             _draw(axes, name, group)
         handles, labels = grid.flat[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    folder = directory / "figures"
-    folder.mkdir(exist_ok=True)
-    paths = [folder / f"offline.{ending}" for ending in ("png", "pdf")]
-    for path in paths:
-        figure.savefig(path)
-    return paths
+    return saved(figure, directory / "figures", "offline")
 
 
 def _configuration(row: dict[str, str], rows: list[dict[str, str]]) -> str:

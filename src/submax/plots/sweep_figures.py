@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
 from submax.plots.panel import PanelCurve, axis_label, draw_panel, legend_width, panel_figure
+from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
 Labels = dict[str, Any]
 NOT_LABELS = ("policy", "step")
-FORMATS = ("png", "pdf")
 MARGIN, LINE = 0.2, 0.2
 """Height of a grid's legend, in inches, beside its lines and for each of them."""
 
@@ -64,12 +64,7 @@ def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
         figure = panel_figure(lines[0], scale, titles[0])
     else:
         figure = _grid(lines, titles, wanted.columns, scale)
-    folder = directory / "figures"
-    folder.mkdir(exist_ok=True)
-    paths = [folder / f"{wanted.name}.{ending}" for ending in FORMATS]
-    for path in paths:
-        figure.savefig(path)
-    return paths
+    return saved(figure, directory / "figures", wanted.name)
 
 
 def _grid(
