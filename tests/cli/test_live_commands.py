@@ -14,6 +14,7 @@ from submax.live.bandits import model_name
 from submax.live.open import open_bandit
 from submax.live.sqlite_store import SQLiteStore
 from submax.server.client import Client
+from submax.testing import ManualClock
 
 PAGE_BYTES = 4096
 
@@ -43,13 +44,13 @@ def refused(status: int, *arguments: object) -> str:
 @pytest.fixture
 def file(tmp_path):
     """A store with a bandit that has decisions, rewards, a version and a snapshot."""
-    path = tmp_path / "page.db"
+    path, clock = tmp_path / "page.db", ManualClock()
     with open_bandit(
-        path, actions=["A", "B"], reward_wait=0.01, background=False, name="page"
+        path, actions=["A", "B"], reward_wait=60, background=False, name="page", clock=clock
     ) as bandit:
         for number in range(20):
             bandit.reward(bandit.decide(id=f"d{number}").id, float(number % 2))
-        time.sleep(0.02)
+        clock.now += 61
         bandit.decide(id="last")
         assert bandit.refit() is not None
     return path

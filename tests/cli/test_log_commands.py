@@ -186,7 +186,7 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder):
         "evaluate", "log.csv", "--policy", "random", "--interval", "bootstrap", "--level", 0.9,
         "--estimator", '{"kind": "clipped", "threshold": 2}', "--out", "deep/there",
     )  # fmt: skip
-    assert "90%" in said
+    assert "90 %" in said
     assert files(folder / "deep" / "there") == ["estimates.csv", "forest.pdf", "forest.png"]
 
 

@@ -257,6 +257,47 @@ def test_figures_are_redrawn_without_running(run, tmp_path):
     assert all(path.stat().st_mtime == 1 for path in (directory / "cells").iterdir())
 
 
+def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, summary, tmp_path):
+    rows = [f"{row % 3 + row / 100:.2f},{'abc'[row % 3]}" for row in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["x,label", *rows]))
+    (tmp_path / "tiny.toml").write_text(
+        'experiment = "offline"\nobservations = 400\nreplicas = 2\n'
+        'policies = ["random", "linucb"]\n'
+        '[environment]\nkind = "classification"\nfile = "rows.csv"\n'
+    )
+    command = ("simulate", tmp_path / "tiny.toml", "--jobs", 2, "--out", tmp_path / "out")
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    directory = tmp_path / "out" / "tiny"
+    figures = [directory / "figures" / f"offline.{kind}" for kind in ("pdf", "png")]
+    assert sorted((directory / "figures").iterdir()) == figures
+    assert {path.name for path in directory.iterdir()} == {
+        "cells", "estimates.csv", "figures", "manifest.json", "summary.csv",
+    }  # fmt: skip
+    found = summary(directory)
+    assert {(row["policy"], row["replicas"]) for row in found} == {("random", "2"), ("linucb", "2")}
+    estimates = (directory / "estimates.csv").read_text(encoding="utf-8").splitlines()
+    assert len(estimates) == 1 + 2 * len(found)
+    assert "root mean squared error" in done.stdout
+    assert "the log earned" in done.stdout
+
+    kept, lost = sorted((directory / "cells").iterdir())
+    os.utime(kept, (1, 1))
+    lost.unlink()
+    again = run(*command)
+    assert again.returncode == 0, again.stderr
+    assert "1 of 2 cells are done" in again.stdout
+    assert kept.stat().st_mtime == 1
+    assert summary(directory) == found
+
+    for path in figures:
+        path.unlink()
+    drawn = run("plot", directory)
+    assert drawn.returncode == 0, drawn.stderr
+    assert all(path.stat().st_size > 1000 for path in figures)
+    assert "root mean squared error" in drawn.stdout
+
+
 def _children(parent: int) -> list[int]:
     """Processes below a process, found in /proc."""
     found = []

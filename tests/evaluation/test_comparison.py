@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.evaluation import comparison
-from submax.evaluation.comparison import LOGGING, USUAL, compare
+from submax.evaluation import comparison, witness
+from submax.evaluation.comparison import USUAL, compare
+from submax.evaluation.judge import LOGGING
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.target import Witness
+from submax.evaluation.witness import Witness
 from submax.policies.thompson import Thompson
+from submax.schema.menu import Change, Menu
+from submax.schema.schema import Schema
 
 ARMS, COUNTRIES = ["A", "B", "C"], ["de", "fr", "it", "us"]
 LOGS, LEVEL = 250, 0.95
@@ -90,8 +93,8 @@ def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_p
     learned.write(tmp_path / "policy.safetensors")
     expected = Witness(log.rows(~log.chosen(0.75, "random", 9))).of(learned).evidence
     for given in (learned, tmp_path / "policy.safetensors", str(tmp_path / "policy.safetensors")):
-        for share in (0.5, None):
-            found = compare(log, {"it": given}, share=share).find("it", "dr")
+        for others in ({}, {"random": "random"}):
+            found = compare(log, {"it": given, **others}).find("it", "dr")
             assert found.diagnostics.rows == 100
             assert found.value == pytest.approx(make_off_policy("dr").terms(expected).value)
             assert "looks too good" not in str(found.cautions)
@@ -106,16 +109,52 @@ def test_what_was_learned_from_all_rows_has_a_caution(log):
 
 
 def test_what_was_learned_from_another_log_has_seen_no_row(log):
-    found = compare(log, {"it": learn(log_of(1), "linucb")}, share=None)
+    found = compare(log, {"it": learn(log_of(1), "linucb")})
     assert found.find("it", "dr").diagnostics.rows == 400
     assert found.find(LOGGING, "mean").diagnostics.rows == 400
-    assert found.find("it", "dm").cautions == ()
-    assert "evaluated on 400 rows" in found.notes
+    assert "looks too good" not in str(found.find("it", "dm").cautions)
+    assert "it was learned elsewhere: whether it saw these rows is not known" in found.notes
 
 
-def test_without_a_share_nothing_is_learned(log):
-    with pytest.raises(InvalidValue, match="learned before"):
-        compare(log, ["linucb"], share=None)
+def test_a_log_that_has_grown_is_known_again(log):
+    learned = learn(log.rows(np.arange(300)), "linucb")
+    found = compare(log, {"it": learned})
+    assert found.find("it", "dr").diagnostics.rows == 100
+    assert "it is evaluated on the 100 rows that it did not see" in found.notes
+    part = learn(log.rows(np.arange(300)), "linucb", share=0.5)
+    assert compare(log, {"it": part}).find("it", "dr").diagnostics.rows == 250
+
+
+def test_rows_are_known_again_whatever_their_propensities(log):
+    unknown = replace(log, propensity=np.full(len(log), np.nan))
+    found = compare(log, {"it": learn(unknown, "linucb")}).find("it", "dr")
+    assert "looks too good" in found.cautions[0]
+
+
+def test_estimators_of_one_kind_are_told_apart(log):
+    two = [{"kind": "clipped", "threshold": one} for one in (0.5, 2)]
+    found = compare(log, ["linucb"], estimators=[*two, "ips"])
+    assert found.estimators()[1:] == ["Clipped(threshold=0.5)", "Clipped(threshold=2.0)", "ips"]
+    with pytest.raises(InvalidValue, match="asked for twice"):
+        compare(log, ["linucb"], estimators=["ips", "ips"])
+
+
+def test_all_numbers_are_a_table(log):
+    found = compare(log, ["linucb"])
+    rows = found.rows()
+    assert [row["policy"] for row in rows] == [one.policy for one in found.estimates]
+    assert rows[1]["low"] == found.estimates[1].interval.low
+
+
+def test_arms_that_were_taken_by_turns_are_predicted_by_models_that_saw_them():
+    """A log of three arms in turn, as many are, in which every third row has the same arm."""
+    rng = np.random.default_rng(0)
+    action = np.arange(6000) % 3
+    reward = (rng.random(6000) < np.array([0.1, 0.5, 0.9])[action]) * 1.0
+    log = Log.from_arrays(action, reward, propensity=np.full(6000, 1 / 3))
+    found = compare(log, ["rcp-submax"], estimators=["dm", "dr"])
+    for estimator in ("dm", "dr"):
+        assert abs(found.find("rcp-submax", estimator).value - 0.9) < 0.05
 
 
 def test_a_share_of_one_learns_nothing_to_compare(log):
@@ -224,3 +263,27 @@ def test_rows_with_eligible_choices_are_compared():
     found = compare(Log.read(table), ["ucb1"], estimators=["ips"]).find("ucb1", "ips")
     assert found.interval.low <= 1.0 <= found.interval.high
     assert found.cautions == ()
+
+
+def retired_log(seed):
+    """The log of a bandit that has retired its arm C, with a reward of 0.9 for C and 0.5 for B."""
+    rng = np.random.default_rng(seed)
+    names, rows = np.array(["A", "B", "C"]), 3000
+    action = rng.integers(3, size=rows)
+    menu = Menu.of(["A", "B", "C"]).changed(Change("retire", "C"))
+    table = {
+        "action": names[action],
+        "reward": (rng.random(rows) < np.array([0.1, 0.5, 0.9])[action]) * 1.0,
+        "propensity": np.full(rows, 1 / 3),
+    }
+    return Log.read(table, schema=Schema(menu=menu))
+
+
+@pytest.mark.parametrize("limit", [4096, 1])
+def test_choices_that_are_no_longer_active_are_not_taken(limit, monkeypatch, seed):
+    monkeypatch.setattr(witness, "LISTED", limit)
+    found = compare(retired_log(seed), ["rcp-submax"], estimators=["ips", "snips", "dm", "dr"])
+    for one in found.estimates[1:]:
+        assert abs(one.value - 0.5) < 0.1
+        assert one.diagnostics.mean_weight == pytest.approx(1, abs=0.2)
+    assert any("no longer active" in note for note in found.notes)

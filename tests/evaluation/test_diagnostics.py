@@ -3,18 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from submax.evaluation.diagnostics import (
-    Caution,
-    Diagnostics,
-    calibration,
-    log_cautions,
-    policy_cautions,
-)
+from submax.evaluation.cautions import Caution, log_cautions, policy_cautions
+from submax.evaluation.diagnostics import Diagnostics, calibration
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy, off_policy_estimators
-from submax.evaluation.target import Seen, Witness
+from submax.evaluation.witness import Seen, Witness
 
 ARMS = ["A", "B", "C"]
 LOGS = 200
@@ -147,7 +142,10 @@ def test_there_is_nothing_to_compare_in_one_arm():
 
 def test_a_good_log_gives_no_caution(seed):
     log = log_of(np.random.default_rng(seed))
-    assert [one for one in told(log) if one.about != "replay"] == []
+    (one,) = [one for one in told(log) if one.about != "replay"]
+    assert one == Caution(
+        "model", "the interval of dm does not know of the error of its model of the rewards"
+    )
 
 
 @pytest.mark.parametrize("policy", ["random", "rcp-submax"])
@@ -167,7 +165,7 @@ def test_correct_logs_are_hardly_ever_doubted(policy, seed):
             context=x,
             actions=ARMS,
         )
-        doubted += any(one.about != "replay" for one in told(log, policy))
+        doubted += any(one.about not in ("replay", "model") for one in told(log, policy))
     assert doubted < 0.02 * LOGS + 3 * np.sqrt(0.02 * LOGS)
 
 
@@ -230,7 +228,6 @@ def test_rare_rows_that_did_not_come_are_no_proof():
 def test_few_effective_rows(rows, effective):
     cautions = of_weights(np.ones(rows))
     assert ("too few" in sentences(cautions)) is effective
-    assert all(one.about == "weights" for one in cautions)
 
 
 def test_few_effective_rows_of_many():
@@ -238,7 +235,7 @@ def test_few_effective_rows_of_many():
     weight[:300] = 40_000 / 300
     assert "the 40000 rows are worth 300" in sentences(of_weights(weight))
     weight[:500] = 40_000 / 500
-    assert of_weights(weight) == []
+    assert "are worth" not in sentences(of_weights(weight))
 
 
 @pytest.mark.parametrize(("largest", "expected"), [(30.0, True), (10.0, False)])
@@ -308,3 +305,38 @@ def test_a_caution_concerns_the_estimators_that_rely_on_it():
     assert concerned["slots"] == {"pseudo-inverse"}
     assert concerned["replay"] == {"replay"}
     assert concerned["all"] == set(off_policy_estimators())
+
+
+def test_rewards_that_contradict_the_model(seed):
+    """A model that was told that all rewards are 0, on rows where they are not."""
+    rng = np.random.default_rng(seed)
+    reward = (rng.random(1000) < 0.5) * 1.0
+    zero = np.zeros(1000)
+    seen = Seen(Evidence(reward, np.ones(1000), np.ones(1000), zero, zero), zero)
+    log = log_of(rng, rows=1000)
+    cautions = list(policy_cautions(seen, Diagnostics.of(seen), Witness(log), same_rows=False))
+    (one,) = [one for one in cautions if one.about == "model"]
+    assert "off by +0.5" in one.sentence or "off by +0.4" in one.sentence
+    assert one.concerns(make_off_policy("dm"))
+    assert not one.concerns(make_off_policy("dr"))
+
+
+def test_one_tiny_propensity_is_told(seed):
+    rng = np.random.default_rng(seed)
+    log = log_of(rng)
+    propensity = log.propensity.copy()
+    propensity[0] = 1e-5
+    cautions = list(log_cautions(Witness(replace(log, propensity=propensity))))
+    assert "a propensity is as small as 1e-05" in sentences(cautions)
+
+
+def test_slots_with_wild_weights_warn_the_pseudo_inverse(seed):
+    rng = np.random.default_rng(seed)
+    slots = rng.pareto(0.6, (2000, 2))
+    one = np.ones(2000)
+    seen = Seen(Evidence(one, one, one, one, one, slots), np.zeros(2000))
+    log = log_of(rng)
+    cautions = list(policy_cautions(seen, Diagnostics.of(seen), Witness(log), same_rows=False))
+    about = [caution for caution in cautions if caution.about == "slots"]
+    assert about
+    assert all(caution.concerns(make_off_policy("pseudo-inverse")) for caution in about)

@@ -210,6 +210,6 @@ def test_a_policy_given_as_an_object_learns_and_cannot_be_written(tmp_path):
 def test_a_policy_of_the_users_own_file_is_written_and_read(tmp_path):
     learned = learn(arms(), {"kind": OWN, "weights": [1, 2, 3]})
     learned.write(tmp_path / "policy.safetensors")
-    again = Learned.read(tmp_path / "policy.safetensors")
+    again = Learned.read(tmp_path / "policy.safetensors", trust=True)
     np.testing.assert_allclose(probabilities(again, arms())[0], [1 / 6, 2 / 6, 3 / 6])
     assert again.model.state.rows == 60

@@ -103,7 +103,7 @@ def test_the_estimates_of_all_eligible_choices_sum_to_one(seed):
     log = Log.read({"action": action, "reward": np.ones(40), **columns})
     standardization = Standardization.of(log.parts, log.schema.context.numeric)
     features = model.with_constant(log.parts[0].context, standardization)
-    mask = model._masks(log, 0)[log.shown]
+    mask = log.eligible_choices(0)[log.shown]
     assert mask.sum(axis=1).tolist() == [2] * 40
     theta = model._fitted(features, log.action[:, 0], mask)
     probability = model._probabilities(features @ theta, mask)

@@ -5,7 +5,7 @@ import pytest
 
 from submax.evaluation.log import Log
 from submax.evaluation.reward_features import WAVES, RewardFeatures
-from submax.evaluation.target import Witness
+from submax.evaluation.witness import Witness
 
 
 def log_of(rows, width, seed, choices=3, **options):
@@ -35,7 +35,7 @@ def test_products_of_waves_are_a_gaussian_kernel(seed):
 
 @pytest.mark.parametrize(
     ("rows", "width", "choices", "waves"),
-    [(3000, 4, 3, WAVES), (150, 4, 3, 10), (60, 4, 3, 0), (3000, 0, 3, 0), (9000, 300, 200, 0)],
+    [(3000, 4, 3, WAVES), (150, 4, 3, 10), (60, 4, 3, 0), (3000, 0, 3, 0), (3000, 30, 200, 0)],
 )
 def test_there_are_as_many_waves_as_the_rows_are_enough_for(rows, width, choices, waves):
     features = RewardFeatures.of(log_of(rows, width, 0, choices))

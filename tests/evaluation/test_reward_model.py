@@ -4,7 +4,7 @@ import pytest
 from submax.evaluation import encoded_parts, ridge_design
 from submax.evaluation.log import Log
 from submax.evaluation.reward_features import RewardFeatures
-from submax.evaluation.reward_model import FOLDS, POWERS, fitted_models, real_parts
+from submax.evaluation.reward_model import FOLDS, POWERS, fitted_models, fold_numbers, real_parts
 from submax.evaluation.ridge_design import CONSTANT_PENALTY, PENALTY
 
 ROWS = 80
@@ -72,7 +72,7 @@ def dense(log, interacting):
 def predictions(log, interacting):
     """Every row by least squares on the rows of the other folds."""
     matrix, penalty = dense(log, interacting)
-    fold, found = np.arange(ROWS) % FOLDS, np.empty(ROWS)
+    fold, found = fold_numbers(ROWS), np.empty(ROWS)
     for number in range(FOLDS):
         others, mine = fold != number, fold == number
         mean = log.reward[others].mean()
@@ -89,7 +89,7 @@ def predicted(log):
     features, scaled = features_of.rows(part.context), real_parts(log, part.action)
     models = fitted_models(log, features_of)
     every = [model.predict(features, part.action, scaled) for model in models]
-    return np.choose(np.arange(ROWS) % FOLDS, every)
+    return np.choose(fold_numbers(ROWS), every)
 
 
 @pytest.mark.parametrize("actions", MENUS.values(), ids=MENUS)

@@ -9,8 +9,8 @@ from submax.evaluation import tuning
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.target import Witness
 from submax.evaluation.tuning import Range, parse_search, tune
+from submax.evaluation.witness import Witness
 from submax.policies.policy_table import with_values
 
 pytest.importorskip("optuna")

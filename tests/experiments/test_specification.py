@@ -182,7 +182,7 @@ def test_every_experiment_can_be_built(name):
 
 def test_no_experiment_beyond_the_paper_has_a_name_of_the_paper():
     data, moving = ["bump", "classification"], ["continual", "drifting"]
-    beyond = [*data, *moving, "gaussian", "poisson", "pricing", "ratings"]
+    beyond = [*data, *moving, "gaussian", "offline", "poisson", "pricing", "ratings"]
     assert beyond_experiments() == beyond
     assert set(beyond).isdisjoint(paper_experiments())
 

@@ -1,3 +1,7 @@
+import logging
+from dataclasses import replace
+
+import msgspec
 import numpy as np
 import pytest
 
@@ -6,13 +10,17 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.live import history
 from submax.live.bandits import settings_stream
+from submax.live.control import control_of
+from submax.live.doctor import examined
 from submax.live.export import Export
 from submax.live.history import read_history
 from submax.live.open import declare, open_bandit
-from submax.live.records import HISTORY, VERSION
+from submax.live.records import HISTORY, VERSION, History
 from submax.live.sqlite_store import SQLiteStore
 from submax.policies.thompson import Thompson
 from submax.schema.columns import Columns
+from submax.schema.learned import Learned
+from submax.schema.menu import Change
 from submax.schema.model import Model
 from submax.schema.schema import Schema
 
@@ -104,13 +112,30 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
     assert bandit.refit() is None
 
 
-def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock):
-    bandit = fed(opened(learned=learn(log_of(), "linear-thompson", keep_rows=7)), clock)
+@pytest.mark.parametrize("keep_rows", [0, 99])
+def test_a_policy_that_kept_too_few_rows_is_refused_and_nothing_written(opened, store, keep_rows):
+    few = learn(log_of(), "linear-thompson", keep_rows=keep_rows)
+    sentence = f"from 100 rows and kept {keep_rows}, .* with more --keep-rows, at least 100"
+    with pytest.raises(InvalidValue, match=sentence):
+        opened(learned=few)
+    assert store.streams() == []
+
+
+def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monkeypatch, caplog):
+    monkeypatch.setattr(history, "ENOUGH", 7)
+    few = learn(log_of(), "linear-thompson", keep_rows=7)
+    with caplog.at_level(logging.WARNING, "submax"):
+        bandit = fed(opened(learned=few), clock)
+        opened(learned=few)
+    assert caplog.messages == ["default: later versions learn from the last 7 of 100 rows"]
     assert bandit.versions()[0].rows == 7
     assert bandit.refit().rows == 27
-    none = opened(name="none", learned=learn(log_of(), "linear-thompson", keep_rows=0))
-    assert (none.version, none.versions()[0].rows) == (1, 0)
-    assert none.refit() is None
+
+
+def test_as_many_rows_as_can_be_kept_are_enough(opened, monkeypatch):
+    monkeypatch.setattr("submax.schema.learned.MOST_NUMBERS", 3 * 50)
+    bandit = opened(learned=learn(log_of(), "linear-thompson"))
+    assert bandit.versions()[0].rows == 50
 
 
 def test_an_arm_that_comes_later_is_tried_and_learned(opened, learned, clock):
@@ -145,7 +170,7 @@ def test_opening_again_with_the_same_file_changes_nothing(opened, store, learned
     [
         lambda: learn(log_of(1), "linear-thompson"),
         lambda: learn(log_of(), "linucb"),
-        lambda: learn(log_of(), "linear-thompson", keep_rows=5),
+        lambda: learn(log_of(), "linear-thompson", share=0.5),
     ],
     ids=["log", "policy", "rows"],
 )
@@ -306,3 +331,191 @@ def test_an_export_is_learned_from_and_opened_again(opened, store, clock, tmp_pa
     assert again.decide(context_of(1)).version == 1
     kinds = [event.kind for event in store.read(settings_stream("again"))]
     assert kinds.count(VERSION) == 1
+
+
+# Choices that were paused or retired
+
+
+def learned_with(*changes, policy="linear-thompson"):
+    """Learned from the log of a bandit whose choices were changed."""
+    log = log_of()
+    menu = log.schema.menu
+    for change in changes:
+        menu = menu.changed(change)
+    return learn(replace(log, schema=msgspec.structs.replace(log.schema, menu=menu)), policy)
+
+
+def statuses(bandit):
+    return [choice.status for choice in bandit.menu.slots[0].choices]
+
+
+def test_choices_that_were_retired_or_paused_in_the_log_are_so_from_the_start(opened, clock):
+    learned = learned_with(Change("retire", "C"), Change("pause", "A"))
+    bandit = opened(learned=learned)
+    assert statuses(bandit) == ["paused", "active", "retired"]
+    assert (bandit.version, bandit.versions()[0].shown) == (1, ((1,),))
+    assert {bandit.decide(context_of(number)).action for number in range(20)} == {"B"}
+    assert bandit.refit() is None
+    bandit.resume("A")
+    fed(bandit, clock)
+    fitted = bandit.refit()
+    assert (fitted.rows, fitted.shown) == (140, ((0, 1),))
+    with pytest.raises(Conflict, match="retired for good"):
+        bandit.resume("C")
+
+
+def test_opening_again_does_not_pause_what_was_resumed_or_care_for_what_was_added(opened, store):
+    learned = learned_with(Change("pause", "C"))
+    bandit = opened(learned=learned)
+    bandit.resume("C")
+    bandit.add("D")
+    bandit.retire("A")
+    bandit.retire("B")
+    before = events_of(store)
+    again = opened(learned=learned)
+    assert statuses(again) == ["retired", "retired", "active", "active"]
+    assert events_of(store) == before
+
+
+def test_a_bandit_that_is_there_retires_what_the_log_had_retired(opened, learned):
+    opened(**history.declaration_of(learned))
+    again = opened(learned=learned_with(Change("retire", "C"), Change("retire", "B")))
+    assert statuses(again) == ["active", "retired", "retired"]
+
+
+def test_choices_added_since_the_declaration_are_those_of_the_log(opened, learned):
+    bandit = opened(**{**history.declaration_of(learned), "actions": ["A", "B"]})
+    bandit.add("C")
+    assert opened(learned=learned).version == 1
+
+
+def test_the_last_active_choice_is_not_retired_and_nothing_is_written(opened, store, learned):
+    bandit = opened(**history.declaration_of(learned))
+    bandit.retire("A")
+    bandit.retire("B")
+    before = events_of(store)
+    with pytest.raises(Conflict, match="last active choice"):
+        opened(learned=learned_with(Change("pause", "C")), refit_rows=7)
+    assert events_of(store) == before
+
+
+# Propensities
+
+WITHOUT = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
+
+
+def test_a_policy_that_needs_propensities_is_refused_later_too(opened, store):
+    without = learn(Log.read(WITHOUT), "rcp-submax")
+    opened(learned=without)
+    before = events_of(store)
+    for given in ({}, {"learned": without}):
+        with pytest.raises(InvalidValue, match="40 of the rows that were learned from have none"):
+            opened(policy="rcp-optimized", **given)
+    assert events_of(store) == before
+    assert opened(policy="thompson-1-1").version == 1
+
+
+def test_a_history_without_the_newer_fields_is_read(store):
+    old = {"rows": 3, "segments": [], "log": "a", "model": "b"}
+    read = msgspec.msgpack.decode(msgspec.msgpack.encode(old), type=History)
+    assert (read.without_propensity, read.estimated_propensities) == (0, 0)
+
+
+# Two processes
+
+
+def test_a_late_start_does_not_roll_the_bandit_back(opened, store, learned, clock):
+    declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
+    late = control_of(store, "default")
+    bandit = fed(opened(learned=learned), clock)
+    assert bandit.refit().version == 2
+    before = events_of(store)
+    entries = history._entries(late, learned, history.history_of(learned))
+    store.append(settings_stream("default"), entries).result()
+    assert events_of(store) == before
+    assert opened().version == 2
+
+
+# Before anything is written
+
+
+def test_a_start_that_is_refused_changes_no_setting(opened, store, learned):
+    opened(**history.declaration_of(learned))
+    before = events_of(store)
+    few = learn(log_of(), "linear-thompson", keep_rows=0)
+    for wrong in (few, learn(Log.read(WITHOUT), "rcp-submax")):
+        with pytest.raises(InvalidValue):
+            opened(learned=wrong, refit_rows=7)
+    assert events_of(store) == before
+    opened(learned=learned, refit_rows=7)
+    before = events_of(store)
+    with pytest.raises(Conflict, match="another learned policy"):
+        opened(learned=learn(log_of(1), "linear-thompson"), refit_rows=8)
+    assert events_of(store) == before
+
+
+# Policies of a file
+
+OWN = """
+from dataclasses import dataclass
+from submax.policies.random import Random
+
+@dataclass(frozen=True)
+class Own(Random):
+    pass
+"""
+
+
+def test_a_bandit_starts_from_a_policy_of_a_file_that_was_read_with_trust(opened, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    path = tmp_path / "policy.safetensors"
+    learn(Log.read(WITHOUT), {"kind": f"{tmp_path / 'own.py'}:Own"}).write(path)
+    with pytest.raises(InvalidValue, match="would be run"):
+        opened(learned=path)
+    bandit = opened(learned=Learned.read(path, trust=True))
+    assert bandit.version == 1
+    assert type(bandit.policy).__name__ == "Own"
+
+
+# The doctor
+
+
+def test_the_doctor_tells_what_a_bandit_was_started_with(opened, store, learned):
+    opened(learned=learned)
+    opened(name="guessed", learned=learn(Log.read(WITHOUT), "rcp-optimized"))
+    found = list(examined(store, ["default", "guessed"]))
+    assert all(one.good for one in found)
+    said = [one.sentence for one in found]
+    assert "default: started with 100 rows of a log" in said
+    assert (
+        "guessed: started with 40 rows of a log; 40 learned from rest on estimated propensities"
+    ) in said
+
+
+@pytest.mark.parametrize("damage", [None, b"nothing"])
+def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
+    opened, store, learned, monkeypatch, damage
+):
+    monkeypatch.setattr(history, "SEGMENT", 30)
+    bandit = opened(learned=learned)
+    for number in (1, 3):
+        name = history._segment_name("default", number, bandit._present.control.history)
+        store.drop(name)
+        if damage is not None:
+            store.keep(name, damage)
+    bad = [one.sentence for one in examined(store, ["default"]) if not one.good]
+    end = "of what default was started with is missing or damaged"
+    assert bad == [f"default: part {number} {end}" for number in (1, 3)]
+
+
+def test_a_choice_that_was_retired_before_the_export_is_never_decided(opened, store, tmp_path):
+    first = opened(actions=ARMS, policy="thompson-1-1", reward_wait=0.001)
+    for number in range(60):
+        first.reward(first.decide(id=f"d{number}").id, 1.0)
+    first.retire("C")
+    Export(store, "default").write(tmp_path / "page.parquet")
+    learned = learn(Log.read(tmp_path / "page.parquet"), "rcp-submax")
+    assert learned.probabilities(np.zeros((1, 0), dtype=np.float32))[0, 2] == 0
+    again = opened(name="again", learned=learned)
+    assert statuses(again) == ["active", "active", "retired"]
+    assert {again.decide().action for _ in range(50)} <= {"A", "B"}

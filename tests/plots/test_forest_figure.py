@@ -5,8 +5,9 @@ from submax.cli.evaluation_report import write_estimates
 from submax.evaluation.comparison import Comparison, Estimate
 from submax.evaluation.diagnostics import Diagnostics
 from submax.evaluation.intervals import Interval
+from submax.evaluation.off_policy import off_policy_estimators
 from submax.plots import forest_figure
-from submax.plots.forest_figure import draw_forest
+from submax.plots.forest_figure import OTHER_COLOURS, draw_forest
 
 FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0)
 NAN = float("nan")
@@ -49,6 +50,17 @@ def marks(figure):
     }
 
 
+def colours(figure):
+    """The colour of every estimate, by its name."""
+    axes = figure.axes[0]
+    names = {
+        float(tick): one.get_text()
+        for tick, one in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+    }
+    lines = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    return {names[float(line.get_ydata()[0])]: line.get_color() for line in lines}
+
+
 def legend(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
@@ -70,6 +82,25 @@ def test_policies_are_headings_of_their_estimates(drawn):
     labels = figure.axes[0].get_yticklabels()
     assert [one.get_text() for one in labels] == ["one", "ips", "dr", "two", "ips"]
     assert [one.get_fontweight() == "bold" for one in labels] == [True, False, False, True, False]
+
+
+def test_every_estimator_has_a_colour_of_its_own(drawn):
+    names = [*off_policy_estimators(), '{"kind": "clipped"}', '{"kind": "replay"}']
+    found = colours(drawn(*(estimate("one", name, 0.6) for name in names)))
+    assert list(found) == names
+    assert len(set(found.values())) == len(names) == 11
+
+
+def test_an_estimator_keeps_its_colour_whatever_others_are_shown(drawn):
+    every = colours(drawn(*(estimate("one", name, 0.6) for name in off_policy_estimators())))
+    for name, colour in every.items():
+        table = estimate("one", "a table", 0.5)
+        assert colours(drawn(table, estimate("one", name, 0.6)))[name] == colour
+
+
+def test_there_may_be_more_tables_than_colours(drawn):
+    count = len(OTHER_COLOURS) + 1
+    assert len(colours(drawn(*(estimate("one", f"table {n}", 0.6) for n in range(count))))) == count
 
 
 def test_intervals_are_drawn_from_end_to_end(drawn):

@@ -1,5 +1,7 @@
 import json
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from safetensors.numpy import save
@@ -7,8 +9,11 @@ from safetensors.numpy import save
 from submax.core.errors import InvalidValue
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
-from submax.networks.state_file import state_bytes
+from submax.networks.state_file import read_state, state_bytes
+from submax.schema import learned as module
+from submax.schema.columns import Columns
 from submax.schema.learned import Learned
+from submax.schema.menu import Change
 from submax.schema.model import Model
 
 
@@ -80,3 +85,206 @@ def test_a_file_that_is_there_is_replaced_as_a_whole(log, tmp_path):
     path.write_bytes(b"something else")
     learn(log, "linucb").write(path)
     assert Learned.read(path).specification == "linucb"
+
+
+# Choices that are not active
+
+
+def with_changes(log, *changes):
+    """A log as a bandit wrote it that had these choices paused or retired."""
+    menu = log.schema.menu
+    for change in changes:
+        menu = menu.changed(change)
+    return replace(log, schema=msgspec.structs.replace(log.schema, menu=menu))
+
+
+def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active():
+    rng = np.random.default_rng(1)
+    action = np.stack([rng.integers(3, size=90), rng.integers(4, size=90)], axis=1)
+    log = Log.from_arrays(action, rng.integers(2, size=90), context=rng.normal(size=(90, 1)))
+    log = with_changes(log, Change("retire", "1", "slot0"), Change("pause", "0", "slot1"))
+    learned = learn(log, "linear-thompson")
+    context = log.parts[0].context
+    table = learned.probabilities(context).reshape(90, 3, 4)
+    seen = learned.model.standardization.apply(context.astype(np.float64))
+    said = learned.policy.probabilities(learned.model.state, seen[None])[0]
+    np.testing.assert_array_equal(table[:, [0, 2]][:, :, [1, 2, 3]].reshape(90, 6), said)
+    assert not table[:, 1].any()
+    assert not table[:, :, 0].any()
+    again = Learned.from_bytes(learned.to_bytes(), "the file")
+    assert again.schema == learned.schema
+    np.testing.assert_array_equal(again.probabilities(context), learned.probabilities(context))
+
+
+# Code
+
+OWN = """
+from dataclasses import dataclass
+from pathlib import Path
+from submax.policies.random import Random
+
+Path(__file__).with_name("was-run").touch()
+
+@dataclass(frozen=True)
+class Own(Random):
+    pass
+"""
+
+
+def written_with(learned, **facts):
+    """The bytes of a learned policy whose file says something else."""
+    told = {"schema": learned.schema, "policy": learned.specification, "origin": learned.origin}
+    told = msgspec.to_builtins({**told, **facts})
+    return state_bytes((learned.model, learned.rows), {"learned": told})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda kind: {"kind": kind},
+        lambda kind: {"kind": "reward-conditioned", "estimator": {"kind": kind}},
+        lambda kind: {"kind": "gridded", "policy": kind},
+        lambda kind: {"kind": "gridded", "policy": {"kind": "gridded", "cells": [kind]}},
+        lambda kind: kind,
+    ],
+)
+def test_a_policy_of_a_file_is_not_run_by_reading(log, tmp_path, table):
+    (tmp_path / "own.py").write_text(OWN)
+    data = written_with(learn(log, "linucb"), policy=table(f"{tmp_path / 'own.py'}:Own"))
+    assert "holds a policy from a file, which would be run" in refused(data)
+    assert not (tmp_path / "was-run").exists()
+
+
+def test_a_policy_of_a_file_is_read_with_trust(log, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    learned = learn(log, {"kind": f"{tmp_path / 'own.py'}:Own"})
+    learned.write(tmp_path / "policy.safetensors")
+    with pytest.raises(InvalidValue, match=r"pass trust=True \(--trust\)"):
+        Learned.read(tmp_path / "policy.safetensors")
+    again = Learned.read(tmp_path / "policy.safetensors", trust=True)
+    assert again.policy == learned.policy
+
+
+# Contents
+
+
+def with_menu(schema, **changes):
+    return msgspec.structs.replace(schema, menu=msgspec.structs.replace(schema.menu, **changes))
+
+
+def with_slot(schema, **changes):
+    first, *others = schema.menu.slots
+    return with_menu(schema, slots=(msgspec.structs.replace(first, **changes), *others))
+
+
+SCHEMAS = {
+    "empty slot": lambda one: with_slot(one, choices=()),
+    "no slot": lambda one: with_menu(one, slots=()),
+    "choice named twice": lambda one: with_slot(one, choices=one.menu.slots[0].choices[:1] * 2),
+    "slot named twice": lambda one: with_slot(one, name=one.menu.slots[1].name),
+    "slot without a name": lambda one: with_slot(one, name=""),
+    "no active choice": lambda one: with_slot(
+        one,
+        choices=tuple(
+            msgspec.structs.replace(choice, status="paused") for choice in one.menu.slots[0].choices
+        ),
+    ),
+    "other choices active": lambda one: with_menu(
+        one, slots=one.menu.changed(Change("pause", "1", "slot0")).slots
+    ),
+    "field named twice": lambda one: msgspec.structs.replace(
+        one, context=msgspec.structs.replace(one.context, names=("x0", "x0"))
+    ),
+    "field without a name": lambda one: msgspec.structs.replace(
+        one, context=msgspec.structs.replace(one.context, names=("x0",))
+    ),
+    "fewer fields": lambda one: msgspec.structs.replace(
+        one,
+        context=msgspec.structs.replace(one.context, names=("x0",), fields=one.context.fields[:1]),
+    ),
+    "unknown rewards": lambda one: msgspec.structs.replace(one, rewards={"kind": "none"}),
+    "other rewards": lambda one: msgspec.structs.replace(one, rewards={"kind": "counts"}),
+}
+
+
+@pytest.mark.parametrize("wrong", list(SCHEMAS))
+def test_a_schema_that_could_not_be_declared_is_refused(log, wrong):
+    learned = learn(log, "linucb")
+    assert "cannot be used" in refused(written_with(learned, schema=SCHEMAS[wrong](log.schema)))
+
+
+def test_a_policy_that_is_not_known_is_refused(log):
+    learned = learn(log, "linucb")
+    for policy in ("none", {"kind": "none"}, 3, {"no": "kind"}):
+        assert "cannot be used" in refused(written_with(learned, policy=policy))
+
+
+CONTENTS = {
+    "nothing": lambda model, rows: None,
+    "one": lambda model, rows: model,
+    "the other way round": lambda model, rows: (rows, model),
+    "narrow context": lambda model, rows: (model, rows._replace(context=rows.context[:, :1])),
+    "short rewards": lambda model, rows: (model, rows._replace(reward=rows.reward[1:])),
+    "one reward": lambda model, rows: (model, rows._replace(reward=1.0)),
+    "one slot": lambda model, rows: (model, rows._replace(action=rows.action[:, 0])),
+    "words": lambda model, rows: (model, rows._replace(log_prob=["a", ["b"]])),
+    "whole numbers": lambda model, rows: (model, rows._replace(reward=rows.reward.astype(int))),
+    "unknown action": lambda model, rows: (model, rows._replace(action=rows.action + 1)),
+    "half an action": lambda model, rows: (model, rows._replace(action=rows.action / 2)),
+    "no action": lambda model, rows: (model, rows._replace(action=rows.action * np.nan)),
+    "infinite context": lambda model, rows: (model, rows._replace(context=rows.context * np.inf)),
+    "unknown reward": lambda model, rows: (model, rows._replace(reward=rows.reward + 0.5)),
+    "narrow mean": lambda model, rows: (
+        model._replace(
+            standardization=model.standardization._replace(mean=model.standardization.mean[:1])
+        ),
+        rows,
+    ),
+    "no standardization": lambda model, rows: (model._replace(standardization=None), rows),
+    "no state": lambda model, rows: (model._replace(state=None), rows),
+    "state of another problem": lambda model, rows: (
+        model._replace(state=model.state._replace(problem=np.zeros(2))),
+        rows,
+    ),
+    "state of wrong shapes": lambda model, rows: (
+        model._replace(
+            state=type(model.state)(
+                *(one[:0] if isinstance(one, np.ndarray) else one for one in model.state)
+            )
+        ),
+        rows,
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", list(CONTENTS))
+def test_contents_that_do_not_fit_the_schema_are_refused(log, wrong):
+    learned = learn(log, "linucb")
+    facts = read_state(learned.to_bytes(), facts_only=True)[1]
+    contents = CONTENTS[wrong](learned.model, learned.rows)
+    assert "cannot be used" in refused(state_bytes(contents, facts))
+
+
+def test_facts_are_read_without_the_arrays(log):
+    data = learn(log, "linucb").to_bytes()
+    size = 8 + int.from_bytes(data[:8], "little")
+    state, facts = read_state(data[:size], facts_only=True)
+    assert state is None
+    assert facts["learned"]["policy"] == "linucb"
+    with pytest.raises(InvalidValue):
+        read_state(data[:size])
+
+
+# Rows that stay
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [({"MOST_NUMBERS": 21}, 10), ({"MOST_ROWS": 7}, 7), ({"MOST_NUMBERS": 1}, 0), ({}, 20)],
+)
+def test_the_newest_rows_are_kept_as_far_as_there_is_room(log, monkeypatch, limits, kept):
+    for name, limit in limits.items():
+        monkeypatch.setattr(module, name, limit)
+    rows = learn(log, "linucb", keep_rows=20).rows
+    everything = Columns.joined(list(log.parts))
+    assert rows.hash == everything.rows(slice(50 - kept, None)).hash

@@ -24,7 +24,7 @@ def test_what_is_learned_from_a_uniform_log_of_digits_beats_the_log_threefold(se
     first, second = log.split(0.5)
     learned = learn(first, POLICY, seed=seed)
     assert true_value(digits, world, learned, rng) > 3 * log.reward.mean()
-    found = compare(second, {"learned": learned}, estimators=["snips", "dr"], share=None)
+    found = compare(second, {"learned": learned}, estimators=["snips", "dr"])
     for one in found.estimates[1:]:
         assert one.interval.low > 3 * found.estimates[0].interval.high
         assert not one.cautions

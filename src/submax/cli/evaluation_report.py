@@ -2,14 +2,15 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.evaluation.comparison import LOGGING, Comparison, Estimate
+from submax.evaluation.comparison import Comparison
+from submax.evaluation.judge import LOGGING, Estimate
 from submax.experiments.directory import write_csv
+from submax.plots.estimates import ESTIMATES
 
 COLUMNS = 3
 """Policies side by side."""
@@ -37,12 +38,12 @@ def print_comparison(found: Comparison) -> None:
 
 
 def write_estimates(directory: Path, found: Comparison) -> None:
-    """All numbers as ``estimates.csv``, the logging policy first."""
-    write_csv(directory / "estimates.csv", [_row(one) for one in found.estimates])
+    """All numbers as one file, the logging policy first."""
+    write_csv(directory / ESTIMATES, found.rows())
 
 
 def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
-    table = Table(title=f"Expected reward of a decision, {found.level:.0%} intervals")
+    table = Table(title=f"Expected reward of a decision, {100 * found.level:g} % intervals")
     table.add_column("estimator", no_wrap=True)
     for name in names:
         table.add_column(escape(name), justify="right")
@@ -78,16 +79,3 @@ def _interval(estimate: Estimate) -> str:
 
 def _number(value: float) -> str:
     return "?" if math.isnan(value) else f"{value:.4g}"
-
-
-def _row(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "policy": estimate.policy,
-        "estimator": estimate.estimator,
-        "value": estimate.value,
-        "low": estimate.interval.low,
-        "high": estimate.interval.high,
-        "threshold": estimate.threshold,
-        **estimate.diagnostics._asdict(),
-        "warnings": " | ".join(estimate.cautions),
-    }

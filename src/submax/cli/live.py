@@ -29,19 +29,21 @@ BANDIT = click.option(
     metavar="FILE",
     help="A policy from submax learn: the store's bandit starts from it.",
 )
-def serve(store: str, host: str, port: int, rate: float, learned: Path | None) -> None:
+@click.option("--trust", is_flag=True, help="Run the policy of --learned if it is a file of code.")
+def serve(store: str, host: str, port: int, rate: float, learned: Path | None, trust: bool) -> None:
     """Serve the bandits of a store over HTTP.
 
     STORE is a file, made if it is new, or the address of a PostgreSQL database. With --learned a
     bandit with the name of the file is declared as the log of the policy was, and decides by it
-    from the start.
+    from the start. Its reward_wait, guard rails and the rest are the defaults, unless they were
+    declared before by submax.open(STORE, learned=FILE, reward_wait=...) in Python.
     """
     from submax.core.extras import require_extra
 
     require_extra("server", "the server", "starlette", "uvicorn", "prometheus_client")
     from submax.server.run import serve as run
 
-    run(store, host, port, rate, learned)
+    run(store, host, port, rate, learned, trust=trust)
 
 
 @main.command()

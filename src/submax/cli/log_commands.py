@@ -12,16 +12,17 @@ from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
 from submax.core.extras import require_extra
-from submax.evaluation.comparison import Candidate, compare
+from submax.evaluation.candidates import SUFFIX, Candidate
+from submax.evaluation.comparison import compare
 from submax.evaluation.learning import learn
 from submax.evaluation.log import By, Log
+from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.policies import make_policy
 from submax.policies.policy_table import read_value, table_of, with_values
 from submax.schema.learned import Learned
 from submax.schema.schema import Schema
 
-SUFFIX = ".safetensors"
 DECLARED = ("actions", "context", "rewards")
 
 
@@ -60,12 +61,13 @@ def run_evaluate(
     share: float,
     by: By,
     out: Path,
+    trust: bool,
     seed: int,
     **reading: Any,
 ) -> None:
     """Compare, print, write, draw."""
-    check_folder(out / "estimates.csv")
-    named = {name: _candidate(name) for name in policies}
+    check_folder(out / ESTIMATES)
+    named = {name: _candidate(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InvalidValue("the same policy is named twice")
     log = _log(path, schema=_schema(named), **reading)
@@ -83,7 +85,7 @@ def run_evaluate(
     write_estimates(out, found)
     figure = draw_forest(out)[0]
     print_comparison(found)
-    click.echo(f"All numbers: {out / 'estimates.csv'}; figure: {figure}")
+    click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
 
 
 def run_tune(
@@ -206,8 +208,8 @@ def _parameter(text: str) -> tuple[str, Any]:
     return key, read_value(value)
 
 
-def _candidate(text: str) -> Candidate:
-    return Learned.read(text) if text.endswith(SUFFIX) else _policy(text)
+def _candidate(text: str, trust: bool) -> Candidate:
+    return Learned.read(text, trust=trust) if text.endswith(SUFFIX) else _policy(text)
 
 
 def _table(text: str) -> str | dict[str, Any]:

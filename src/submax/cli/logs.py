@@ -121,6 +121,9 @@ def learn(log: Path, **options: Any) -> None:
     show_default=True,
     help="Directory for estimates.csv and the forest plot.",
 )
+@click.option(
+    "--trust", is_flag=True, help="Run the code of learned policies that are of a file of yours."
+)
 @log_options
 def evaluate(log: Path, **options: Any) -> None:
     """Say what policies would have earned in place of the one that wrote a log.

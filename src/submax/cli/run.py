@@ -1,10 +1,9 @@
-"""Run experiments with a progress bar, then draw and report."""
+"""Run experiments, then draw and report."""
 
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -13,16 +12,9 @@ from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from submax.cli.errors import INTERRUPTED
+from submax.cli.progress import progress
 from submax.cli.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
@@ -146,12 +138,13 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
         run_illustration(plan.specification, plan.directory)
         return
     todo = unfinished(plan.specification, plan.directory, plan.chosen)
+    name = plan.specification.name
     if len(todo) < len(plan.chosen):
         kept = len(plan.chosen) - len(todo)
-        console.print(f"{plan.specification.name}: {kept} of {len(plan.chosen)} cells are done.")
+        console.print(f"{name}: {kept} of {len(plan.chosen)} cells are done.")
     if todo:
-        console.print(f"{plan.specification.name}: {len(todo)} cells to run.")
-    with _progress(plan, todo, meter, console) as finished:
+        console.print(f"{name}: {len(todo)} cells to run.")
+    with progress(name, todo, meter, console, refits=plan.trains_networks) as finished:
         run = run_offline if plan.specification.experiment == "offline" else run_sweep
         run(plan.specification, plan.chosen, plan.directory, executor, finished)
 
@@ -175,63 +168,6 @@ def _finish(
         soft_wrap=True,
         markup=False,
     )
-
-
-@contextmanager
-def _progress(
-    plan: Plan, todo: Sequence[Cell], meter: Meter, console: Console
-) -> Iterator[Callable[[str, object], None]]:
-    """A bar of decisions and refits, live; yields what to call for a finished cell."""
-    bar = Progress(*_columns(), console=console, disable=not todo)
-    decisions = {cell.key: cell.decisions for cell in todo}
-    before = meter.decisions, meter.updates
-    done: list[int] = []
-    stop = threading.Event()
-    networks = plan.trains_networks
-
-    def show() -> None:
-        # The workers of a cluster have no meter: there only finished cells count.
-        taken = max(meter.decisions - before[0], sum(done))
-        rate = taken / max(bar.tasks[task].elapsed or 0.0, 1e-3)
-        refits = f", {meter.updates - before[1]} refits" if networks else ""
-        bar.update(
-            task, completed=taken, cells=len(done), counted=f"{_short(rate)} decisions/s{refits}"
-        )
-
-    def follow() -> None:
-        while not stop.wait(0.5):
-            show()
-
-    def finished(key: str, result: object) -> None:
-        done.append(decisions[key])
-        show()
-
-    with bar:
-        name, total = plan.specification.name, sum(decisions.values())
-        task = bar.add_task(name, total=total, cells=0, of=len(todo), counted="")
-        follower = threading.Thread(target=follow, daemon=True)
-        follower.start()
-        try:
-            yield finished
-        finally:
-            stop.set()
-            follower.join()
-
-
-def _columns() -> list[ProgressColumn]:
-    return [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[cells]} of {task.fields[of]} cells"),
-        TextColumn("{task.fields[counted]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False, compact=True),
-    ]
-
-
-def _short(rate: float) -> str:
-    return f"{rate / 1e6:.2f} M" if rate >= 1e6 else f"{rate / 1e3:.1f} k"
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from submax.core.arrays import Floats
 from submax.schema.columns import Columns
 from submax.schema.context_schema import ContextSchema
 
-ROWS = 1 << 18
-"""Rows that are encoded at a time: categories take as many numbers as there are of them."""
+ROWS, NUMBERS = 1 << 18, 1 << 24
+"""So many rows, or numbers of wider rows, are encoded at a time: categories take a number each."""
 
 
 class EncodedParts(Sequence[Columns]):
@@ -29,7 +29,11 @@ class EncodedParts(Sequence[Columns]):
         self._reward, self._log_prob = reward, log_prob
 
     def __len__(self) -> int:
-        return -(-len(self._reward) // ROWS)
+        return -(-len(self._reward) // self._step)
+
+    @property
+    def _step(self) -> int:
+        return max(1, min(ROWS, NUMBERS // max(self._schema.width, 1)))
 
     @overload
     def __getitem__(self, place: int) -> Columns: ...
@@ -38,9 +42,10 @@ class EncodedParts(Sequence[Columns]):
     def __getitem__(self, place: int | slice) -> Columns | list[Columns]:
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self)))]
+        place = place + len(self) if place < 0 else place
         if not 0 <= place < len(self):
             raise IndexError(place)
-        rows = slice(place * ROWS, (place + 1) * ROWS)
+        rows = slice(place * self._step, (place + 1) * self._step)
         return Columns(
             self._schema.encode_rows(self._context[rows]),
             self._action[rows].astype(np.float64),

@@ -25,12 +25,17 @@ class Evidence(NamedTuple):
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
 
-    def widest(self, weight: Floats) -> float:
-        """The width of an interval that holds all rewards times these weights."""
+    def widest(self, weight: Floats, corrects: bool = False) -> float:
+        """The width of an interval that holds all rewards times these weights.
+
+        Where they ``correct`` the model, of r − q̂ times the weights and what the model expects.
+        """
         seen = (float(self.reward.min()), float(self.reward.max()))
         low, high = seen if self.bounds is None else self.bounds
+        if corrects:
+            low, high = low - float(self.predicted.max()), high - float(self.predicted.min())
         ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
-        return float(np.ptp(ends))
+        return float(np.ptp(ends) + (np.ptp(self.expected) if corrects else 0.0))
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":

@@ -27,11 +27,16 @@ Method = Callable[[Sequence[Terms], float, np.random.Generator], list[Interval]]
 
 
 def normal(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
-    """V ± z s / √n, s² the variance of the terms; of a ratio, by the delta method."""
-    from scipy.special import ndtri
+    """V ± z s / √n, s² the variance of the terms; of a ratio, by the delta method.
 
-    z = float(ndtri(0.5 + level / 2))
-    return [_around(one.value, z * _standard_error(one.influence())) for one in terms]
+    The bias that a threshold may have brought, at its worst at the same level, is added in
+    quadrature; so it is in the other kinds of intervals.
+    """
+    z = _quantile(level)
+    return [
+        _allowing(_around(one.value, z * _standard_error(one.influence())), one, level)
+        for one in terms
+    ]
 
 
 def bernstein(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
@@ -44,7 +49,8 @@ def bernstein(terms: Sequence[Terms], level: float, rng: np.random.Generator) ->
 
     Reference: Maurer and Pontil (2009), theorem 4, for both sides.
     """
-    return [_bernstein(one, np.log(4 / (1 - level))) for one in terms]
+    log = np.log(4 / (1 - level))
+    return [_allowing(_bernstein(one, log), one, level) for one in terms]
 
 
 def bootstrap(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
@@ -68,10 +74,29 @@ def bootstrap(terms: Sequence[Terms], level: float, rng: np.random.Generator) ->
         numerator, denominator = np.moveaxis((counts @ sums).reshape(size, -1, 2), 2, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             values[first : first + size] = numerator / denominator
-    return [_percentiles(column, level) for column in values.T]
+    found = [_percentiles(column, level) for column in values.T]
+    return [_allowing(ends, one, level) for ends, one in zip(found, terms, strict=True)]
 
 
 INTERVALS: dict[str, Method] = {"normal": normal, "bootstrap": bootstrap, "bernstein": bernstein}
+
+
+def _quantile(level: float) -> float:
+    """How many standard errors around a normal mean have this probability."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2))
+
+
+def _allowing(ends: Interval, terms: Terms, level: float) -> Interval:
+    """Ends moved apart by the bias that a threshold may have."""
+    bias, value = terms.bias(_quantile(level)), terms.value
+    if bias == 0:
+        return ends
+    return Interval(
+        value - float(np.hypot(value - ends.low, bias)),
+        value + float(np.hypot(ends.high - value, bias)),
+    )
 
 
 def _percentiles(values: Floats, level: float) -> Interval:

@@ -32,17 +32,20 @@ def learn(
     """
     whole_number("keep_rows", keep_rows, at_least=0)
     whole_number("seed", seed, at_least=0)
+    if isinstance(policy, Mapping):
+        # What a table calls itself is no parameter.
+        policy = {key: value for key, value in policy.items() if key != "name"}
     made = policy if isinstance(policy, Policy) else make_policy(policy)
-    specification = dict(policy) if isinstance(policy, Mapping) else policy
     part = log if share == 1.0 else log.split(share, by, seed)[0]
     if made.needs_propensities:
         part = part.with_estimated_propensities(seed)
     origin = Origin(
         log=log.fingerprint,
         rows=len(part),
+        log_rows=len(log),
         share=share,
         by=by,
         seed=seed,
         estimated_propensities=int(part.estimated.sum()),
     )
-    return Learned.of(part.schema, specification, part.parts, origin, keep_rows)
+    return Learned.of(part.schema, policy, part.parts, origin, keep_rows)

@@ -118,11 +118,23 @@ class Log:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of all rows."""
-        digest = hashlib.sha256(repr((self.schema, self.menus)).encode())
-        for column in (self.context, self.action, self.reward, self.propensity, self.shown):
-            digest.update(np.ascontiguousarray(column).data)
+        """The hash of what happened in all rows, whatever is known of propensities."""
+        return self.fingerprint_of(len(self))
+
+    def fingerprint_of(self, count: int) -> str:
+        """The same for the first rows: a log that has grown begins as it was."""
+        digest = hashlib.sha256()
+        for column in (self.context, self.action, self.reward):
+            digest.update(repr((column[:count].shape, column.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(column[:count]).data)
         return digest.hexdigest()
+
+    def eligible_choices(self, slot: int) -> Booleans:
+        """Which choices of a slot each of the menus shows, ``[menus, choices]``."""
+        found = np.zeros((len(self.menus), len(self.schema.menu.slots[slot].choices)), dtype=bool)
+        for number, shown in enumerate(self.menus):
+            found[number, list(shown[slot])] = True
+        return found
 
     def rows(self, which: Booleans | Integers) -> "Log":
         """Some of the rows."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 200_000
 """The model is fitted to at most so many rows."""
+MOST_NUMBERS = 1 << 25
+"""Probabilities that are held at a time."""
 PENALTY = 1.0
 """Of squared coefficients, but for those of the constant."""
 ROUNDS = 200
@@ -61,9 +63,11 @@ def slot_estimates(log: "Log", seed: int) -> Floats:
     parts = log.parts
     standardization = Standardization.of(parts, log.schema.context.numeric)
     row = np.arange(len(log))
-    if len(log) > MOST_ROWS:
-        row = np.sort(np.random.default_rng(seed).choice(len(log), MOST_ROWS, replace=False))
-    masks = [_masks(log, slot) for slot in range(log.action.shape[1])]
+    widest = max(len(slot.choices) for slot in log.schema.menu.slots)
+    most = min(MOST_ROWS, MOST_NUMBERS // widest)
+    if len(log) > most:
+        row = np.sort(np.random.default_rng(seed).choice(len(log), most, replace=False))
+    masks = [log.eligible_choices(slot) for slot in range(log.action.shape[1])]
     features = with_constant(log.schema.context.encode_rows(log.context[row]), standardization)
     models = [
         _fitted(features, log.action[row, slot], mask[log.shown[row]])
@@ -86,14 +90,6 @@ def with_constant(context: NDArray[np.float32], standardization: Standardization
     """Features of a linear model: 1 and the standardized context, ``[n, 1 + D]``."""
     seen = standardization.apply(context.astype(np.float64))
     return np.concatenate([np.ones((len(seen), 1)), seen], axis=1)
-
-
-def _masks(log: "Log", slot: int) -> Booleans:
-    """Which choices of a slot each menu shows, ``[menus, choices]``."""
-    masks = np.zeros((len(log.menus), len(log.schema.menu.slots[slot].choices)), dtype=bool)
-    for number, shown in enumerate(log.menus):
-        masks[number, list(shown[slot])] = True
-    return masks
 
 
 def _probabilities(score: Floats, mask: Booleans) -> Floats:

@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.evaluation.log import Log
 from submax.evaluation.propensity_model import with_constant
-from submax.evaluation.ridge_design import MOST_UNKNOWNS
+from submax.evaluation.ridge_design import MOST_NUMBERS, MOST_UNKNOWNS
 from submax.schema.standardization import Standardization
 
 WAVES, FEWEST_WAVES = 128, 8
 ROWS_PER_WAVE = 5
 """Rows of each choice that there must be for a wave."""
-MOST_NUMBERS = 1 << 24
-"""In the normal equations of all arms together."""
 
 
 class RewardFeatures(NamedTuple):

@@ -48,7 +48,7 @@ class RewardModel(NamedTuple):
 
 
 def fitted_models(log: Log, features: RewardFeatures) -> list[RewardModel]:
-    """By ridge regression, one for each fold, from the rows of the others; row i is in i mod 3.
+    """By ridge regression, one for each fold of ``fold_numbers``, from the rows of the others.
 
     Of very many rows every so many are taken.
     """
@@ -57,11 +57,11 @@ def fitted_models(log: Log, features: RewardFeatures) -> list[RewardModel]:
     design = RidgeDesign(sizes, features.width, POWERS * len(menu.intervals))
     step = -(-len(log) // MOST_FITTED)
     sums = [design.nothing() for _ in range(FOLDS)]
-    first = 0
+    first, fold = 0, fold_numbers(len(log))
     for part in log.parts:
         place = np.arange(first, first + len(part.reward))
         for number in range(FOLDS):
-            mine = (place % FOLDS == number) & (place // FOLDS % step == 0)
+            mine = (fold[place] == number) & (place % step == 0)
             seen, action = features.rows(part.context[mine]), part.action[mine]
             powers = _powers(real_parts(log, action))
             sums[number] += design.sums(seen, action, powers, part.reward[mine])
@@ -69,15 +69,18 @@ def fitted_models(log: Log, features: RewardFeatures) -> list[RewardModel]:
     models = []
     for number, mine in enumerate(sums):
         others = sum((one for one in sums if one is not mine), design.nothing())
-        mean = _mean_without(log.reward, number)
+        mean = _mean_of(log.reward[fold != number])
         models.append(RewardModel(mean, *design.solved(others, mean)))
     return models
 
 
-def _mean_without(reward: Floats, fold: int) -> float:
-    """The mean of the rewards of other folds; 0 where there are none."""
-    others = reward[np.arange(len(reward)) % FOLDS != fold]
-    return float(others.mean()) if others.size else 0.0
+def fold_numbers(count: int) -> NDArray[np.int8]:
+    """The fold of each row, at random: logs may take their actions by turns."""
+    return np.random.default_rng(count).integers(FOLDS, size=count, dtype=np.int8)
+
+
+def _mean_of(reward: Floats) -> float:
+    return float(reward.mean()) if reward.size else 0.0
 
 
 def real_parts(log: Log, action: NDArray[Any]) -> Floats:

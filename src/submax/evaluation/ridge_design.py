@@ -12,6 +12,8 @@ PENALTY, CONSTANT_PENALTY = 3.0, 1.0
 """Of squared slopes and constants: as if so many rows had shown nothing but the mean."""
 MOST_UNKNOWNS = 1500
 """With more unknowns the slopes are shared by all choices."""
+MOST_NUMBERS = 1 << 25
+"""In the normal equations of arms that have slopes of their own."""
 
 
 class Sums(NamedTuple):
@@ -42,7 +44,8 @@ class RidgeDesign(NamedTuple):
     @property
     def separate(self) -> bool:
         """Whether every choice has a regression of its own."""
-        return len(self.sizes) == 1 and self.powers == 0
+        few = sum(self.sizes) * self.width**2 <= MOST_NUMBERS
+        return len(self.sizes) == 1 and self.powers == 0 and few
 
     @property
     def interacts(self) -> bool:

@@ -14,13 +14,22 @@ class Terms(NamedTuple):
     """The value is Σ ``numerator`` / Σ ``denominator``, both ``[n]``; without the latter, a mean.
 
     ``width`` is that of an interval that holds all terms of the estimate, as ``influence`` gives
-    them; None where only those seen are known. ``threshold`` is the one used, where there is any.
+    them; None where only those seen are known. ``threshold`` is the one used, where there is any,
+    and ``lost [n]`` what it took from each term.
     """
 
     numerator: Floats
     denominator: Floats | None = None
     width: float | None = None
     threshold: float | None = None
+    lost: Floats | None = None
+
+    def bias(self, errors: float) -> float:
+        """The bias of a threshold at its worst: the mean loss and so many standard errors."""
+        if self.lost is None:
+            return 0.0
+        error = self.lost.std() / np.sqrt(len(self.lost))
+        return float(abs(self.lost.mean()) + errors * error)
 
     @property
     def value(self) -> float:

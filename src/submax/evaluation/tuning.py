@@ -11,7 +11,7 @@ from submax.evaluation.comparison import Comparison, compare
 from submax.evaluation.learning import learn
 from submax.evaluation.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.target import Witness
+from submax.evaluation.witness import Witness
 from submax.policies import make_policy
 from submax.policies.policy_table import read_value, table_of, with_values
 
@@ -85,7 +85,7 @@ def tune(
     values, value = max(found, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
     best = with_values(base, values)
     learned = learn(learning, best, seed=seed, keep_rows=0)
-    told = compare(telling, {str(best["kind"]): learned}, share=None, seed=seed)
+    told = compare(telling, {str(best["kind"]): learned}, seed=seed)
     return Tuned(best, value, told, found)
 
 

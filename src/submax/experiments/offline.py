@@ -1,8 +1,7 @@
 """Learn from a uniform log, evaluate off-policy, and compare with the truth."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.environment import Environment
-from submax.core.whole_file import whole_file
 from submax.environments.classification import Classification
 from submax.evaluation.comparison import compare
 from submax.evaluation.learning import learn
@@ -18,61 +16,22 @@ from submax.evaluation.log import Log
 from submax.experiments.cells import Cell, make_environment, seed_of
 from submax.experiments.directory import write_csv
 from submax.experiments.results import SUMMARY
+from submax.experiments.rows_store import Row
 from submax.schema.learned import Learned
 
 ESTIMATES = "estimates.csv"
-CELLS = "cells"
 LEVEL = 0.95
 CONTEXTS = 20_000
 """Contexts over which the truth is averaged where they cannot be listed."""
-Row = dict[str, Any]
 
 
-def run_cells(
-    chosen: Sequence[Cell],
-    directory: Path,
-    executor: Executor,
-    finished: Callable[[str, object], None],
-) -> None:
-    """Run the cells that are not done; each is stored as it finishes."""
-    folder = directory / CELLS
-    folder.mkdir(parents=True, exist_ok=True)
-    todo = {
-        executor.submit(run_offline, cell): cell
-        for cell in chosen
-        if not _file(folder, cell).exists()
-    }
-    try:
-        for future in as_completed(todo):
-            rows = future.result()
-            with whole_file(_file(folder, todo[future])) as file:
-                file.write(json.dumps(rows).encode())
-            finished(todo[future].key, rows)
-    except BaseException:
-        for future in todo:
-            future.cancel()
-        raise
-
-
-def unfinished_offline(directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
-    """The cells that have no result yet."""
-    return [cell for cell in chosen if not _file(directory / CELLS, cell).exists()]
-
-
-def write_offline(directory: Path, cells: Sequence[Cell]) -> None:
+def write_offline(directory: Path, rows: Sequence[Row]) -> None:
     """Every estimate beside the truth, and a summary: bias, error and coverage of each."""
-    folder = directory / CELLS
-    rows = [
-        row
-        for cell in cells
-        if _file(folder, cell).exists()
-        for row in json.loads(_file(folder, cell).read_text(encoding="utf-8"))
-    ]
     write_csv(directory / ESTIMATES, rows)
     write_csv(directory / SUMMARY, list(_summary(rows)))
 
 
-def run_offline(cell: Cell) -> list[Row]:
+def estimate_cell(cell: Cell) -> list[Row]:
     """One policy on one environment: as many logs as there are replicas, each learned from anew."""
     environment = make_environment(cell.environment)
     return [row for replica in range(cell.replicas) for row in _replica(cell, environment, replica)]
@@ -85,7 +44,7 @@ def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterato
     first, second = uniform_log(environment, world, cell.observations, rng).split(0.5)
     learned = learn(first, _specification(cell), seed=cell.seed + replica, keep_rows=0)
     truth = true_value(environment, world, learned, rng)
-    found = compare(second, {cell.policy_name: learned}, level=LEVEL, share=None)
+    found = compare(second, {cell.policy_name: learned}, level=LEVEL)
     for one in found.estimates[1:]:
         yield {
             **cell.labels,
@@ -163,7 +122,3 @@ def _specification(cell: Cell) -> Any:
     if isinstance(cell.policy, str):
         return cell.policy
     return {key: value for key, value in cell.policy.items() if key != "name"}
-
-
-def _file(folder: Path, cell: Cell) -> Path:
-    return folder / f"{cell.key}.json"

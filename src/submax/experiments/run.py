@@ -10,8 +10,9 @@ from submax.experiments.cells import Cell, cells, run_cell
 from submax.experiments.comparison import Finals
 from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.illustration import illustrate
-from submax.experiments.offline import run_cells, unfinished_offline, write_offline
+from submax.experiments.offline import estimate_cell, write_offline
 from submax.experiments.results import Finished, write_results
+from submax.experiments.rows_store import RowsStore
 from submax.experiments.specification import Specification
 from submax.experiments.statement import write_statements
 from submax.experiments.statements import statements_of
@@ -24,9 +25,8 @@ CELLS = "cells"
 
 def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
     """The cells that have no result yet."""
-    if specification.experiment == "offline":
-        return unfinished_offline(directory, chosen)
-    store = CellStore(directory / CELLS)
+    kind = RowsStore if specification.experiment == "offline" else CellStore
+    store = kind(directory / CELLS)
     return [cell for cell in chosen if not store.finished(cell.key)]
 
 
@@ -59,8 +59,10 @@ def run_offline(
     """Run the chosen cells on logs and write the results of all that are finished by then."""
     begin = time.perf_counter()
     claim_directory(directory, specification)
-    run_cells(chosen, directory, executor, finished)
-    write_offline(directory, cells(specification))
+    store = RowsStore(directory / CELLS)
+    sweep({cell.key: cell for cell in chosen}, estimate_cell, store, executor, finished)
+    keys = [cell.key for cell in cells(specification) if store.finished(cell.key)]
+    write_offline(directory, [row for key in keys for row in store.read(key)])
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 

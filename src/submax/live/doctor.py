@@ -6,6 +6,7 @@ from typing import NamedTuple
 from submax.core.errors import InvalidValue
 from submax.live.bandits import log_stream, model_name
 from submax.live.control import Control, control_of
+from submax.live.history import read_segment
 from submax.live.ledger import Ledger
 from submax.live.snapshot import read_snapshot
 from submax.live.sqlite_store import SQLiteStore
@@ -49,6 +50,7 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
         f"{counts['late rewards']} late, {counts['matured']} matured, {len(ledger.rows)} learned, "
         f"{len(ledger.waiting)} in quarantine, {counts['orphans']} orphans",
     )
+    yield from _history(store, name, control)
     yield from _models(store, name, control)
     yield _snapshot(store, name, control, ledger)
     yield from _advice(name, control, ledger)
@@ -57,6 +59,21 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
 def _ledger(store: Store, name: str, control: Control) -> Ledger:
     stream = log_stream(name)
     return Ledger(control.settings, lambda after: store.read(stream, after))
+
+
+def _history(store: Store, name: str, control: Control) -> Iterator[Finding]:
+    """What the bandit was started with, every part of which must be whole."""
+    history = control.history
+    if history is None:
+        return
+    guessed = history.estimated_propensities
+    rest = f"; {guessed} learned from rest on estimated propensities" if guessed else ""
+    yield Finding(True, f"{name}: started with {history.rows} rows of a log{rest}")
+    for number in range(len(history.segments)):
+        try:
+            read_segment(store, name, number, history)
+        except InvalidValue as error:
+            yield Finding(False, f"{name}: {error}")
 
 
 def _models(store: Store, name: str, control: Control) -> Iterator[Finding]:

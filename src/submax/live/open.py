@@ -16,10 +16,18 @@ from submax.core.policy import Policy
 from submax.core.scale import Scale
 from submax.live.bandit import Bandit
 from submax.live.bandits import bandit_names, settings_stream
-from submax.live.control import Control
+from submax.live.control import Control, control_of
 from submax.live.event import Entry
 from submax.live.guard_rails import GuardRails
-from submax.live.history import check_start, declaration_of, start_from
+from submax.live.history import (
+    check_again,
+    check_choices,
+    check_propensities,
+    check_start,
+    declaration_of,
+    history_of,
+    start_from,
+)
 from submax.live.memory_store import MemoryStore
 from submax.live.names import check_bandit
 from submax.live.records import CHANGED, DECLARED
@@ -88,7 +96,8 @@ def open_bandit(
 
     With ``learned``, a policy that was learned from a log or its file, a new bandit is declared as
     the log was, decides by the policy from the start, and goes on learning from the log's rows and
-    its own.
+    its own. A file whose policy is itself a file of code is read by ``Learned.read`` with
+    ``trust=True``.
 
     >>> bandit = open_bandit(":memory:", actions=["A", "B"], reward_wait=60)
     >>> decision = bandit.decide()
@@ -101,12 +110,9 @@ def open_bandit(
     name = name if name is not None else default_name(place)
     check_bandit(name)
     before = None if learned is None else _read(learned)
-    if _is_new_file(place):
+    if is_new_file(place):
         # Before it is made.
-        if before is None:
-            _check(declaration, name)
-        else:
-            _check_from(before, declaration, name)
+        check_new(name, declaration, before)
     store = place if isinstance(place, Store) else open_store(place, clock=clock)
     try:
         own = (
@@ -141,7 +147,8 @@ def open_store(
     return SQLiteStore(Path(place), read_only=read_only, clock=clock)
 
 
-def _is_new_file(place: object) -> bool:
+def is_new_file(place: object) -> bool:
+    """Whether a store would be a file that is not there yet."""
     if not isinstance(place, (str, Path)) or str(place).startswith((MEMORY, *POSTGRES)):
         return False
     return not Path(place).exists()
@@ -163,9 +170,7 @@ def declare(
     With ``new`` a bandit that is there already is refused.
     """
     given = dict(declaration)
-    policy = given.get("policy")
-    own = policy if isinstance(policy, Policy) else None
-    stream = settings_stream(name)
+    own, stream = _own(given), settings_stream(name)
     before = store.find(stream, "declared")
     if before is None:
         settings = _check(given, name, bandit_names(store))
@@ -185,12 +190,47 @@ def declare(
 def declare_from(
     store: Store, name: str, learned: Learned, declaration: Mapping[str, Any]
 ) -> Policy[Any] | None:
-    """The same for a bandit that starts from a learned policy, where it is new declared like it."""
-    new = name not in bandit_names(store)
-    given = _check_from(learned, declaration, name) if new else declaration
+    """The same for a bandit that starts from a learned policy, where it is new declared like it.
+
+    Nothing is written unless all goes together.
+    """
+    if name in bandit_names(store):
+        given = declaration
+        _check_standing(store, name, given, learned)
+    else:
+        given = {**declaration_of(learned), **declaration}
+        check_new(name, declaration, learned)
     own = declare(store, name, given)
-    start_from(store, name, learned)
+    start_from(store, name, learned, own)
     return own
+
+
+def check_new(name: str, declaration: Mapping[str, Any], learned: Learned | None) -> None:
+    """Refuse the declaration of a new bandit where something does not go together."""
+    if learned is None:
+        _check(declaration, name)
+        return
+    given = {**declaration_of(learned), **declaration}
+    settings = _check(given, name)
+    check_start(settings, settings.menu, learned, policy_of(settings.policy, _own(given)))
+    check_choices(settings.menu, learned)
+
+
+def _check_standing(store: Store, name: str, given: Mapping[str, Any], learned: Learned) -> None:
+    """The same for a bandit that is there, with the settings as they would be."""
+    control, own = control_of(store, name), _own(given)
+    settings = _settings_again(control, given, own)
+    check_start(settings, control.menu, learned, policy_of(settings.policy, own))
+    if control.history is None:
+        check_choices(control.menu, learned)
+    else:
+        check_again(control, name, learned, history_of(learned))
+
+
+def _own(given: Mapping[str, Any]) -> Policy[Any] | None:
+    """The policy, where it is given as an object."""
+    policy = given.get("policy")
+    return policy if isinstance(policy, Policy) else None
 
 
 def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> Settings:
@@ -200,25 +240,27 @@ def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> S
         raise InvalidValue(
             f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{there}"
         )
-    policy = given.get("policy")
     settings = declared(**{"context": None, "policy": "rcp-submax", "rewards": "binary", **given})
-    settings.check(policy_of(settings.policy, policy if isinstance(policy, Policy) else None))
+    settings.check(policy_of(settings.policy, _own(given)))
     return settings
-
-
-def _check_from(learned: Learned, declaration: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What a new bandit that starts from a learned policy is declared with, if it goes together."""
-    given = {**declaration_of(learned), **declaration}
-    check_start(_check(given, name), learned)
-    return given
 
 
 def _declare_again(
     store: Store, stream: str, control: Control, given: Mapping[str, Any], own: Policy[Any] | None
 ) -> None:
     """Compare with what stands, and write down what may change."""
+    settings = _settings_again(control, given, own)
+    if settings != control.settings:
+        store.append(stream, [Entry(CHANGED, msgspec.msgpack.encode(settings))]).result()
+        control.follow()
+
+
+def _settings_again(
+    control: Control, given: Mapping[str, Any], own: Policy[Any] | None
+) -> Settings:
+    """The settings as they stand, but what may change as given, if it goes together."""
     if not given:
-        return
+        return control.settings
     base = {"actions": ["any"], "context": None, "policy": "random", "rewards": "binary"}
     again = declared(**{**base, **given})
     if "actions" in given and again.menu != control.settings.menu:
@@ -228,11 +270,12 @@ def _declare_again(
         )
     names = [name for name in given if name != "actions"]
     settings = control.settings_with(again, names)
+    policy = policy_of(settings.policy, own)
+    if control.history is not None:
+        check_propensities(settings, policy, control.history.without_propensity)
     if settings != control.settings:
-        standing = msgspec.structs.replace(settings, menu=control.menu)
-        standing.check(policy_of(settings.policy, own))
-        store.append(stream, [Entry(CHANGED, msgspec.msgpack.encode(settings))]).result()
-        control.follow()
+        msgspec.structs.replace(settings, menu=control.menu).check(policy)
+    return settings
 
 
 def _warn(settings: Settings, policy: Policy[Any]) -> None:

@@ -65,13 +65,16 @@ class Fitted(msgspec.Struct, frozen=True):
 class History(msgspec.Struct, frozen=True):
     """What was learned before the first decision: so many rows of a log, and a model.
 
-    ``segments`` are the hashes of the rows' parts, ``log`` and ``model`` hashes too.
+    ``segments`` are the hashes of the rows' parts, ``log`` and ``model`` hashes too. Of the rows,
+    ``without_propensity`` have none; ``estimated_propensities`` were guessed when it was learned.
     """
 
     rows: int
     segments: list[str]
     log: str
     model: str
+    without_propensity: int = 0
+    estimated_propensities: int = 0
 
 
 class Published(msgspec.Struct, frozen=True):

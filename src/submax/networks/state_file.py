@@ -44,21 +44,28 @@ def read_state(
     """The state and the facts in bytes that ``state_bytes`` wrote.
 
     Classes are looked for in submax, and in the ``modules`` of a policy of the user's own; with
-    ``facts_only``, which may tell what these are, there is no state.
+    ``facts_only``, which may tell what these are, there is no state, and no array is read.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
-        arrays = load(data)
-        size = int.from_bytes(data[:8], "little")
-        written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
-        if written["format"] != FORMAT:
-            raise InvalidValue(f"a state of the format {written['format']!r}, not {FORMAT!r}")
-        state = None if facts_only else _Reader(arrays, modules).read(written["tree"])
+        written = _header(data)
+        state = None if facts_only else _Reader(load(data), modules).read(written["tree"])
         return state, written["facts"]
     except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InvalidValue(f"the state cannot be read: {error}") from error
+    except RecursionError as error:
+        raise InvalidValue("the state cannot be read: it is nested too deeply") from error
+
+
+def _header(data: bytes) -> Any:
+    """What stands before the arrays, which are not looked at."""
+    size = int.from_bytes(data[:8], "little")
+    written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
+    if written["format"] != FORMAT:
+        raise InvalidValue(f"a state of the format {written['format']!r}, not {FORMAT!r}")
+    return written
 
 
 def _written(value: Any, arrays: Arrays) -> Any:

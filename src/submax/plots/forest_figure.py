@@ -1,17 +1,31 @@
 """Estimates of several policies, with their intervals, one below the other."""
 
-import csv
 import math
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from submax.plots.estimates import read_estimates
 from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
-COLOURS = ("#a00000", "#c2266b", "#e8861e", "#2f6fd6", "#123f8a", "#2e9e4f", "#008b8b", "#7f7f7f")
-ESTIMATES = "estimates.csv"
+COLOURS = {
+    "ips": "#a00000",
+    "snips": "#c2266b",
+    "clipped": "#e8861e",
+    "dm": "#7f7f7f",
+    "dr": "#2f6fd6",
+    "switch-dr": "#123f8a",
+    "dr-shrinkage": "#008b8b",
+    "replay": "#2e9e4f",
+    "pseudo-inverse": "#7b3fa0",
+}
+"""Of estimators by their short names, the same in every figure."""
+OTHER_COLOURS = ("#8c564b", "#b8a000", "#d98cb3", "#5f6b1f", "#6fb7e9")
+"""Of those that were given as a table, by position."""
 ROW_INCHES = 0.2
 
 
@@ -20,16 +34,13 @@ def draw_forest(directory: Path) -> list[Path]:
 
     A hollow mark stands for a number with a warning; the dashed line is what was earned.
     """
-    with (directory / ESTIMATES).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    logging, others = rows[0], rows[1:]
-    names = list(dict.fromkeys(row["estimator"] for row in others))
+    logging, *others = read_estimates(directory)
     with figure_style():
         height = ROW_INCHES * (len(others) + 1.5 * len({row["policy"] for row in others}) + 4)
         figure = Figure(figsize=(7.0, max(height, 2.0)), layout="constrained")
         axes = figure.subplots()
         _draw_logging(axes, logging)
-        _draw_policies(axes, others, names)
+        _draw_policies(axes, others)
         axes.set_xlabel("expected reward of a decision")
         figure.legend(loc="outside lower center", ncols=2)
         axes.grid(visible=False, axis="y")
@@ -44,8 +55,16 @@ def _draw_logging(axes: Axes, row: dict[str, str]) -> None:
     axes.axvline(float(row["value"]), color="black", linestyle="--", linewidth=1, label=label)
 
 
-def _draw_policies(axes: Axes, rows: list[dict[str, str]], names: list[str]) -> None:
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """Of each estimator; one with a short name has its own, whatever others there are."""
+    others = [name for name in dict.fromkeys(names) if name not in COLOURS]
+    spare = zip(others, cycle(OTHER_COLOURS), strict=False)
+    return {**COLOURS, **dict(spare)}
+
+
+def _draw_policies(axes: Axes, rows: list[dict[str, str]]) -> None:
     place, policy = 0.0, None
+    colours = colours_of([row["estimator"] for row in rows])
     ticks: list[tuple[float, str, bool]] = []
     for row in rows:
         if row["policy"] != policy:
@@ -53,7 +72,7 @@ def _draw_policies(axes: Axes, rows: list[dict[str, str]], names: list[str]) -> 
             place -= 1.5
             ticks.append((place, policy, True))
         place -= 1
-        _draw_estimate(axes, place, row, COLOURS[names.index(row["estimator"]) % len(COLOURS)])
+        _draw_estimate(axes, place, row, colours[row["estimator"]])
         ticks.append((place, row["estimator"], False))
     axes.set_yticks([tick[0] for tick in ticks], [tick[1] for tick in ticks])
     axes.tick_params(axis="y", length=0)

@@ -1,6 +1,5 @@
 """How far off-policy estimates are from the truth."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -8,16 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from submax.core.arrays import Floats
+from submax.plots.estimates import read_estimates
 from submax.plots.saved import saved
 from submax.plots.style import figure_style, look_of
 
 COLUMNS = 2
+QUANTILES = (0.1, 0.5, 0.9)
+"""Of the errors over replicas: the ends of a bar, and the mark on it."""
 
 
 def draw_offline(directory: Path) -> list[Path]:
     """One panel for each configuration: estimate less truth, over replicas, by estimator."""
-    with (directory / "estimates.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_estimates(directory)
     groups: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         groups.setdefault(_configuration(row, rows), []).append(row)
@@ -49,7 +50,7 @@ def _draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
         look = look_of(policy, position)
         shift = (position - (len(policies) - 1) / 2) * 0.7 / len(policies)
         low, middle, high = np.transpose(
-            [_quartiles(rows, policy, estimator) for estimator in estimators]
+            [_error_quantiles(rows, policy, estimator) for estimator in estimators]
         )
         place = np.arange(len(estimators)) + shift
         axes.errorbar(
@@ -68,12 +69,12 @@ def _draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
     axes.set_xticks(range(len(estimators)), estimators, rotation=35, ha="right")
 
 
-def _quartiles(rows: list[dict[str, str]], policy: str, estimator: str) -> Floats:
-    """The error of the tenth, the middle and the ninth of ten replicas."""
+def _error_quantiles(rows: list[dict[str, str]], policy: str, estimator: str) -> Floats:
+    """The 10 %, 50 % and 90 % quantiles of estimate less truth over the replicas."""
     error = [
         float(row["value"]) - float(row["truth"])
         for row in rows
         if (row["policy"], row["estimator"]) == (policy, estimator)
     ]
-    found: Floats = np.quantile(error, [0.1, 0.5, 0.9])
+    found: Floats = np.quantile(error, QUANTILES)
     return found

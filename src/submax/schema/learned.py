@@ -1,6 +1,8 @@
 """A policy learned from a log: it evaluates offline, and a bandit can start from it."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,26 +12,36 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.errors import InvalidValue
+from submax.core.names_file import names_file
 from submax.core.policy import Policy
 from submax.core.whole_file import whole_file
 from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
 from submax.schema.columns import Columns
+from submax.schema.learned_checks import check_contents, check_schema
 from submax.schema.model import Model
 from submax.schema.schema import Schema
 
 MOST_ROWS = 1_000_000
 """Rows that stay with the policy, for versions to come."""
+MOST_NUMBERS = 2**26
+"""Numbers of their contexts, in which a category takes as many as it has values."""
+
+
+def most_rows(width: int) -> int:
+    """How many rows with contexts of this width can stay with a policy."""
+    return min(MOST_ROWS, MOST_NUMBERS // max(width, 1))
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The log that was learned from, by its hash, and which of its rows: ``share`` of them.
+    """The log that was learned from, by hash and length, and which of its rows: a ``share``.
 
     With a share of 1 these are all; else the first by time, or random ones by ``seed``.
     """
 
     log: str
     rows: int
+    log_rows: int = 0
     share: float = 1.0
     by: str = "time"
     seed: int = 0
@@ -66,10 +78,20 @@ class Learned(NamedTuple):
         return cls(schema, specification, made, model, kept, origin)  # type: ignore[arg-type]  # as above
 
     def probabilities(self, context: NDArray[np.float32]) -> Floats:
-        """Of every joint action in encoded contexts: ``[n, D] -> [n, M]``."""
+        """Of every joint action in encoded contexts: ``[n, D] -> [n, M]``.
+
+        These are the actions of all choices, the last slot fastest, as numbered in the log; one
+        with a choice that is paused or retired has the probability 0.
+        """
         seen = self.model.standardization.apply(context.astype(np.float64))[None]
         found = self.policy.probabilities(self.model.state, seen)[0]
-        return np.broadcast_to(found, (len(context), found.shape[1]))
+        found = np.broadcast_to(found, (len(context), found.shape[1]))
+        sizes = tuple(len(slot.choices) for slot in self.schema.menu.slots)
+        if found.shape[1] == math.prod(sizes):
+            return found
+        table = np.zeros((len(context), math.prod(sizes)))
+        table[:, np.ravel_multi_index(np.ix_(*self.model.shown), sizes).ravel()] = found
+        return table
 
     def write(self, path: Path | str) -> None:
         """As safetensors; a file that is there is replaced as a whole."""
@@ -90,19 +112,19 @@ class Learned(NamedTuple):
         return state_bytes((self.model, self.rows), {"learned": facts})
 
     @classmethod
-    def read(cls, path: Path | str) -> "Learned":
-        """From a file that ``write`` wrote."""
+    def read(cls, path: Path | str, *, trust: bool = False) -> "Learned":
+        """From a file that ``write`` wrote; one whose policy is code is run only with ``trust``."""
         try:
             data = Path(path).read_bytes()
         except OSError as error:
             raise InvalidValue(f"cannot read the policy {str(path)!r}: {error}") from error
-        return cls.from_bytes(data, str(path))
+        return cls.from_bytes(data, str(path), trust=trust)
 
     @classmethod
-    def from_bytes(cls, data: bytes, name: str) -> "Learned":
+    def from_bytes(cls, data: bytes, name: str, *, trust: bool = False) -> "Learned":
         """From what ``to_bytes`` made; ``name`` is for messages."""
         facts = _state(data, name, facts_only=True)[1]
-        if "learned" not in facts:
+        if not isinstance(facts, dict) or "learned" not in facts:
             raise InvalidValue(f"{name!r} holds no policy that was learned from a log")
         try:
             schema = msgspec.convert(facts["learned"]["schema"], Schema)
@@ -110,9 +132,27 @@ class Learned(NamedTuple):
             specification = facts["learned"]["policy"]
         except (msgspec.ValidationError, LookupError, TypeError) as error:
             raise InvalidValue(f"{name!r} is from another version of submax: {error}") from error
-        policy = make_policy(specification)
-        (model, rows), _ = _state(data, name, [type(policy).__module__])
+        if names_file(specification) and not trust:
+            raise InvalidValue(
+                f"{name!r} holds a policy from a file, which would be run: if you know the file, "
+                "pass trust=True (--trust)"
+            )
+        with _named(name):
+            check_schema(schema)
+            policy = make_policy(specification)
+        contents, _ = _state(data, name, [type(policy).__module__])
+        with _named(name):
+            model, rows = check_contents(contents, schema, policy)
         return cls(schema, specification, policy, model, rows, origin)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Let errors say which file it is."""
+    try:
+        yield
+    except InvalidValue as error:
+        raise InvalidValue(f"{name!r} cannot be used: {error}") from error
 
 
 def _state(data: bytes, name: str, *arguments: Any, **options: Any) -> tuple[Any, Any]:
@@ -123,7 +163,8 @@ def _state(data: bytes, name: str, *arguments: Any, **options: Any) -> tuple[Any
 
 
 def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
-    """The last rows of all parts."""
+    """The last rows of all parts, no more than can be kept."""
+    count = min(count, most_rows(schema.context.width))
     kept: list[Columns] = []
     for part in reversed(parts):
         if count <= 0:

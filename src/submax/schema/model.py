@@ -36,7 +36,7 @@ class Model(NamedTuple):
     ) -> "Model":
         """Learn from rows in parts, those of choices that are no longer active left out.
 
-        The same rows, schema and seed give the same model. A policy that trains networks sees all
+        The same parts, schema and seed give the same model. A policy that trains networks sees all
         rows at once, any other part by part.
         """
         shown, problem = schema.menu.active, schema.problem
@@ -72,7 +72,7 @@ def hash_of(data: bytes) -> str:
 def _feedback(
     rows: Columns, shown: Shown, standardization: Standardization, problem: Problem
 ) -> Feedback:
-    kept, action = _renumbered(rows.action, shown)
+    kept, action = renumbered(rows.action, shown)
     log_prob = rows.log_prob[kept]
     return Feedback(
         standardization.apply(rows.context[kept].astype(np.float64))[None],
@@ -83,7 +83,7 @@ def _feedback(
     )
 
 
-def _renumbered(action: Floats, shown: Shown) -> tuple[Booleans, Floats]:
+def renumbered(action: Floats, shown: Shown) -> tuple[Booleans, Floats]:
     """Which rows have only choices that are shown, and their numbers among these."""
     kept = np.ones(len(action), dtype=bool)
     found = action.copy()

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Timer
 
@@ -14,7 +14,7 @@ import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InvalidValue
-from submax.live.open import declare_from, default_name, open_store
+from submax.live.open import check_new, declare_from, default_name, is_new_file, open_store
 from submax.schema.learned import Learned
 from submax.server.addresses import is_loopback
 from submax.server.app import make_app
@@ -31,26 +31,23 @@ MOST_CONNECTIONS = 1000
 
 
 def serve(
-    place: str | Path, host: str, port: int, rate: float, learned: Path | None = None
+    place: str | Path,
+    host: str,
+    port: int,
+    rate: float,
+    learned: Path | None = None,
+    *,
+    trust: bool = False,
 ) -> None:
     """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
 
     Then nothing new is accepted, what is under way is finished, everything is written, and the
-    process ends.
+    process ends. With ``trust`` the learned policy may be one of a file, which is run.
     """
     check_port(port)
     positive("rate", rate)
-    policy = None if learned is None else Learned.read(learned)
-    store = open_store(place)
-    try:
-        if policy is not None:
-            declare_from(store, default_name(place), policy, {})
-        service = Service(store)
-        check_address(host, service.keys.needed)
-        listening = _bound(host, port)
-    except BaseException:
-        store.close()
-        raise
+    policy = None if learned is None else Learned.read(learned, trust=trust)
+    service, listening = _opened(place, host, port, policy)
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
     for name in ("submax", "uvicorn"):
         logging.getLogger(name).setLevel(logging.INFO)
@@ -75,6 +72,29 @@ def serve(
         uvicorn.Server(configuration).run(sockets=[listening])
     except KeyboardInterrupt:
         service.close()
+
+
+def _opened(
+    place: str | Path, host: str, port: int, learned: Learned | None
+) -> tuple[Service, socket.socket]:
+    """The service and where it listens; what is refused is so before anything is written."""
+    name = default_name(place)
+    if is_new_file(place):
+        # Before it is made; a new store has no keys.
+        check_address(host, has_keys=False)
+        if learned is not None:
+            check_new(name, {}, learned)
+    with ExitStack() as undone:
+        store = open_store(place)
+        undone.callback(store.close)
+        service = Service(store)
+        check_address(host, service.keys.needed)
+        listening = _bound(host, port)
+        undone.callback(listening.close)
+        if learned is not None:
+            declare_from(store, name, learned, {})
+        undone.pop_all()
+    return service, listening
 
 
 @contextmanager

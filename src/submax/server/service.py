@@ -7,6 +7,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from submax.core.errors import InvalidValue, Unknown
+from submax.core.names_file import names_file
 from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.bandits import bandit_names, settings_stream
@@ -107,13 +108,7 @@ class Service:
 
 def refuse_files(specification: object) -> None:
     """A policy from a file is code: it is declared on the machine itself, not over HTTP."""
-    if isinstance(specification, str) and ":" in specification:
+    if names_file(specification):
         raise InvalidValue(
             "a policy from a file is declared on the server's machine, not over HTTP"
         )
-    if isinstance(specification, Mapping):
-        for value in specification.values():
-            refuse_files(value)
-    if isinstance(specification, list):
-        for value in specification:
-            refuse_files(value)

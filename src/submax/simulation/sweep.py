@@ -2,20 +2,31 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, as_completed
-from typing import TypeVar
-
-from submax.simulation.cell_result import CellResult
-from submax.simulation.cell_store import CellStore
+from typing import Protocol, TypeVar
 
 Task = TypeVar("Task")
+Result = TypeVar("Result")
+Stored = TypeVar("Stored", contravariant=True)
+
+
+class Store(Protocol[Stored]):
+    """Holds what cells resulted in; a key is ``finished`` once its result was written whole."""
+
+    def finished(self, key: str) -> bool:
+        """Whether the cell is there, and whole."""
+        ...
+
+    def write(self, key: str, result: Stored) -> None:
+        """Store a finished cell, whole or not at all."""
+        ...
 
 
 def sweep(
     tasks: Mapping[str, Task],
-    run: Callable[[Task], CellResult],
-    store: CellStore,
+    run: Callable[[Task], Result],
+    store: Store[Result],
     executor: Executor,
-    finished: Callable[[str, CellResult], None],
+    finished: Callable[[str, Result], None],
 ) -> None:
     """Run every task whose key is not in the store yet; ``finished`` hears of each one stored.
 

@@ -427,6 +427,63 @@ def test_an_id_that_was_there_before_is_named_with_its_row(ids):
     assert log.notes[0].startswith("2 bad rows were skipped: column 'id', row 3: the id was there")
 
 
+def test_where_ids_repeat_the_error_says_how_to_have_none():
+    table = {**IDS, "user": ["ann", "bob", "ann", "bob"]}
+    advice = "If 'user' is not the id of a row but of a user, say that there is no id, --column id="
+    with pytest.raises(InvalidValue) as refused:
+        Log.read(table, columns={"id": "user"})
+    assert "--skip-bad-rows" in str(refused.value)
+    assert advice in str(refused.value)
+    assert len(Log.read({**IDS, "id": table["user"]}, columns={"id": ""})) == 4
+
+
+def test_other_bad_rows_are_no_reason_to_speak_of_ids():
+    with pytest.raises(InvalidValue) as refused:
+        Log.read({**IDS, "id": [1, 2, 3, 4], "reward": [0, 1, None, 0]})
+    assert "--column id=" not in str(refused.value)
+
+
+PRICES = [0.5, 1.25, 3.0, 0.5]
+
+
+def test_actions_that_are_numbers_and_not_whole_are_named_in_a_note():
+    log = Log.read({"action_price": PRICES, "reward": [0, 1, 1, 0]})
+    assert log.notes[-1] == (
+        "column 'action_price' holds numbers that are not whole, taken as 3 names: declare an "
+        "interval, actions={'price': (low, high)}"
+    )
+    declared = Log.read({"action_price": PRICES, "reward": [0, 1, 1, 0]}, actions={"price": (0, 4)})
+    assert declared.action[:, 0].tolist() == PRICES
+    assert not any("not whole" in note for note in declared.notes)
+
+
+def test_the_note_on_plain_actions_tells_what_can_be_declared():
+    table = {"action": PRICES, "reward": [0, 1, 1, 0]}
+    assert (
+        Log.read(table)
+        .notes[-1]
+        .endswith(
+            "declare an interval, columns={'action': ['action']}, actions={'action': (low, high)}"
+        )
+    )
+    log = Log.read(table, columns={"action": ["action"]}, actions={"action": (0, 4)})
+    assert log.action[:, 0].tolist() == PRICES
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [[0, 1, 2, 0], [1.0, 2.0, 1.0, 2.0], ["1", "2", "1", "2"], ["1.5", "beta", "1.5", "beta"]],
+    ids=str,
+)
+def test_whole_numbers_and_names_are_no_surprise(actions):
+    assert not any("not whole" in one for one in Log.read({**IDS, "action": actions}).notes)
+
+
+def test_declared_names_may_be_numbers():
+    log = Log.read({**IDS, "action": ["0.5", "1.5", "0.5", "1.5"]}, actions=["0.5", "1.5"])
+    assert not any("not whole" in one for one in log.notes)
+
+
 @pytest.mark.parametrize(
     "ids", [[-1, -2, 2**61 - 1, 0], [0, -(2**63), 2**63 - 1, -1], ["1", "01", "1.0", "1 "]]
 )

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 from pyarrow import parquet
@@ -113,7 +114,43 @@ def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path)
     assert "A" in [one.action for one in made]
     assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
     assert [log.menus[place] for place in log.shown] == [((0, 1, 2),)] * 40 + [((1, 2, 3),)] * 10
-    assert log.problem.space.size == 4
+    statuses = {one.name: one.status for one in log.schema.menu.slots[0].choices}
+    assert statuses == {"A": "retired", "B": "active", "C": "active", "D": "active"}
+    assert log.menus[0] == ((0, 1, 2, 3),)
+    assert log.schema.menu.active == ((1, 2, 3),)
+    assert log.notes[-1] == "choices that are no longer active are part of the log: A"
+
+
+def test_where_no_row_says_what_was_eligible_every_choice_was_also_paused_ones(
+    opened, clock, tmp_path
+):
+    store, bandit = opened()
+    decided(bandit, 40)
+    bandit.pause("B")
+    clock.now += 2 * WAIT
+    bandit.decide({"age": 1.0, "country": "fr"})
+    path = exported(store, tmp_path / "log.parquet")
+    log = Log.read(path, columns={"eligible": None})
+    assert log.menus == (((0, 1, 2),),)
+    assert log.schema.menu.active == ((0, 2),)
+    again = Log.read(pd.read_parquet(path), schema=log.schema)
+    assert again.schema.menu == log.schema.menu
+    assert np.array_equal(again.action, log.action)
+
+
+def test_choices_that_are_no_longer_active_are_named_only_where_a_row_took_them(
+    opened, clock, tmp_path
+):
+    slots = {"title": ["A", "B"], "layout": ["wide", "narrow"]}
+    store, bandit = opened(actions=slots)
+    decided(bandit, 40, eligible={"layout": ["wide"]})
+    bandit.pause("narrow", slot="layout")
+    bandit.retire("A", slot="title")
+    clock.now += 2 * WAIT
+    bandit.decide({"age": 1.0, "country": "fr"})
+    log = Log.read(exported(store, tmp_path / "log.parquet"))
+    assert (log.action[:, 0] == 0).any()
+    assert log.notes[-1] == "choices that are no longer active are part of the log: title=A"
 
 
 def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clock, tmp_path):

@@ -18,8 +18,8 @@ from submax.evaluation.threshold import candidates, least_error
 class Clipped(OffPolicyEstimator):
     """V = (1/n) Σ_i min(w_i, λ) r_i; λ is the ``threshold``, None: the one of least error.
 
-    Clipping trades variance for bias, downward where rewards are not negative; the interval does
-    not know of it.
+    Clipping trades variance for bias, downward where rewards are not negative; the interval
+    allows for that.
 
     Reference: Ionides (2008), Truncated importance sampling; the choice of λ by an estimate of the
     mean squared error follows Wang, Agarwal and Dudík (2017).
@@ -42,7 +42,8 @@ class Clipped(OffPolicyEstimator):
 
         chosen = self.threshold or least_error(candidates(weight), parts)
         width = evidence.widest(np.array([0.0, chosen]))
-        return Terms(parts(chosen)[0], width=width, threshold=chosen)
+        kept, lost = parts(chosen)
+        return Terms(kept, width=width, threshold=chosen, lost=lost)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

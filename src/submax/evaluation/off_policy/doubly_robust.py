@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
-
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
@@ -27,7 +25,7 @@ class DoublyRobust(OffPolicyEstimator):
     def terms(self, evidence: Evidence) -> Terms:
         """What the model expects, and its weighted errors."""
         error = evidence.reward - evidence.predicted
-        width = evidence.widest(evidence.weight) + float(np.ptp(evidence.expected))
+        width = evidence.widest(evidence.weight, corrects=True)
         return Terms(evidence.expected + evidence.weight * error, width=width)
 
     @classmethod

@@ -24,8 +24,8 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + λ w_i / (w_i² + λ) (r_i − q̂(x_i, a_i))].
 
     λ is the ``shrinkage``, None: the one of least error, under which weights that are not large
-    stay nearly what they are; λ = ∞ is doubly robust, λ = 0 the direct method. The interval does
-    not know of the bias that shrinking brings.
+    stay nearly what they are; λ = ∞ is doubly robust, λ = 0 the direct method. The interval
+    allows for the bias that shrinking brings.
 
     Reference: Su, Dimakopoulou, Krishnamurthy and Dudík (2020), Doubly robust off-policy
     evaluation with shrinkage; these are their optimistic weights.
@@ -50,10 +50,10 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
         roots = candidates(evidence.weight)
         tried = np.append(ROOTS * roots, UNSHRUNK * roots[-1])
         root = np.sqrt(self.shrinkage or 0.0) or least_error(tried, shrunk)
-        width = evidence.widest(np.minimum(evidence.weight, root / 2))
-        width += float(np.ptp(evidence.expected))
+        width = evidence.widest(np.minimum(evidence.weight, root / 2), corrects=True)
         used = self.shrinkage or float(root**2)
-        return Terms(shrunk(float(root))[0], width=width, threshold=used)
+        kept, lost = shrunk(float(root))
+        return Terms(kept, width=width, threshold=used, lost=lost)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -19,8 +19,8 @@ class SwitchDoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i 1(w_i ≤ τ) (r_i − q̂(x_i, a_i))].
 
     Where a weight is beyond τ the model alone speaks. τ is the ``threshold``, None: the one of
-    least error; τ = ∞ is doubly robust, τ = 0 the direct method. The interval does not know of
-    the bias that the switch brings.
+    least error; τ = ∞ is doubly robust, τ = 0 the direct method. The interval allows for the
+    bias that the switch brings.
 
     Reference: Wang, Agarwal and Dudík (2017), Optimal and adaptive off-policy evaluation in
     contextual bandits.
@@ -43,9 +43,9 @@ class SwitchDoublyRobust(OffPolicyEstimator):
             return evidence.expected + kept, correction - kept
 
         chosen = self.threshold or least_error(candidates(evidence.weight), parts)
-        width = evidence.widest(np.minimum(evidence.weight, chosen))
-        width += float(np.ptp(evidence.expected))
-        return Terms(parts(chosen)[0], width=width, threshold=chosen)
+        width = evidence.widest(np.minimum(evidence.weight, chosen), corrects=True)
+        kept, lost = parts(chosen)
+        return Terms(kept, width=width, threshold=chosen, lost=lost)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

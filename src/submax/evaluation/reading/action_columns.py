@@ -1,5 +1,6 @@
 """The actions of a log."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,13 @@ from submax.core.errors import InvalidValue
 from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, check_same
 from submax.evaluation.reading.eligible_sets import EligibleSets
-from submax.evaluation.reading.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
+from submax.evaluation.reading.vocabulary import (
+    MISSING,
+    NO_NAME,
+    UNKNOWN,
+    Vocabulary,
+    not_whole,
+)
 from submax.schema.menu import ARMS, MOST_CHOICES, Menu, Shown
 
 
@@ -53,16 +60,24 @@ class ActionColumns:
         if len(vocabulary.numbers) > MOST_CHOICES:
             raise InvalidValue(
                 f"column {column!r} has more than {MOST_CHOICES} different actions: real "
-                f"numbers are declared as an interval, actions={{{column!r}: (low, high)}}"
+                f"numbers are declared as an interval, {self._as_interval(column)}"
             )
         return code
+
+    def _as_interval(self, column: str) -> str:
+        """How a column of real numbers is declared."""
+        slot = next(name for name, one in self._names.items() if one == column)
+        if slot != ARMS:
+            return f"actions={{{slot!r}: (low, high)}}"
+        # Plain arms have no name that an interval could have.
+        return f"columns={{'action': [{column!r}]}}, actions={{{column!r}: (low, high)}}"
 
     def finished(
         self, action: NDArray[Any], shown: NDArray[np.int32]
     ) -> tuple[Menu, tuple[Shown, ...], NDArray[np.int32]]:
         """The menu, the eligible sets and each row's; what was met is sorted, in ``action`` too."""
         if self._menu is not None:
-            return self._menu, *self._eligible.menus(shown, None, self._menu.active)
+            return self._menu, *self._eligible.menus(shown, None, self._menu.revived.active)
         found, places = {}, []
         for slot, (name, vocabulary) in enumerate(self.slots.items()):
             eligible = self._eligible.choices(shown, slot)
@@ -72,3 +87,25 @@ class ActionColumns:
             places.append(place)
         menu = Menu.of(found.get(ARMS, found))
         return menu, *self._eligible.menus(shown, places, menu.active)
+
+    def notes(self, menu: Menu, action: NDArray[Any]) -> Iterator[str]:
+        """What may surprise in the ``menu`` and the actions that ``finished`` made."""
+        for slot in menu.slots if self._menu is None else ():
+            if not_whole(choice.name for choice in slot.choices):
+                column = self._names[slot.name]
+                yield (
+                    f"column {column!r} holds numbers that are not whole, taken as "
+                    f"{len(slot.choices)} names: declare an interval, {self._as_interval(column)}"
+                )
+        gone = list(_no_longer_active(menu, action))
+        if gone:
+            yield f"choices that are no longer active are part of the log: {', '.join(gone)[:200]}"
+
+
+def _no_longer_active(menu: Menu, action: NDArray[Any]) -> Iterator[str]:
+    """The choices that some row took and a policy may no longer choose."""
+    for place, slot in enumerate(menu.slots):
+        for number in np.unique(action[:, place]).astype(np.int64):
+            choice = slot.choices[number]
+            if choice.status != "active":
+                yield choice.name if slot.name == ARMS else f"{slot.name}={choice.name}"

@@ -1,7 +1,7 @@
 """Rows that cannot be used, by column and reason."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ TOLD = 8
 class Kind:
     """One kind of bad rows: how many, and the first of them, counted from 1.
 
-    ``other`` is a row that the reason ends with.
+    ``other`` is a row that the reason ends with: where the same id was before.
     """
 
     column: str
@@ -85,7 +85,17 @@ class BadRows:
                 f"{self.count} of {rows + len(self.lines)} rows of {name} cannot be used:\n  "
                 + "\n  ".join(self.sentences())
                 + "\nMend them, or leave them out with --skip-bad-rows (skip_bad_rows=True)."
+                + "".join(self._advice())
             )
+
+    def _advice(self) -> Iterator[str]:
+        # An id that repeats is most often that of a user.
+        for kind in self._kinds.values():
+            if kind.other is not None:
+                yield (
+                    f"\nIf {kind.column!r} is not the id of a row but of a user, say that there "
+                    "is no id, --column id= (columns={'id': None})."
+                )
 
     def in_file(self, row: int) -> int:
         """The number of a row among all, lines that are none included."""

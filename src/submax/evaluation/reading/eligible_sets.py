@@ -39,13 +39,14 @@ class EligibleSets:
         return [number for one in self._used(shown) for number in one[slot]]
 
     def menus(
-        self, shown: NDArray[np.int32], places: Sequence[Integers] | None, active: Shown
+        self, shown: NDArray[np.int32], places: Sequence[Integers] | None, everything: Shown
     ) -> tuple[tuple[Shown, ...], NDArray[np.int32]]:
-        """All sets that some row has, everything first, and the place of each row's set in them.
+        """Sets that some row has, ``everything`` before them, and the place of each row's set.
 
+        ``everything`` is all choices of all slots, also those that are no longer active;
         ``places`` are the new numbers of the choices, if they were renumbered.
         """
-        menus = {active: EVERYTHING}
+        menus = {everything: EVERYTHING}
         place = np.zeros(len(self._numbers) + 1, dtype=np.int32)
         for one in self._used(shown):
             new = one if places is None else _renumbered(one, places)

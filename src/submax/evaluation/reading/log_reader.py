@@ -44,7 +44,7 @@ def read_log(
     opened = open_source(source)
     names = find_columns(opened.columns, columns)
     schema = declared.schema or opened.schema
-    menu = None if schema is None else schema.menu.revived
+    menu = None if schema is None else schema.menu
     # Columns that were named here need not be those of the bandit.
     fields = None if schema is None or "context" in columns else schema.context
     rewards = None if schema is None else schema.rewards
@@ -182,6 +182,7 @@ class _Reader:
         if self._descent is not None:
             notes += self._descent.notes(self._names.id, self._bad)
         menu, menus, columns["shown"] = self._actions.finished(columns["action"], columns["shown"])
+        notes += self._actions.notes(menu, columns["action"])
         context = self._context.finished(columns["context"])
         binary = np.isin(columns["reward"], (0, 1)).all()
         rewards = self._rewards or rewards_of("binary" if binary else "continuous")

@@ -67,6 +67,14 @@ def as_name(value: Any) -> str | None:
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
+def not_whole(names: Iterable[str]) -> bool:
+    """Whether all names are finite numbers, and some of them not whole."""
+    ranks = [_rank(name) for name in names]
+    return all(kind == 0 and math.isfinite(number) for kind, number, _ in ranks) and any(
+        not number.is_integer() for _, number, _ in ranks
+    )
+
+
 def _rank(name: str) -> tuple[int, float, str]:
     """Numbers come first, in their order."""
     try:

@@ -1,6 +1,7 @@
 """What a log says about a policy that did not write it."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,10 @@ from submax.evaluation.evidence import Evidence
 from submax.evaluation.log import Log
 from submax.evaluation.propensity_model import slot_estimates
 from submax.evaluation.reward_features import RewardFeatures
-from submax.evaluation.reward_model import RewardModel, fitted_models, real_parts
+from submax.evaluation.reward_model import RewardModel, fitted_models, fold_numbers, real_parts
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
+from submax.schema.model import renumbered
 
 LISTED = 4096
 """Up to so many joint actions a policy's probabilities are written out."""
@@ -41,9 +43,12 @@ class Witness:
 
     def __init__(self, log: Log, seed: int = 0) -> None:
         self.log = log
-        self._space: Space = log.problem.space
+        # A log may have choices that are no longer active; a policy gives them no probability.
+        menu = log.schema.menu.revived
+        self._space: Space = menu.space(menu.active)
         self._features = RewardFeatures.of(log)
         self._models = fitted_models(log, self._features)
+        self._fold = fold_numbers(len(log))
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
@@ -54,13 +59,7 @@ class Witness:
 
     def of(self, learned: Learned) -> Seen:
         """The evidence about a learned policy."""
-        if learned.schema.menu != self.log.schema.menu or (
-            learned.schema.context != self.log.schema.context
-        ):
-            raise InvalidValue(
-                "the policy was learned for other actions or contexts than this log has: read the "
-                "log with its schema, Log.read(..., schema=learned.schema)"
-            )
+        check_schema(learned, self.log)
         look = self._listed if self._lists() else self._drawn
         parts = [look(learned, *rows) for rows in self._rows()]
         evidence = Evidence.joined([part.evidence for part in parts])
@@ -103,9 +102,8 @@ class Witness:
 
     def _folds(self, rows: slice) -> Iterator[tuple[RewardModel, Integers]]:
         """For each model the rows, within a part, that it was fitted without."""
-        number = np.arange(rows.start, rows.stop) % len(self._models)
         for fold, model in enumerate(self._models):
-            yield model, np.flatnonzero(number == fold)
+            yield model, np.flatnonzero(self._fold[rows] == fold)
 
     def _predicted(self, part: Columns, rows: slice) -> Floats:
         features = self._features.rows(part.context)
@@ -119,7 +117,7 @@ class Witness:
         """By the probabilities of all joint actions."""
         table = learned.probabilities(part.context)
         if len(self.log.menus) > 1:
-            table = _restricted(table, self._masks()[self.log.shown[rows]])
+            table = _restricted(table, self._masks[self.log.shown[rows]])
         index = self._space.index(part.action.astype(np.int64))
         probability = table[np.arange(len(index)), index]
         shares = _slot_shares(table, self._space.choices)
@@ -144,10 +142,11 @@ class Witness:
             )
         policy, state = learned.policy, learned.model.state
         seen = learned.model.standardization.apply(part.context.astype(np.float64))
-        action = part.action.astype(self._space.dtype)
-        probability = np.exp(policy.log_prob(state, seen[None], action[None])[0])
+        probability = _probability_of(learned, seen, part.action, self._space)
         count = len(part.reward)
         drawn = policy.act(state, np.repeat(seen, DRAWS, axis=0)[None], self._rng).action[0]
+        for slot, numbers in enumerate(learned.model.shown):
+            drawn[:, slot] = np.array(numbers)[drawn[:, slot].astype(np.int64)]
         features = np.repeat(self._features.rows(part.context), DRAWS, axis=0)
         scaled = real_parts(self.log, drawn)
         value = np.empty(count * DRAWS)
@@ -183,6 +182,7 @@ class Witness:
         )
         return Seen(evidence, unsupported)
 
+    @cached_property
     def _masks(self) -> Booleans:
         """Which joint actions each menu allows, ``[menus, M]``."""
         found = []
@@ -192,6 +192,27 @@ class Witness:
                 mask = (mask[:, None] & np.isin(np.arange(size), numbers)).ravel()
             found.append(mask)
         return np.stack(found)
+
+
+def check_schema(learned: Learned, log: Log) -> None:
+    """Refuse a policy for other actions or contexts; choices may have come to be inactive."""
+    same_menu = learned.schema.menu.revived == log.schema.menu.revived
+    if not same_menu or learned.schema.context != log.schema.context:
+        raise InvalidValue(
+            "the policy was learned for other actions or contexts than this log has: read the "
+            "log with its schema, Log.read(..., schema=learned.schema)"
+        )
+
+
+def _probability_of(learned: Learned, seen: Floats, action: NDArray[Any], space: Space) -> Floats:
+    """That of one action in each row, 0 where the policy does not know a choice."""
+    kept, known = renumbered(action, learned.model.shown)
+    found = np.zeros(len(action))
+    if kept.any():
+        actions = known.astype(space.dtype)[None]
+        log_prob = learned.policy.log_prob(learned.model.state, seen[kept][None], actions)
+        found[kept] = np.exp(log_prob[0])
+    return found
 
 
 def _restricted(table: Floats, mask: Booleans) -> Floats:
@@ -232,7 +253,10 @@ def _slot_propensities(log: Log, seed: int) -> tuple[Floats | None, bool]:
     if len(menu.slots) < 2 or menu.intervals:
         return None, False
     if log.slot_propensity is not None:
-        return log.slot_propensity, bool(log.estimated.any())
+        gaps = np.isnan(log.slot_propensity)
+        if not gaps.any():
+            return log.slot_propensity, bool(log.estimated.any())
+        return np.where(gaps, slot_estimates(log, seed), log.slot_propensity), True
     sizes = np.array([[len(numbers) for numbers in shown] for shown in log.menus])[log.shown]
     if np.allclose(log.propensity * sizes.prod(axis=1), 1.0, rtol=0, atol=UNIFORM):
         return 1.0 / sizes, False

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.evaluation import encoded_parts, target
+from submax.evaluation import encoded_parts, witness
 from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.propensity_model import slot_estimates
 from submax.evaluation.reward_features import RewardFeatures
-from submax.evaluation.reward_model import FOLDS, fitted_models
-from submax.evaluation.target import DRAWS, Witness
+from submax.evaluation.reward_model import fitted_models, fold_numbers
+from submax.evaluation.witness import DRAWS, Witness
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -82,7 +82,7 @@ def by_hand(log, learned):
         total = sum(said.values())
         said = {a: one / total if total > 0 else 1 / len(said) for a, one in said.items()}
         features = features_of.rows(row.parts[0].context)
-        model, taken = models[number % FOLDS], tuple(log.action[number])
+        model, taken = models[fold_numbers(len(log))[number]], tuple(log.action[number])
 
         def predict(action, model=model, features=features):
             return model.predict(features, np.array([action]), np.zeros((1, 0)))[0]
@@ -131,7 +131,7 @@ def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
     learned = learn(arms(seed + 1), "linucb")
     whole = Witness(log).of(learned)
     monkeypatch.setattr(encoded_parts, "ROWS", 40)
-    monkeypatch.setattr(target, "AT_ONCE", 30)
+    monkeypatch.setattr(witness, "AT_ONCE", 30)
     pieces = Witness(log)
     assert len(list(pieces._rows())) == 15
     for one, other in zip(whole.evidence[:5], pieces.of(learned).evidence[:5], strict=True):
@@ -141,7 +141,7 @@ def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
 def test_a_policy_without_an_opinion_on_what_is_eligible_is_uniform():
     table = np.array([[0.0, 0.0, 1.0], [0.5, 0.25, 0.25]])
     mask = np.array([[True, True, False], [True, False, True]])
-    found = target._restricted(table, mask)
+    found = witness._restricted(table, mask)
     np.testing.assert_allclose(found, [[0.5, 0.5, 0.0], [2 / 3, 0.0, 1 / 3]])
 
 
@@ -154,7 +154,8 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
     after = Witness(replace(log, reward=reward)).of(learned).evidence
     assert after.predicted[7] == before.predicted[7]
     assert after.expected[7] == before.expected[7]
-    others = np.arange(len(log)) % FOLDS != 7 % FOLDS
+    fold = fold_numbers(len(log))
+    others = fold != fold[7]
     assert (after.expected != before.expected)[others].all()
 
 
@@ -182,7 +183,7 @@ def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
     log, learned = slots(seed, rows=400), learn(slots(seed + 1), policy)
     listed = Witness(log, seed).of(learned).evidence
     expected = by_hand(log, learned)
-    monkeypatch.setattr(target, "LISTED", 1)
+    monkeypatch.setattr(witness, "LISTED", 1)
     drawn = Witness(log, seed).of(learned).evidence
     for name in ("probability", "weight", "predicted"):
         np.testing.assert_allclose(getattr(drawn, name), getattr(listed, name), atol=1e-6)
@@ -199,8 +200,8 @@ def test_what_is_drawn_in_a_row_is_looked_at_in_that_row(monkeypatch, seed):
     """A policy without chance is known exactly by its draws."""
     log, learned = slots(seed), learn(slots(seed + 1), "linucb")
     listed = Witness(log, seed).of(learned).evidence
-    monkeypatch.setattr(target, "LISTED", 1)
-    monkeypatch.setattr(target, "DRAWS", 3)
+    monkeypatch.setattr(witness, "LISTED", 1)
+    monkeypatch.setattr(witness, "DRAWS", 3)
     drawn = Witness(log, seed).of(learned).evidence
     np.testing.assert_allclose(drawn.expected, listed.expected, atol=1e-6)
     np.testing.assert_allclose(drawn.slot_weight, listed.slot_weight, atol=1e-6)
@@ -211,7 +212,7 @@ def test_choices_that_the_log_never_has_are_told_by_draws(monkeypatch, seed):
     rest = log.rows(log.action[:, 0] != 1)
     learned = learn(log, "random")
     assert Witness(rest).of(learned).unsupported == pytest.approx(1 / 3)
-    monkeypatch.setattr(target, "LISTED", 1)
+    monkeypatch.setattr(witness, "LISTED", 1)
     found = Witness(rest, seed).of(learned).unsupported
     error = np.sqrt(2 / 9 / (DRAWS * len(rest)))
     assert abs(found.mean() - 1 / 3) <= ERRORS * error
@@ -219,7 +220,7 @@ def test_choices_that_the_log_never_has_are_told_by_draws(monkeypatch, seed):
 
 def test_eligible_choices_need_a_list_of_actions(monkeypatch):
     log = arms(0, eligible=True)
-    monkeypatch.setattr(target, "LISTED", 1)
+    monkeypatch.setattr(witness, "LISTED", 1)
     with pytest.raises(InvalidValue, match="joint actions"):
         Witness(log).of(learn(arms(1), "linucb"))
 
