@@ -68,8 +68,7 @@ def tune(
     learning, rest = log.split(LEARNING, by, seed)
     choosing, telling = rest.split(CHOOSING, by, seed)
     witness = Witness(choosing.with_estimated_propensities(seed), seed)
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+    study = _study(optuna, seed)
     found: list[tuple[dict[str, Any], float]] = []
     for number in range(1, trials + 1):
         trial = study.ask()
@@ -87,6 +86,17 @@ def tune(
     learned = learn(learning, best, seed=seed, keep_rows=0)
     told = compare(telling, {str(best["kind"]): learned}, seed=seed)
     return Tuned(best, value, told, found)
+
+
+def _study(optuna: Any, seed: int) -> Any:
+    """A new study, which is not worth the line that Optuna prints about it."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        sampler = optuna.samplers.TPESampler(seed=seed)
+        return optuna.create_study(direction="maximize", sampler=sampler)
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
 def parse_search(text: str) -> tuple[str, Range | list[Any]]:
