@@ -508,10 +508,14 @@ def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
     assert bad == [f"default: part {number} {end}" for number in (1, 3)]
 
 
-def test_a_choice_that_was_retired_before_the_export_is_never_decided(opened, store, tmp_path):
-    first = opened(actions=ARMS, policy="thompson-1-1", reward_wait=0.001)
+def test_a_choice_that_was_retired_before_the_export_is_never_decided(
+    opened, store, clock, tmp_path
+):
+    first = opened(actions=ARMS, policy="thompson-1-1")
     for number in range(60):
         first.reward(first.decide(id=f"d{number}").id, 1.0)
+    clock.now += WAIT
+    first.refit()
     first.retire("C")
     Export(store, "default").write(tmp_path / "page.parquet")
     learned = learn(Log.read(tmp_path / "page.parquet"), "rcp-submax")

@@ -1,14 +1,15 @@
 """What several policies would have earned, by several estimators."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
 from submax.evaluation.candidates import Candidate, checked, named, unseen_rows
-from submax.evaluation.cautions import log_cautions
+from submax.evaluation.cautions import Caution, log_cautions
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.judge import Estimate, Judge
 from submax.evaluation.learning import learn
@@ -98,26 +99,49 @@ def compare(
     rest = log.rows(~first).with_estimated_propensities(seed)
     judge = Judge(asked or _usual(rest), interval, level, seed)
     witness = Witness(rest, seed)
-    general = list(log_cautions(witness))
-    estimates, notes = [judge.logging(witness)], [*rest.notes]
+    trial = _Trial(log, first, judge, witness, list(log_cautions(witness)), list(rest.notes))
     if first.any():
-        notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
+        trial.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
+    estimates = [judge.logging(witness)]
     for name, one in candidates.items():
-        learned, own, cautions = one, witness, general
+        estimates += trial.estimates(name, one)
+    return Comparison(estimates, trial.notes, level)
+
+
+class _Trial(NamedTuple):
+    """A log of which the ``first`` rows are learned from, and what the others witness."""
+
+    log: Log
+    first: Booleans
+    judge: Judge
+    witness: Witness
+    cautions: list[Caution]
+    notes: list[str]
+
+    def estimates(self, name: str, candidate: Any) -> Iterator[Estimate]:
+        """One policy by all estimators, on rows that it did not see where there are any."""
+        learned = candidate
         if not isinstance(learned, Learned):
-            learned = learn(log.rows(first), learned, seed=seed, keep_rows=0)
-        if log.schema.context.width and learned.policy.ignores_context:
-            notes.append(f"{name} does not look at the context")
-        unseen = unseen_rows(log, learned)
-        if unseen is None and one is learned:
-            notes.append(f"{name} was learned elsewhere: whether it saw these rows is not known")
-        elif unseen is not None and unseen.any() and not np.array_equal(unseen, ~first):
-            own = Witness(log.rows(unseen).with_estimated_propensities(seed), seed)
-            cautions = list(log_cautions(own))
-            notes.append(f"{name} is evaluated on the {len(own.log)} rows that it did not see")
-        same = unseen is not None and not unseen.any()
-        estimates += judge.estimates(name, own.of(learned), own, cautions, same)
-    return Comparison(estimates, notes, level)
+            learned = learn(self.log.rows(self.first), candidate, seed=self.judge.seed, keep_rows=0)
+        if self.log.schema.context.width and learned.policy.ignores_context:
+            self.notes.append(f"{name} does not look at the context")
+        unseen = unseen_rows(self.log, learned)
+        if unseen is None and candidate is learned:
+            self.notes.append(
+                f"{name} was learned elsewhere: whether it saw these rows is not known"
+            )
+        witness, cautions = self._witness_of(name, unseen)
+        saw_all = unseen is not None and not unseen.any()
+        return self.judge.estimates(name, witness.of(learned), witness, cautions, saw_all)
+
+    def _witness_of(self, name: str, unseen: Booleans | None) -> tuple[Witness, list[Caution]]:
+        """The rows that all policies are judged by, unless others are those it did not see."""
+        if unseen is None or not unseen.any() or np.array_equal(unseen, ~self.first):
+            return self.witness, self.cautions
+        seed = self.judge.seed
+        own = Witness(self.log.rows(unseen).with_estimated_propensities(seed), seed)
+        self.notes.append(f"{name} is evaluated on the {len(own.log)} rows that it did not see")
+        return own, list(log_cautions(own))
 
 
 def _has_slots(log: Log) -> bool:

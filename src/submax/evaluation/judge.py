@@ -1,6 +1,6 @@
 """One policy by several estimators."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,9 +45,9 @@ class Judge(NamedTuple):
         return Estimate(LOGGING, "mean", terms.value, ends, None, Diagnostics.of(seen), ())
 
     def estimates(
-        self, name: str, seen: Seen, witness: Witness, general: list[Caution], same_rows: bool
+        self, name: str, seen: Seen, witness: Witness, general: Sequence[Caution], same_rows: bool
     ) -> Iterator[Estimate]:
-        """One policy by all estimators."""
+        """One policy by all estimators; ``general`` cautions are those about the log."""
         found = Diagnostics.of(seen)
         cautions = [*policy_cautions(seen, found, witness, same_rows), *general]
         terms = [estimator.terms(seen.evidence) for estimator in self.estimators.values()]
