@@ -194,7 +194,7 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder):
     ("options", "sentence"),
     [
         (["--policy", "linucbb"], "did you mean 'linucb'"),
-        (["--policy", "linucb", "--policy", "linucb"], "twice"),
+        (["--policy", "linucb", "--policy", "linucb"], "the same name"),
         (["--policy", "none.safetensors"], "cannot read the policy"),
         (["--policy", "log.safetensors"], "damaged or no policy"),
         (["--policy", "linucb", "--estimator", "ipss"], "did you mean 'ips'"),

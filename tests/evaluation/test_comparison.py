@@ -287,3 +287,39 @@ def test_choices_that_are_no_longer_active_are_not_taken(limit, monkeypatch, see
         assert abs(one.value - 0.5) < 0.1
         assert one.diagnostics.mean_weight == pytest.approx(1, abs=0.2)
     assert any("no longer active" in note for note in found.notes)
+
+
+def test_rows_that_came_between_do_not_hide_those_that_were_seen(seed):
+    """A log with a context of its own in every row, learned from and then shuffled and grown."""
+    rng = np.random.default_rng(seed)
+    table = {
+        "action": np.array(["A", "B"])[rng.integers(2, size=900)],
+        "reward": rng.integers(2, size=900),
+        "propensity": np.full(900, 0.5),
+        "context_x": rng.normal(size=900),
+    }
+    learned = learn(Log.read({name: column[:600] for name, column in table.items()}), "linucb")
+    order = rng.permutation(900)
+    grown = Log.read({name: column[order] for name, column in table.items()})
+    found = compare(grown, {"it": learned})
+    assert "it is evaluated on the 300 rows that it did not see" in found.notes
+
+
+def test_a_log_of_one_action_has_nothing_to_compare():
+    rng = np.random.default_rng(0)
+    log = Log.from_arrays(
+        np.zeros(500, int), rng.integers(2, size=500), propensity=np.full(500, 0.6)
+    )
+    found = compare(log, ["linucb"])
+    for one in found.estimates[1:]:
+        assert "one action only" in " ".join(one.cautions)
+    said = " ".join(found.find("linucb", "ips").cautions)
+    assert "the weights average 1.67 and should average 1" in said
+    assert "do not fit how often it was taken" in said
+
+
+@pytest.mark.parametrize("interval", ["normal", "bernstein", "bootstrap"])
+def test_intervals_stay_within_what_rewards_can_be(interval):
+    found = compare(log_of(0).rows(np.arange(60)), ["linucb"], interval=interval)
+    for one in found.estimates:
+        assert 0 <= one.interval.low <= one.interval.high <= 1

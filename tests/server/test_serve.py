@@ -97,7 +97,7 @@ def check_kept(file, load):
 
 def test_the_first_line_names_the_address_and_the_server_is_soon_ready(serve, file):
     server = serve(file)
-    assert server.first_line == f"submax serves {file} at http://127.0.0.1:{server.port}\n"
+    assert server.first_line == f"submax serves {file} (page) at http://127.0.0.1:{server.port}\n"
     assert server.port > 0
     server.wait_ready()
     assert httpx.get(f"{server.address}/bandits").json() == {"bandits": ["page"]}

@@ -67,10 +67,11 @@ def run_evaluate(
 ) -> None:
     """Compare, print, write, draw."""
     check_folder(out / ESTIMATES)
-    named = {name: _candidate(name, trust) for name in policies}
+    named = {_label(name): _candidate(name, trust) for name in policies}
     if len(named) < len(policies):
-        raise InvalidValue("the same policy is named twice")
-    log = _log(path, schema=_schema(named), **reading)
+        raise InvalidValue("two policies have the same name: give one another, as a table")
+    log = _log_of(path, named, reading)
+    _say_notes(log.notes)
     found = compare(
         log,
         named,
@@ -84,7 +85,8 @@ def run_evaluate(
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
-    print_comparison(found)
+    said = [note for note in found.notes if note not in log.notes]
+    print_comparison(found._replace(notes=said))
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
 
 
@@ -167,6 +169,18 @@ def _log(
     )
 
 
+def _log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
+    """The log, read as those of policies that were learned before."""
+    schema = _schema(candidates)
+    try:
+        return _log(path, schema=schema, **reading)
+    except InvalidValue as error:
+        if schema is None:
+            raise
+        learned = next(name for name, one in candidates.items() if isinstance(one, Learned))
+        raise InvalidValue(f"{error}\n(The log is read as that of {learned!r} was.)") from error
+
+
 def _column(text: str) -> tuple[str, Any]:
     role, sign, name = text.partition("=")
     if not sign:
@@ -196,6 +210,8 @@ def _policy(text: str) -> str | dict[str, Any]:
         found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
     if isinstance(found, str) and found.endswith(SUFFIX):
         raise InvalidValue(f"{found!r} has been learned already: name a policy")
+    if isinstance(found, dict):
+        found = {key: value for key, value in found.items() if key != "name"}
     # A name that is not known is refused before the log is read.
     make_policy(found)
     return found
@@ -206,6 +222,12 @@ def _parameter(text: str) -> tuple[str, Any]:
     if not sign:
         raise InvalidValue(f"a parameter has the form KEY=VALUE, and {text!r} has not")
     return key, read_value(value)
+
+
+def _label(text: str) -> str:
+    """The name that a table gives itself, or the text."""
+    table = _table(text)
+    return text if isinstance(table, str) else str(table.get("name", text))
 
 
 def _candidate(text: str, trust: bool) -> Candidate:

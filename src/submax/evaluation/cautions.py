@@ -53,12 +53,14 @@ def log_cautions(witness: Witness) -> Iterator[Caution]:
             f"{guessed} of {len(log)} propensities are estimated: these numbers are as good as the "
             "model of how the log was made",
         )
+    if all(len(slot.choices) < 2 for slot in log.schema.menu.slots) and log.schema.menu.slots:
+        yield Caution("all", "the log has one action only, so that there is nothing to compare")
     fit = calibration(log)
     if fit is not None and not fit.good:
         yield Caution(
             "propensities",
             f"the propensities of {fit.choice!r} do not fit how often it was taken: their inverses "
-            f"add up to {fit.ratio:.2f} of what they should ({abs(fit.z):.0f} standard errors off)",
+            f"add up to {fit.ratio:.2f} of what they should, and chance does not explain that",
         )
     rarest = float(log.propensity.min())
     if rarest * len(log) < 1 and not log.schema.menu.intervals:

@@ -71,6 +71,7 @@ def compare(
     share: float = 0.5,
     by: By = "time",
     seed: int = 0,
+    apart: bool = False,
 ) -> Comparison:
     """Evaluate policies on a log, beside the policy that wrote it.
 
@@ -78,7 +79,8 @@ def compare(
     random ones, and evaluated on the others. One that was learned before, ``Learned`` or its file,
     is evaluated on those rows too, or on all where nothing is learned here; where it was learned
     from this very log, or from what it was before it grew, on the rows that it did not see, or
-    with a caution if it saw all. Without ``estimators`` all that apply are used.
+    with a caution if it saw all; ``apart`` says that it surely saw none. Without ``estimators``
+    all that apply are used.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
@@ -99,7 +101,8 @@ def compare(
     rest = log.rows(~first).with_estimated_propensities(seed)
     judge = Judge(asked or _usual(rest), interval, level, seed)
     witness = Witness(rest, seed)
-    trial = _Trial(log, first, judge, witness, list(log_cautions(witness)), list(rest.notes))
+    general = list(log_cautions(witness))
+    trial = _Trial(log, first, judge, witness, general, list(rest.notes), apart)
     if first.any():
         trial.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
     estimates = [judge.logging(witness)]
@@ -117,6 +120,7 @@ class _Trial(NamedTuple):
     witness: Witness
     cautions: list[Caution]
     notes: list[str]
+    apart: bool
 
     def estimates(self, name: str, candidate: Any) -> Iterator[Estimate]:
         """One policy by all estimators, on rows that it did not see where there are any."""
@@ -125,8 +129,9 @@ class _Trial(NamedTuple):
             learned = learn(self.log.rows(self.first), candidate, seed=self.judge.seed, keep_rows=0)
         if self.log.schema.context.width and learned.policy.ignores_context:
             self.notes.append(f"{name} does not look at the context")
-        unseen = unseen_rows(self.log, learned)
-        if unseen is None and candidate is learned:
+        before = candidate is learned and not self.apart
+        unseen = unseen_rows(self.log, learned) if before else None
+        if unseen is None and before:
             self.notes.append(
                 f"{name} was learned elsewhere: whether it saw these rows is not known"
             )

@@ -12,6 +12,8 @@ STRANGE = 4.0
 """Standard errors beyond which chance is no explanation."""
 UNSEEN = 10.0
 """Of terms as large as the largest so many may be expected and none come, once in 22 000 times."""
+ROUNDING = 1e-9
+"""An error below this is none."""
 FEWEST_TAKEN = 30
 """Rows for which a mean is about normal."""
 
@@ -81,8 +83,6 @@ def calibration(log: Log) -> Calibration | None:
     sizes = np.array([[len(numbers) for numbers in shown] for shown in log.menus], dtype=float)
     joint = sizes.prod(axis=1) * volume
     for slot, one in enumerate(menu.slots):
-        if len(one.choices) < 2:
-            continue
         # In a row where the choice is eligible, so many joint actions hold it.
         score = inverse / (joint / sizes[:, slot])[log.shown]
         shown = log.eligible_choices(slot)
@@ -102,7 +102,8 @@ def distance(terms: Floats, largest: float) -> float:
 
     Where it is below, terms as large as the ``largest`` may be rare and not have come.
     """
-    short = terms.mean() < 1
-    missing = UNSEEN / STRANGE * largest / len(terms) if short else 0.0
-    error = terms.std() / np.sqrt(len(terms)) + missing
-    return float((terms.mean() - 1) / error) if error > 0 else 0.0
+    off = float(terms.mean()) - 1
+    missing = UNSEEN / STRANGE * largest / len(terms) if off < 0 else 0.0
+    error = float(terms.std() / np.sqrt(len(terms))) + missing
+    # Terms that are all the same, such as in a log of one action, have no error.
+    return off / max(error, ROUNDING)

@@ -41,7 +41,7 @@ class Judge(NamedTuple):
         """The mean reward of the log."""
         seen = witness.of_the_log()
         terms = make_off_policy("ips").terms(seen.evidence)
-        (ends,) = self._intervals([terms])
+        (ends,) = self._intervals([terms], seen)
         return Estimate(LOGGING, "mean", terms.value, ends, None, Diagnostics.of(seen), ())
 
     def estimates(
@@ -51,10 +51,15 @@ class Judge(NamedTuple):
         found = Diagnostics.of(seen)
         cautions = [*policy_cautions(seen, found, witness, same_rows), *general]
         terms = [estimator.terms(seen.evidence) for estimator in self.estimators.values()]
-        judged = zip(self.estimators.items(), terms, self._intervals(terms), strict=True)
+        judged = zip(self.estimators.items(), terms, self._intervals(terms, seen), strict=True)
         for (label, estimator), one, ends in judged:
             told = tuple(one.sentence for one in cautions if one.concerns(estimator))
             yield Estimate(name, label, one.value, ends, one.threshold, found, told)
 
-    def _intervals(self, terms: list[Terms]) -> list[Interval]:
-        return INTERVALS[self.interval](terms, self.level, np.random.default_rng(self.seed))
+    def _intervals(self, terms: list[Terms], seen: Seen) -> list[Interval]:
+        """As far as they lie within the bounds of rewards, where these are known."""
+        found = INTERVALS[self.interval](terms, self.level, np.random.default_rng(self.seed))
+        if seen.evidence.bounds is None:
+            return found
+        ends = np.clip(np.array(found), *seen.evidence.bounds).tolist()
+        return [Interval(low, high) for low, high in ends]

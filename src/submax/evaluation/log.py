@@ -101,6 +101,13 @@ class Log:
         table, actions = obp_table(feedback)
         return cls.read(table, **{"actions": actions, **options})
 
+    def __repr__(self) -> str:
+        menu, context = self.schema.menu, self.schema.context
+        actions = ", ".join(map(str, menu.declaration))
+        fields = ", ".join(context.names) or "no context"
+        kind = self.schema.rewards["kind"]
+        return f"Log({len(self)} rows; actions {actions:.80}; {fields:.80}; {kind} rewards)"
+
     def __len__(self) -> int:
         return len(self.reward)
 

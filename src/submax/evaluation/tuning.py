@@ -84,7 +84,7 @@ def tune(
     values, value = max(found, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
     best = with_values(base, values)
     learned = learn(learning, best, seed=seed, keep_rows=0)
-    told = compare(telling, {str(best["kind"]): learned}, seed=seed)
+    told = compare(telling, {str(best["kind"]): learned}, seed=seed, apart=True)
     return Tuned(best, value, told, found)
 
 

@@ -44,7 +44,7 @@ def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterato
     first, second = uniform_log(environment, world, cell.observations, rng).split(0.5)
     learned = learn(first, _specification(cell), seed=cell.seed + replica, keep_rows=0)
     truth = true_value(environment, world, learned, rng)
-    found = compare(second, {cell.policy_name: learned}, level=LEVEL)
+    found = compare(second, {cell.policy_name: learned}, level=LEVEL, apart=True)
     for one in found.estimates[1:]:
         yield {
             **cell.labels,

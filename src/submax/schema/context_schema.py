@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.checks import finite
+from submax.core.checks import finite, one_of
 from submax.core.errors import InvalidValue
 from submax.schema.names import check_name, shown
 
@@ -188,6 +188,11 @@ def _field(name: str, given: object) -> Field:
     if given in (float, int, bool, "number", "float"):
         return Number()
     if isinstance(given, (list, tuple)):
+        if given and all(as_number(one) is not None for one in given):
+            raise InvalidValue(
+                f"context {name!r} must be a list of names, not {given!r:.60}: of numbers, say "
+                "float (over HTTP and in TOML 'number')"
+            )
         return Category(tuple(given))
     if isinstance(given, Mapping):
         return _from_table(name, given)
@@ -203,8 +208,8 @@ def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
     plain = {key: value for key, value in table.items() if key != "type"}
     if table.get("type", wanted.__name__.lower()) != wanted.__name__.lower():
         raise InvalidValue(f"context {name!r}: a category has 'values', and a number has none")
-    if unknown := set(plain) - set(wanted.__struct_fields__):
-        raise InvalidValue(f"context {name!r} has the unknown key {sorted(map(str, unknown))[0]!r}")
+    for key in plain:
+        one_of(f"key of context {name!r}:", str(key), wanted.__struct_fields__)
     try:
         return msgspec.convert({"type": wanted.__name__.lower(), **plain}, wanted)
     except msgspec.ValidationError as error:

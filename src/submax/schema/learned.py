@@ -61,6 +61,10 @@ class Learned(NamedTuple):
     rows: Columns
     origin: Origin
 
+    def __repr__(self) -> str:
+        policy = self.specification or self.policy
+        return f"Learned({policy!r:.80} from {self.origin.rows} rows)"
+
     @classmethod
     def of(
         cls,

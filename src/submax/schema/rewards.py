@@ -37,7 +37,9 @@ def rewards_of(rewards: object) -> dict[str, Any]:
     if isinstance(rewards, str):
         rewards = {"kind": rewards}
     if isinstance(rewards, Mapping):
-        kind = str(rewards.get("kind"))
+        if "kind" not in rewards:
+            raise InvalidValue(f"rewards need a 'kind', one of: {', '.join(SCALES)}")
+        kind = str(rewards["kind"])
         one_of("kind of rewards", kind, SCALES)
         wanted: Any = SCALES[kind]
         known = ["kind", *(field.name for field in dataclasses.fields(wanted))]

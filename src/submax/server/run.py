@@ -65,7 +65,9 @@ def serve(
     )
     shown = f"[{host}]" if ":" in host else host
     number = listening.getsockname()[1]
-    print(f"submax serves {_safe(place)} at http://{shown}:{number}", file=sys.stderr, flush=True)
+    names = ", ".join(service.names()) or "no bandit yet"
+    address = f"http://{shown}:{number}"
+    print(f"submax serves {_safe(place)} ({names}) at {address}", file=sys.stderr, flush=True)
     # A signal that comes before the server listens to it must not lose the store's lock file.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -8,7 +8,7 @@ from pyarrow import csv, parquet
 
 import submax
 from submax.core.errors import InvalidValue
-from submax.evaluation import Log
+from submax.evaluation import Log, learn
 from submax.schema.context_schema import ContextSchema
 
 ACTION = ["B", "A", "C", "A", "B"]
@@ -239,7 +239,10 @@ def test_what_is_declared_need_not_occur():
 
 def test_a_schema_is_refused_where_the_log_has_other_columns():
     for declared, words in [
-        ({"actions": {"title": ["A"]}}, "the slot 'title' is declared, and the log has no column"),
+        (
+            {"actions": {"a": ["A"], "b": ["B"]}},
+            "the slot 'a' is declared, and the log has no column",
+        ),
         ({"context": {"age": float, "size": float}}, "'size' is declared"),
         ({"context": {"age": float}}, "'country', which is not declared"),
     ]:
@@ -570,3 +573,24 @@ def test_columns_of_several_types_name_the_row_that_is_odd():
             Log.read(source)
         log = Log.read(source, skip_bad_rows=True)
         assert log.schema.menu.declaration == ["A"]
+
+
+def test_one_column_of_actions_is_that_of_the_interval_that_is_declared():
+    table = {"cost": [1.5, 2.5, 9.0], "reward": [1, 0, 1], "density": [0.1, 0.2, 0.1]}
+    columns = {"action": "cost", "propensity": "density"}
+    log = Log.read(table, columns=columns, actions={"price": (1, 10)})
+    np.testing.assert_allclose(log.action[:, 0], table["cost"])
+    assert log.schema.menu.intervals[0].name == "price"
+
+
+def test_a_log_and_what_is_learned_are_shown_in_a_line():
+    log = Log.read(TABLE)
+    assert len(repr(log)) < 300
+    assert repr(log).startswith("Log(")
+    assert repr(learn(log, "rcp-submax")) == f"Learned('rcp-submax' from {len(log)} rows)"
+
+
+@pytest.mark.parametrize(("text", "number"), [("yes", 1.0), ("no", 0.0), ("True", 1.0)])
+def test_rewards_may_be_words(text, number):
+    log = Log.read({"action": ["A", "B"], "reward": [text, "no"]})
+    assert log.reward.tolist() == [number, 0.0]

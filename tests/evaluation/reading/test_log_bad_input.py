@@ -134,7 +134,7 @@ def test_many_kinds_are_cut_short(written):
     rows = [",".join(["A", "1", *["1"] * 20])] * 200
     bad = ",".join(["A", "1", *["x"] * 20])
     path = written(*rows, bad, header=",".join(["action", "reward", *fields]))
-    refused(path, "1 of 201 rows", "... and 12 other kinds")
+    refused(path, "1 of 201 rows", "... and other kinds: 8")
 
 
 def test_where_all_rows_are_bad_that_is_the_error(written):
@@ -319,7 +319,7 @@ def test_a_category_that_is_not_declared_is_a_bad_row(written):
     path = written("A,1,fr", "A,1,", "A,0,xx", header="action,reward,context_country")
     refused(
         path,
-        "column 'context_country', row 2: None is missing, and there is no default (1 row)",
+        "column 'context_country', row 2: None is missing, and no default is declared (1 row)",
         "column 'context_country', row 3: 'xx' is none of the categories (1 row)",
         context={"country": ["fr", "de"]},
     )

@@ -11,7 +11,8 @@ from submax.core.arrays import Booleans
 from submax.core.errors import InvalidValue
 from submax.schema.names import shown
 
-TOLD = 8
+NO_DEFAULT = "no default is declared"
+TOLD = 12
 """Kinds of bad rows that a message names."""
 
 
@@ -75,7 +76,7 @@ class BadRows:
         if self.lines:
             lines = "1 line" if len(self.lines) == 1 else f"{len(self.lines)} lines"
             told.append(f"row {self.lines[0]} has another number of values than columns ({lines})")
-        more = [f"... and {len(told) - TOLD} other kinds"] if len(told) > TOLD else []
+        more = [f"... and other kinds: {len(told) - TOLD}"] if len(told) > TOLD else []
         return [*told[:TOLD], *more]
 
     def refuse(self, name: str, rows: int) -> None:
@@ -84,16 +85,22 @@ class BadRows:
             raise InvalidValue(
                 f"{self.count} of {rows + len(self.lines)} rows of {name} cannot be used:\n  "
                 + "\n  ".join(self.sentences())
-                + "\nMend them, or leave them out with --skip-bad-rows (skip_bad_rows=True)."
-                + "".join(self._advice())
+                + "\n".join(["", *self._advice(self.count == rows + len(self.lines))])
             )
 
-    def _advice(self) -> Iterator[str]:
+    def _advice(self, every: bool) -> Iterator[str]:
+        skip = "" if every else ", or leave them out with --skip-bad-rows (skip_bad_rows=True)"
+        yield f"Mend them{skip}."
+        if any(kind.reason.endswith(NO_DEFAULT) for kind in self._kinds.values()):
+            yield (
+                "A default for missing values can be declared, --declare FILE.toml with [context] "
+                'and country = {values = ["fr", "de"], default = "fr"}, age = {default = 40}.'
+            )
         # An id that repeats is most often that of a user.
         for kind in self._kinds.values():
             if kind.other is not None:
                 yield (
-                    f"\nIf {kind.column!r} is not the id of a row but of a user, say that there "
+                    f"If {kind.column!r} is not the id of a row but of a user, say that there "
                     "is no id, --column id= (columns={'id': None})."
                 )
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from submax.core.arrays import Booleans, Floats
 
-TRUTH = {"true": 1.0, "false": 0.0}
+TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 SEPARATOR = "|"
 """Between eligible choices that are written as one text."""
 

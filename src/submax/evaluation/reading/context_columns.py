@@ -67,7 +67,7 @@ class ContextColumns:
             self._filled[name] = code < 0
             return np.where(code < 0, vocabulary.numbers[str(default)], code)
         unknown = NO_NAME if vocabulary.open else "is none of the categories"
-        batch.note(column, "is missing, and there is no default", code == MISSING)
+        batch.note(column, "is missing, and no default is declared", code == MISSING)
         batch.note(column, unknown, code == UNKNOWN)
         if vocabulary.open and len(vocabulary.numbers) > MOST_FOUND:
             raise InvalidValue(

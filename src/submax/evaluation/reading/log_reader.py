@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,12 +21,12 @@ from submax.evaluation.reading.context_columns import ContextColumns
 from submax.evaluation.reading.row_order import Descent, in_order, without_repeats
 from submax.evaluation.reading.source import Source, open_source
 from submax.schema.context_schema import ContextSchema
-from submax.schema.menu import Menu
+from submax.schema.menu import ARMS, Menu
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
-LEARNED = "learned"
-"""The status of decisions that count."""
+LEARNED, PENDING = "learned", "pending"
+"""The status of decisions that count, and of those that do not yet."""
 
 
 class Declared(NamedTuple):
@@ -56,7 +57,18 @@ def read_log(
         fields = ContextSchema.of(declared.context)
     if declared.rewards is not None:
         rewards = rewards_of(declared.rewards)
+    names = _as_declared(names, menu)
     return _Reader(opened, names, menu, fields, rewards).read(skip_bad_rows)
+
+
+def _as_declared(names: ColumnNames, menu: Menu | None) -> ColumnNames:
+    """One column of actions is that of the one slot or interval that is declared."""
+    if menu is None or menu.plain or list(names.actions) != [ARMS]:
+        return names
+    parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.intervals)]
+    if len(parts) > 1:
+        return names
+    return msgspec.structs.replace(names, actions={parts[0]: names.actions[ARMS]})
 
 
 class _Reader:
@@ -173,6 +185,8 @@ class _Reader:
     def _nothing(self) -> str:
         left = ", ".join(f"{count} {status}" for status, count in self._left.items())
         why = f"; left out: {left}" if left else ""
+        if self._left[PENDING]:
+            why += " (until reward_wait is over, their rewards may still come)"
         if self._bad.count:
             why += f"; bad rows: {self._bad.count}, " + "; ".join(self._bad.sentences())
         return f"{self._source.name} has no rows to learn from{why}"
