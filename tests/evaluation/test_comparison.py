@@ -14,7 +14,8 @@ from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.witness import Witness
 from submax.policies.thompson import Thompson
-from submax.schema.menu import Change, Menu
+from submax.schema.choices import Change
+from submax.schema.menu import Menu
 from submax.schema.schema import Schema
 
 ARMS, COUNTRIES = ["A", "B", "C"], ["de", "fr", "it", "us"]

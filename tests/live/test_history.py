@@ -18,9 +18,9 @@ from submax.live.open import declare, open_bandit
 from submax.live.records import HISTORY, VERSION, History
 from submax.live.sqlite_store import SQLiteStore
 from submax.policies.thompson import Thompson
+from submax.schema.choices import Change
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
-from submax.schema.menu import Change
 from submax.schema.model import Model
 from submax.schema.schema import Schema
 

@@ -9,7 +9,7 @@ from submax.live.open import declare, open_bandit
 from submax.live.records import TICK
 from submax.policies.thompson import Thompson
 from submax.policies.ucb1 import UCB1
-from submax.schema.menu import Change
+from submax.schema.choices import Change
 
 ARMS = ["A", "B", "C"]
 

@@ -11,9 +11,9 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.networks.state_file import read_state, state_bytes
 from submax.schema import learned as module
+from submax.schema.choices import Change
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
-from submax.schema.menu import Change
 from submax.schema.model import Model
 
 

@@ -8,7 +8,8 @@ from submax.core.box import Box
 from submax.core.errors import Conflict, InvalidValue
 from submax.core.mixed import Mixed
 from submax.core.slots import Slots
-from submax.schema.menu import LISTED, MOST_CHOICES, MOST_SLOTS, Change, Menu
+from submax.schema.choices import MOST_CHOICES, Change
+from submax.schema.menu import LISTED, MOST_SLOTS, Menu
 
 ARMS = ["A", "B", "C"]
 PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}

@@ -22,7 +22,8 @@ from submax.live.requests import ONLY, Requests
 from submax.live.settings import Settings
 from submax.live.store import Store
 from submax.live.writing import Answer, Writing, joined
-from submax.schema.menu import ARMS, STATUS, Change, Menu
+from submax.schema.choices import ARMS, STATUS, Change
+from submax.schema.menu import Menu
 
 LOG = logging.getLogger("submax")
 POLL_SECONDS = 0.2

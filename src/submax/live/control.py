@@ -20,7 +20,7 @@ from submax.live.records import (
 )
 from submax.live.settings import FIXED, Settings
 from submax.live.store import Store
-from submax.schema.menu import Change
+from submax.schema.choices import Change
 
 
 def control_of(store: Store, name: str) -> "Control":

@@ -22,8 +22,9 @@ from submax.live.records import (
     identifier_of,
 )
 from submax.live.store import Store
+from submax.schema.choices import ARMS
 from submax.schema.context_schema import Number
-from submax.schema.menu import ARMS, Row
+from submax.schema.menu import Row
 from submax.schema.schema import METADATA
 
 PENDING = "pending"

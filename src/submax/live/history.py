@@ -15,9 +15,10 @@ from submax.live.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, His
 from submax.live.settings import Settings, policy_of
 from submax.live.store import Store
 from submax.networks.state_file import read_state, state_bytes
+from submax.schema.choices import Change
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned, most_rows
-from submax.schema.menu import Change, Menu
+from submax.schema.menu import Menu
 from submax.schema.model import hash_of
 from submax.schema.schema import Schema
 

@@ -1,8 +1,7 @@
 """The actions of a bandit by name."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeGuard
+from typing import Any
 
 import msgspec
 
@@ -11,14 +10,26 @@ from submax.core.box import Box
 from submax.core.checks import one_of
 from submax.core.errors import Conflict, InvalidValue
 from submax.core.mixed import Mixed
-from submax.core.real_space import check_bounds
 from submax.core.slots import Slots
 from submax.core.space import Space
+from submax.schema.choices import (
+    ARMS,
+    MOST_CHOICES,
+    STATUS,
+    Change,
+    Choice,
+    Interval,
+    Slot,
+    active_names,
+    check_move,
+    interval_of,
+    is_interval,
+    is_list,
+    slot_of,
+    where,
+)
 from submax.schema.names import check_name
 
-ARMS = ""
-"""The name of the one slot of plain arms."""
-MOST_CHOICES = 10_000
 LISTED = 65_536
 """Up to so many joint actions are written out one by one."""
 MOST_SLOTS = 64
@@ -29,40 +40,6 @@ Row = list[int | float]
 """The number of the choice in each slot, then the real-valued parts."""
 Shown = tuple[tuple[int, ...], ...]
 """Numbers of choices, for each slot."""
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """A choice keeps its number and its name for ever."""
-
-    name: str
-    status: Literal["active", "paused", "retired"] = "active"
-
-
-class Slot(msgspec.Struct, frozen=True):
-    """A place in which one of several choices is shown."""
-
-    name: str
-    choices: tuple[Choice, ...]
-
-
-class Interval(msgspec.Struct, frozen=True):
-    """A real-valued part, such as a price."""
-
-    name: str
-    low: float
-    high: float
-
-
-class Change(msgspec.Struct, frozen=True):
-    """What is to happen to a choice."""
-
-    verb: Literal["add", "pause", "resume", "retire"]
-    choice: str
-    slot: str = ARMS
-
-
-STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
-"""What a choice is after each verb."""
 
 
 class Menu(msgspec.Struct, frozen=True):
@@ -76,12 +53,12 @@ class Menu(msgspec.Struct, frozen=True):
         """From names of arms, or from slots with names of choices or with (low, high)."""
         if isinstance(actions, Mapping):
             return cls._of_slots(actions)
-        if not _is_list(actions):
+        if not is_list(actions):
             raise InvalidValue(
                 "actions must be a list of names, or a table of slots such as "
                 f"{{'title': ['A', 'B']}}, not {actions!r:.60}"
             )
-        return cls((_slot(ARMS, actions),))
+        return cls((slot_of(ARMS, actions),))
 
     @classmethod
     def _of_slots(cls, actions: Mapping[Any, Any]) -> "Menu":
@@ -89,10 +66,10 @@ class Menu(msgspec.Struct, frozen=True):
             raise InvalidValue(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
         for name in actions:
             check_name("the name of a slot", name)
-        numbers = {name: given for name, given in actions.items() if _is_interval(given)}
-        intervals = tuple(_interval(name, *given) for name, given in numbers.items())
+        numbers = {name: given for name, given in actions.items() if is_interval(given)}
+        intervals = tuple(interval_of(name, *given) for name, given in numbers.items())
         named = [name for name in actions if name not in numbers]
-        return cls(tuple(_slot(name, actions[name]) for name in named), intervals)
+        return cls(tuple(slot_of(name, actions[name]) for name in named), intervals)
 
     @property
     def plain(self) -> bool:
@@ -150,8 +127,8 @@ class Menu(msgspec.Struct, frozen=True):
         for slot, left in zip(self.slots, shown, strict=True):
             if not left:
                 raise InvalidValue(
-                    f"no choice is eligible{_where(slot.name)}: of those asked for, none is "
-                    f"active; active: {', '.join(_active_names(slot)) or 'none'}"
+                    f"no choice is eligible{where(slot.name)}: of those asked for, none is "
+                    f"active; active: {', '.join(active_names(slot)) or 'none'}"
                 )
         return shown
 
@@ -169,14 +146,14 @@ class Menu(msgspec.Struct, frozen=True):
     def _wanted(self, slot: Slot, active: tuple[int, ...], names: object) -> tuple[int, ...]:
         if names is None:
             return active
-        if not _is_list(names):
+        if not is_list(names):
             raise InvalidValue(
-                f"eligible{_where(slot.name)} must be a list of names, not {names!r:.60}"
+                f"eligible{where(slot.name)} must be a list of names, not {names!r:.60}"
             )
         known = {choice.name: number for number, choice in enumerate(slot.choices)}
         for name in names:
             if name not in known if isinstance(name, str) else True:
-                one_of(f"choice{_where(slot.name)}", str(name)[:80], _active_names(slot))
+                one_of(f"choice{where(slot.name)}", str(name)[:80], active_names(slot))
                 raise InvalidValue(f"the name of a choice is a text, not {name!r:.60}")
         asked = {known[name] for name in names}
         return tuple(number for number in active if number in asked)
@@ -216,7 +193,7 @@ class Menu(msgspec.Struct, frozen=True):
 
     def _number(self, slot: Slot, name: object) -> int:
         names = [choice.name for choice in slot.choices]
-        one_of(f"choice{_where(slot.name)}", str(name)[:80], names)
+        one_of(f"choice{where(slot.name)}", str(name)[:80], names)
         return names.index(str(name))
 
     def changed(self, change: Change) -> "Menu":
@@ -230,9 +207,9 @@ class Menu(msgspec.Struct, frozen=True):
             choices.append(Choice(change.choice))
         else:
             if number is None:
-                one_of(f"choice{_where(slot.name)}", change.choice, [one.name for one in choices])
+                one_of(f"choice{where(slot.name)}", change.choice, [one.name for one in choices])
                 raise AssertionError("a name that is not there was found")
-            _check_move(choices, number, change)
+            check_move(choices, number, change)
             choices[number] = Choice(change.choice, STATUS[change.verb])  # type: ignore[arg-type]  # one of the three
         changed = msgspec.structs.replace(slot, choices=tuple(choices))
         slots = tuple(changed if one is slot else one for one in self.slots)
@@ -259,58 +236,7 @@ class Menu(msgspec.Struct, frozen=True):
             status = slot.choices[number].status
             raise Conflict(
                 f"{name!r} is {'retired' if status == 'retired' else 'there already'}"
-                f"{_where(slot.name)}: the name of a choice is used once, give another"
+                f"{where(slot.name)}: the name of a choice is used once, give another"
             )
         if len(slot.choices) >= MOST_CHOICES:
             raise InvalidValue(f"a slot has at most {MOST_CHOICES} choices, retired ones included")
-
-
-def _check_move(choices: list[Choice], number: int, change: Change) -> None:
-    """A retired choice stays so, and one choice at least stays active."""
-    choice = choices[number]
-    if choice.status == "retired":
-        raise Conflict(f"{choice.name!r} is retired for good: add a choice with another name")
-    others = any(one.status == "active" for one in choices if one is not choice)
-    if change.verb != "resume" and not others:
-        raise Conflict(
-            f"{choice.name!r} is the last active choice{_where(change.slot)}: add another first"
-        )
-
-
-def _slot(name: str, names: object) -> Slot:
-    if not _is_list(names) or not 0 < len(names) <= MOST_CHOICES:
-        raise InvalidValue(
-            f"the choices{_where(name)} must be a list of 1 to {MOST_CHOICES} names, or of two "
-            f"numbers (low, high), not {names!r:.60}"
-        )
-    for one in names:
-        check_name(f"a choice{_where(name)}", one)
-    if len(set(names)) < len(names):
-        twice, _ = Counter(names).most_common(1)[0]
-        raise InvalidValue(f"the choice {twice!r}{_where(name)} is named twice")
-    return Slot(name, tuple(Choice(one) for one in names))
-
-
-def _interval(name: str, low: float, high: float) -> Interval:
-    check_bounds((low,), (high,))
-    return Interval(name, float(low), float(high))
-
-
-def _is_interval(given: object) -> bool:
-    return (
-        isinstance(given, (list, tuple))
-        and len(given) == 2
-        and all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in given)
-    )
-
-
-def _is_list(given: object) -> TypeGuard[list[Any]]:
-    return isinstance(given, (list, tuple))
-
-
-def _active_names(slot: Slot) -> list[str]:
-    return [choice.name for choice in slot.choices if choice.status == "active"]
-
-
-def _where(slot: str) -> str:
-    return f" of {slot!r}" if slot else ""

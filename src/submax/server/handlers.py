@@ -12,7 +12,7 @@ from submax.live.bandit import WAITING_SECONDS, Bandit
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Written
 from submax.live.writing import Answer, Writing, joined
-from submax.schema.menu import Change
+from submax.schema.choices import Change
 from submax.server import messages as m
 from submax.server.export_file import exported
 from submax.server.operation import Call

@@ -2,7 +2,7 @@ import pytest
 
 from submax.core.errors import InvalidValue
 from submax.evaluation.reading.column_names import find_columns
-from submax.schema.menu import ARMS
+from submax.schema.choices import ARMS
 
 EXPORT = ["id", "at", "action", "reward", "status", "activated", "holdout", "late_rewards"]
 

@@ -18,7 +18,8 @@ from submax.evaluation.reading.vocabulary import (
     Vocabulary,
     not_whole,
 )
-from submax.schema.menu import ARMS, MOST_CHOICES, Menu, Shown
+from submax.schema.choices import ARMS, MOST_CHOICES
+from submax.schema.menu import Menu, Shown
 
 
 class ActionColumns:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
 from submax.evaluation.reading.column_names import ACTION, CONTEXT
-from submax.schema.menu import MOST_CHOICES
+from submax.schema.choices import MOST_CHOICES
 
 
 def arrays_table(

@@ -8,7 +8,7 @@ import msgspec
 
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
-from submax.schema.menu import ARMS
+from submax.schema.choices import ARMS
 
 ROLES = ("action", "reward", "propensity", "context", "eligible", "id", "time", "status")
 USUAL = {

@@ -20,8 +20,9 @@ from submax.evaluation.reading.column_names import ColumnNames, find_columns
 from submax.evaluation.reading.context_columns import ContextColumns
 from submax.evaluation.reading.row_order import Descent, in_order, without_repeats
 from submax.evaluation.reading.source import Source, open_source
+from submax.schema.choices import ARMS
 from submax.schema.context_schema import ContextSchema
-from submax.schema.menu import ARMS, Menu
+from submax.schema.menu import Menu
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
