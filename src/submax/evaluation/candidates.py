@@ -90,7 +90,7 @@ def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
     before = log.rows(np.arange(origin.log_rows))
     unseen[: origin.log_rows] = False
     if origin.share < 1:
-        unseen[: origin.log_rows] = ~before.chosen(origin.share, origin.by, origin.seed)  # type: ignore[arg-type]  # as written
+        unseen[: origin.log_rows] = ~before.chosen(origin.share, origin.by, origin.seed)
     return unseen
 
 

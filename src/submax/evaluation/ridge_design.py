@@ -1,5 +1,6 @@
 """The regression behind a model of the rewards."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ MOST_NUMBERS = 1 << 25
 """In the normal equations of arms that have slopes of their own."""
 
 
-class Sums(NamedTuple):
+@dataclass(frozen=True)
+class Sums:
     """Normal equations of B regressions: ``gram [B, P, P]``, and the ``moment [B, P]`` of rewards.
 
     ``ones [B, P]`` is what the moment would be if all rewards were 1: with it they can be taken as
@@ -27,7 +29,7 @@ class Sums(NamedTuple):
     moment: Floats
     ones: Floats
 
-    def __add__(self, other: "Sums") -> "Sums":  # type: ignore[override]  # sums, not tuples
+    def __add__(self, other: "Sums") -> "Sums":
         return Sums(self.gram + other.gram, self.moment + other.moment, self.ones + other.ones)
 
 

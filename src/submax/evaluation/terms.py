@@ -6,9 +6,6 @@ import numpy as np
 
 from submax.core.arrays import Floats
 
-TINY = 1e-300
-"""In place of a weight of 0, by which nothing can be divided."""
-
 
 class Terms(NamedTuple):
     """The value is Σ ``numerator`` / Σ ``denominator``, both ``[n]``; without the latter, a mean.

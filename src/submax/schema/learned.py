@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -43,7 +43,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     rows: int
     log_rows: int = 0
     share: float = 1.0
-    by: str = "time"
+    by: Literal["time", "random"] = "time"
     seed: int = 0
     estimated_propensities: int = 0
 

@@ -6,7 +6,8 @@ from typing import ClassVar, Self
 
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import TINY, Terms
+from submax.evaluation.terms import Terms
+from submax.evaluation.weighted_mean import weighted_mean
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,7 @@ class Replay(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         """The rewards, as likely as each row is to be kept."""
-        probability = evidence.probability
-        width = evidence.widest(probability) / max(float(probability.mean()), TINY)
-        return Terms(probability * evidence.reward, probability, width=width)
+        return weighted_mean(evidence, evidence.probability)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

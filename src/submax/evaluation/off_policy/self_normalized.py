@@ -6,7 +6,8 @@ from typing import ClassVar, Self
 
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.terms import TINY, Terms
+from submax.evaluation.terms import Terms
+from submax.evaluation.weighted_mean import weighted_mean
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,7 @@ class SelfNormalized(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         """The weighted rewards over the weights."""
-        weight = evidence.weight
-        width = evidence.widest(weight) / max(float(weight.mean()), TINY)
-        return Terms(weight * evidence.reward, weight, width=width)
+        return weighted_mean(evidence, evidence.weight)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
