@@ -6,6 +6,8 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InvalidValue
 
 TOLERANCE = 1e-6
+LOTS = 6.0
+"""A batch of n is given out in this many times √n lots; see docs/research."""
 SMALL = 32
 """Up to so many numbers it is faster to look at all of them than to halve."""
 
@@ -35,6 +37,35 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
         passed = entries[(1 << bit) - 1 :].take(place) <= uniform
         place += passed.astype(np.int64) << bit
     return place - first
+
+
+def draw_lots(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
+    """Draw ``count`` indices for each replica in lots: ``[R, 1, M] -> [R, count]``.
+
+    About 6 √count lots are spread evenly over the probabilities, and each is one index for as many
+    draws, in random places. The probability of an index is in every place what it is in ``draw``,
+    but the places depend on each other: a batch tries fewer indices, each more often, and says
+    more about those. Up to 36 draws are lots of their own.
+
+    >>> rng = np.random.default_rng(0)
+    >>> drawn = draw_lots(np.full((1, 1, 500), 1 / 500), 900, rng)
+    >>> len(np.unique(drawn))
+    180
+    """
+    if count == 0:
+        return np.empty((len(probabilities), 0), dtype=np.int64)
+    lots = min(count, round(LOTS * count**0.5))
+    cumulated = np.cumsum(probabilities[:, 0], axis=-1)
+    _check_sums(cumulated[:, -1])
+    cumulated *= lots / cumulated[:, -1:]
+    # Cut at an offset plus 0, 1, 2, ...: an index is met as often as its share of lots, rounded.
+    met = np.ceil(cumulated - rng.random((len(cumulated), 1))).astype(np.int64)
+    met[:, -1] = lots
+    index = np.repeat(np.tile(np.arange(met.shape[1]), len(met)), np.diff(met, prepend=0).ravel())
+    lot = index.reshape(len(met), lots)
+    # Some lots are longer by one: which, is drawn.
+    drawn = rng.permuted(lot, axis=1)[:, np.arange(count) * lots // count]
+    return rng.permuted(drawn, axis=1)
 
 
 def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:

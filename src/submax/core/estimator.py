@@ -9,6 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.conditioned import Conditioned
+from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.space import Space
@@ -72,6 +73,16 @@ class Estimator(ABC, Generic[Params]):
         V_l = (1/N) Σ_i r_i π(a_i | c_i, l) / q_i over the N observations so far, with q_i the
         logged probability. NaN where it was not logged for some reward other than 0.
         """
+
+    def evidence(self, params: Params, context: Floats) -> Floats:
+        """How many observations π(· | c, l) is worth, smoothing included: ``[R, n, L]``.
+
+        Only some strategies ask; an estimator that can tell overrides this.
+        """
+        raise InvalidValue(
+            f"the {type(self).__name__} estimator does not say how many observations its belief "
+            "is worth, and the strategy must know: take another, such as submax"
+        )
 
     def conditioned(self, params: Params, context: Floats) -> Conditioned:
         """The belief in these contexts; an estimator that can prepare something overrides this."""

@@ -18,6 +18,12 @@ class Strategy(ABC):
     needs_table: ClassVar[bool] = False
     """Whether it must see the probability of every action; others work on actions drawn."""
 
+    needs_experience: ClassVar[bool] = False
+    """Whether it reads ``table.experience``; others may be given None there."""
+
+    gives_lots: ClassVar[bool] = False
+    """Whether decisions taken together are given out in lots, see ``draw_lots``."""
+
     @abstractmethod
     def weights(self, table: Table) -> Floats:
         """Weight of every reward level, ``[..., L]``; they may be negative."""

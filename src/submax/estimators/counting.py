@@ -18,12 +18,14 @@ from submax.core.problem import Problem
 from submax.core.ruler import Ruler
 from submax.core.space import Space
 from submax.core.tally import tally
+from submax.estimators.fitted_smoothing import fitted_smoothing
 
 
 class CountingParams(NamedTuple):
     """``counts [R, L, A]`` of level and joint action; ``importance [R, A]`` sums r / q.
 
     ``history`` holds the feedback where it must be counted again: levels move, or old rows fade.
+    ``smoothing [R, L]`` is what was fitted to the counts, None where it is given.
     """
 
     problem: Problem
@@ -31,6 +33,7 @@ class CountingParams(NamedTuple):
     importance: Floats
     ruler: Ruler
     history: Buffer | None
+    smoothing: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -38,18 +41,20 @@ class Counting(Estimator[CountingParams]):
     """π(a | r) ∝ n_{a,r} + c, with n the counts and c the ``smoothing`` constant.
 
     The context is not used. A reward counts at the nearest level. With c = 0 a level without data
-    is uniform. ``memory`` says what is kept of the past.
+    is uniform; with None every level has a constant of its own, fitted to the counts after each
+    update: see ``fitted_smoothing``. ``memory`` says what is kept of the past.
 
     *Departs from the paper:* it counts without saying how an arm that was never seen with a
     reward is treated. With c = 0 any played arm without reward forces λ_max = 1, and the
     optimized policy is the optimistic one; the default adds one.
     """
 
-    smoothing: float = 1.0
+    smoothing: float | None = 1.0
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        non_negative("smoothing", self.smoothing)
+        if self.smoothing is not None:
+            non_negative("smoothing", self.smoothing)
 
     @property
     def ignores_context(self) -> bool:
@@ -73,6 +78,7 @@ class Counting(Estimator[CountingParams]):
             np.zeros((replicas, size)),
             problem.scale.ruler(nothing, nothing),
             Buffer.empty(_without_context(problem), replicas) if again else None,
+            None if self.smoothing is not None else np.ones((replicas, problem.scale.levels)),
         )
 
     def fit(
@@ -83,14 +89,15 @@ class Counting(Estimator[CountingParams]):
         feedback.check(problem)
         if history is None:
             counts, importance = _counted(problem, params.ruler, feedback)
+            counts, importance = params.counts + counts, params.importance + importance
             return params._replace(
-                counts=params.counts + counts, importance=params.importance + importance
+                counts=counts, importance=importance, smoothing=self._fitted(counts)
             )
         context = np.zeros((*feedback.reward.shape, 0))
         history = history.add(feedback._replace(context=context), self.memory, rng)
         ruler = problem.scale.ruler(history.reward, history.weight)
         counts, importance = _counted(problem, ruler, _as_feedback(history))
-        return CountingParams(problem, counts, importance, ruler, history)
+        return CountingParams(problem, counts, importance, ruler, history, self._fitted(counts))
 
     def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
         """Logarithm of the smoothed counts."""
@@ -140,22 +147,35 @@ class Counting(Estimator[CountingParams]):
     def values(self, params: CountingParams) -> Floats:
         """Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i: the sum over arms, not observations."""
         total = params.counts.sum(axis=(-1, -2))
-        mass, mass_total = with_total(params.counts + self.smoothing)
+        mass, mass_total = with_total(self._smoothed(params))
         earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
         result: Floats = earned / np.where(total > 0, total, 1.0)[:, None]
         return result
 
+    def evidence(self, params: CountingParams, context: Floats) -> Floats:
+        """The smoothed counts of each level."""
+        return _for_rows(self._smoothed(params).sum(axis=-1), context)
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """No smoothing, little, and the default; and three that forget."""
-        for smoothing in (0.0, 0.1, 1.0):
+        """No smoothing, little, the default, and fitted; and three that forget."""
+        for smoothing in (0.0, 0.1, 1.0, None):
             yield cls(smoothing)
         yield cls(memory=Memory(discount=0.9))
         yield cls(memory=Memory(window=10))
         yield cls(memory=Memory(reservoir=5))
 
     def _table(self, params: CountingParams) -> Floats:
-        return normalized(params.counts + self.smoothing)
+        return normalized(self._smoothed(params))
+
+    def _smoothed(self, params: CountingParams) -> Floats:
+        if self.smoothing is not None:
+            return params.counts + self.smoothing
+        assert params.smoothing is not None, "a state of another estimator"
+        return params.counts + params.smoothing[..., None]
+
+    def _fitted(self, counts: Floats) -> Floats | None:
+        return fitted_smoothing(counts) if self.smoothing is None else None
 
 
 def _for_rows(values: Floats, context: Floats) -> Floats:

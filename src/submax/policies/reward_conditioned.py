@@ -1,13 +1,13 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.categorical import draw, log_prob_of
+from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.categorical import draw, draw_lots, log_prob_of
 from submax.core.checks import whole_number
 from submax.core.decision import Decision
 from submax.core.errors import InvalidValue
@@ -21,18 +21,21 @@ from submax.core.problem import Problem
 from submax.core.quantile_levels import MOST
 from submax.core.space import LISTING_LIMIT
 from submax.core.strategy import Strategy
-from submax.core.table import Table, no_probabilities, unknown_values
+from submax.core.table import Experience, Table, no_probabilities, unknown_values
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
+from submax.policies.pace import Pace
 from submax.policies.unlisted import density, drawn
 from submax.strategies.clipped import Clipped
+from submax.strategies.filling import Filling
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.strategies.target import Target
 
+Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
 AT_ONCE = 2**21
 """About so many probabilities are written out at a time."""
 REJECTED_ROWS = 2560
@@ -44,14 +47,17 @@ ESTIMATED_ROWS = 64
 class RewardConditionedState(NamedTuple):
     """The estimator's belief, and which replicas had any feedback yet, ``informed [R]``.
 
-    ``values [R, L]`` is the importance-sampled reward of each level, None where the strategy does
-    not ask for it.
+    ``values [R, L]`` is the importance-sampled reward of each level, ``pace`` how many decisions
+    are taken between rewards; both are None where the strategy does not ask for them. ``shared
+    [R, 1, M]`` are the probabilities in all contexts, where it takes long to find them.
     """
 
     problem: Problem
     params: Any
     informed: Booleans
     values: Floats | None
+    pace: Pace | None = None
+    shared: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
             problem.space.check_listable(f"the {type(self.strategy).__name__} strategy")
         params = self.estimator.init(problem, replicas, rng)
         nobody = np.zeros(replicas, dtype=bool)
-        return RewardConditionedState(problem, params, nobody, self._values(params))
+        pace = Pace.unknown(replicas) if self.strategy.needs_experience else None
+        return RewardConditionedState(problem, params, nobody, self._values(params), pace)
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
@@ -129,7 +136,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
         if state.problem.context_width == 0:
             with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
-            return _drawn(space, shared, context.shape[1], rng)
+            how = draw_lots if self.strategy.gives_lots else draw
+            return _drawn(space, shared, context.shape[1], rng, how)
         listed = [
             _drawn(space, self.probabilities(state, part), part.shape[1], rng)
             for part in self._parts(state, context)
@@ -174,6 +182,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
+        if state.shared is not None:
+            rows = (len(context), context.shape[1], state.shared.shape[-1])
+            return np.broadcast_to(state.shared, rows)
         if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
             return self._one(state, context)[None, None]
         listed = self.estimator.prob_of_all(state.params, context, state.problem.space)
@@ -191,7 +202,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
         levels = self.estimator.levels(state.params)[:, None]
         if levels.shape != prior.shape:
             levels = np.broadcast_to(levels, prior.shape)
-        return Table(no_probabilities(prior.shape), levels, prior, values)
+        table = Table(no_probabilities(prior.shape), levels, prior, values)
+        return table if state.pace is None else self._experienced(table, state, context)
 
     def update(
         self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
@@ -199,7 +211,32 @@ class RewardConditioned(Policy[RewardConditionedState]):
         """Fit the estimator to what came back."""
         params = self.estimator.fit(state.params, feedback, rng)
         informed = state.informed | (feedback.weight > 0).any(axis=1)
-        return RewardConditionedState(state.problem, params, informed, self._values(params))
+        pace = None if state.pace is None else state.pace.after(feedback)
+        values = self._values(params)
+        updated = RewardConditionedState(state.problem, params, informed, values, pace)
+        if pace is None or not self.ignores_context:
+            return updated
+        # One decision at a time should not have to wait for it.
+        nowhere = np.zeros((len(informed), 1, state.problem.context_width))
+        return updated._replace(shared=self.probabilities(updated, nowhere))
+
+    def record(self, state: RewardConditionedState, action: Actions) -> RewardConditionedState:
+        """Count the decisions under way, where the strategy asks how many there are."""
+        if state.pace is None:
+            return state
+        return state._replace(pace=state.pace.taking(action.shape[1]))
+
+    def _experienced(self, table: Table, state: RewardConditionedState, context: Floats) -> Table:
+        assert state.pace is not None
+        evidence = self.estimator.evidence(state.params, context)
+        shape = evidence.shape[:2]
+        return table._replace(
+            experience=Experience(
+                evidence,
+                np.broadcast_to(state.pace.received[:, None], shape),
+                np.broadcast_to(state.pace.batch[:, None], shape),
+            )
+        )
 
     def _values(self, params: Any) -> Floats | None:
         """Once for each refit, since they do not depend on the context."""
@@ -268,13 +305,16 @@ class RewardConditioned(Policy[RewardConditionedState]):
         return {
             **{f"rcp-{name}": cls(Counting(), strategy) for name, strategy in strategies.items()},
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
+            "rcp-adaptive": cls(Counting(None), Filling()),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
         }
 
 
-def _drawn(space: Any, probabilities: Floats, rows: int, rng: np.random.Generator) -> Decision:
-    index = draw(probabilities, rows, rng)
+def _drawn(
+    space: Any, probabilities: Floats, rows: int, rng: np.random.Generator, how: Draw = draw
+) -> Decision:
+    index = how(probabilities, rows, rng)
     return Decision(space.action(index), log_prob_of(probabilities, index))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.strategy import Strategy
-from submax.core.table import Table
+from submax.core.table import Experience, Table
 from submax.testing.leaves import copied, unchanged
 from submax.testing.require import require
 
@@ -41,6 +41,11 @@ def random_table(leading: tuple[int, ...], size: int, rng: np.random.Generator) 
         levels=np.broadcast_to(LEVELS, (*leading, 2)),
         prior=rng.dirichlet(np.ones(2), size=leading),
         values=rng.random((*leading, 2)),
+        experience=Experience(
+            evidence=rng.uniform(0.1, 1000, size=(*leading, 2)),
+            observations=rng.uniform(0, 1000, size=leading),
+            decisions=np.floor(rng.uniform(0, 1000, size=leading)),
+        ),
     )
 
 
@@ -58,7 +63,14 @@ def hostile_tables() -> Iterator[Table]:
     for probabilities in rows:
         for prior in ([0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [1 - 1e-15, 1e-15]):
             for values in ([0.0, 0.0], [0.2, 0.1], [0.1, 0.2]):
-                yield Table(np.array(probabilities), LEVELS, np.array(prior), np.array(values))
+                for evidence in ([100.0, 10.0], [1e9, 1e-3]):
+                    yield Table(
+                        np.array(probabilities),
+                        LEVELS,
+                        np.array(prior),
+                        np.array(values),
+                        Experience(np.array(evidence), np.array(1e3), np.array(10.0)),
+                    )
 
 
 def _check_policy(strategy: Strategy, table: Table) -> None:
@@ -98,7 +110,15 @@ def _check_leading_axes(strategy: Strategy, table: Table) -> None:
 
 
 def _part(table: Table, place: tuple[int, ...]) -> Table:
-    return Table(*(part[place] for part in table))
+    assert table.experience is not None
+    experience = Experience(*(part[place] for part in table.experience))
+    return Table(
+        table.probabilities[place],
+        table.levels[place],
+        table.prior[place],
+        table.values[place],
+        experience,
+    )
 
 
 def _check_unseen_levels(strategy: Strategy, table: Table) -> None:

@@ -1,0 +1,92 @@
+"""How much to add to the counts of each level, read from the counts themselves."""
+
+import numpy as np
+from scipy.special import digamma
+
+from submax.core.arrays import Floats
+
+STEPS = 30
+SWEEPS = 8
+"""Rounds over the levels where more than one is fitted."""
+CLOSE = 1e-5
+"""In the logarithm."""
+NEARBY = 1e-4
+"""Between the two slopes that say how the likelihood bends."""
+LONGEST = 2.0
+"""No step changes the logarithm by more than this."""
+FURTHEST = 12.0
+"""How far from 0 the logarithm may be."""
+WIDTH = 3.0
+"""Before the data, the logarithm is normal around 0 with this standard deviation."""
+
+
+def fitted_smoothing(counts: Floats) -> Floats:
+    """The smoothing constant c_l of every level: ``[R, L, A] -> [R, L]``.
+
+    With c_l added to the counts of level l, the levels of an arm are a draw from the Dirichlet
+    distribution with parameters c; here c is what makes the counts of all arms most likely
+    (empirical Bayes). One thing is not fitted: the rarest level, on average over arms, gets 1, as
+    in add-one smoothing. With two levels and rare rewards that is a Beta(1, β) prior of an arm's
+    value, and β is fitted. A weak pull towards 1 settles what the counts leave open.
+
+    How arms were chosen does not matter to the likelihood: good arms may have been pulled more.
+
+    >>> rng = np.random.default_rng(0)
+    >>> rewards = rng.binomial(50, rng.beta(1, 9, size=(1, 2000)))
+    >>> fitted_smoothing(np.stack([50.0 - rewards, rewards], axis=1)).round().tolist()
+    [[9.0, 1.0]]
+
+    Reference: Minka (2000), on fitting a Dirichlet-multinomial distribution.
+    """
+    levels = counts.shape[1]
+    pulls = counts.sum(axis=1)
+    share = (counts / np.where(pulls > 0, pulls, 1.0)[:, None]).sum(axis=-1)
+    # Of equally rare levels the last stays at one.
+    rarest = levels - 1 - share[:, ::-1].argmin(axis=-1)
+    # The shares are a good first guess; half an arm more of each level keeps it within reason.
+    smoothing: Floats = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
+    for _ in range(SWEEPS if levels > 2 else 1):
+        for level in range(levels):
+            fitted = rarest != level
+            if fitted.any():
+                others = smoothing[fitted].sum(axis=-1) - smoothing[fitted, level]
+                smoothing[fitted, level] = _most_likely(
+                    counts[fitted, level], pulls[fitted], others, smoothing[fitted, level]
+                )
+    return smoothing
+
+
+def _most_likely(counts: Floats, pulls: Floats, others: Floats, start: Floats) -> Floats:
+    """One constant given the sum of the ``others``: Newton's method in its logarithm, ``[R]``."""
+    place = np.log(start)
+    lowest, highest = np.full_like(place, -FURTHEST), np.full_like(place, FURTHEST)
+    moving = np.ones(place.shape, dtype=bool)
+    for _ in range(STEPS):
+        both = _slopes(counts, pulls, others, np.stack([place, place + NEARBY]))
+        slope, bend = both[0], (both[1] - both[0]) / NEARBY
+        # Above a maximum the slope is negative. Where the curve bends the wrong way, walk.
+        lowest, highest = np.where(slope > 0, place, lowest), np.where(slope < 0, place, highest)
+        newton = -slope / np.where(bend < 0, bend, -np.inf)
+        step = np.clip(np.where(bend < 0, newton, LONGEST * np.sign(slope)), -LONGEST, LONGEST)
+        there = place + step
+        there = np.where((there < lowest) | (there > highest), (lowest + highest) / 2, there)
+        there = np.where(moving, there, place)
+        moving = np.abs(there - place) >= CLOSE
+        place = there
+        if not moving.any():
+            break
+    found: Floats = np.exp(place)
+    return found
+
+
+def _slopes(counts: Floats, pulls: Floats, others: Floats, place: Floats) -> Floats:
+    """The derivative of the log-likelihood by the logarithm of the constant, with the pull.
+
+    ``place [P, R]`` are P logarithms for each replica.
+    """
+    constant = np.exp(place)
+    total = constant + others
+    added = digamma(counts + constant[..., None]) - digamma(pulls + total[..., None])
+    likelihood = added.sum(axis=-1) + counts.shape[1] * (digamma(total) - digamma(constant))
+    slope: Floats = constant * likelihood - place / WIDTH**2
+    return slope

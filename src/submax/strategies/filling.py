@@ -1,0 +1,144 @@
+"""The filling strategy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.errors import InvalidValue
+from submax.core.marginalization import ends, normalized, unseen
+from submax.core.strategy import Strategy
+from submax.core.table import Experience, Table
+
+DEMAND = 22.0
+"""κ = DEMAND / (N^0.3 t^0.1): found by trying, see docs/research."""
+LEAST, MOST = 1.0, 5.0
+"""Between which κ stays, while t is not yet huge."""
+GROWTH = 0.15
+"""κ is at least this times ln t, so that no arm is given up for good."""
+STEPS = 60
+CLOSE = 1e-7
+"""By how much the filled decisions may differ from those there are, as a ratio."""
+EDGE = 1e-12
+"""Values are kept so far from 0 and 1, and the mark so far above the best of them."""
+
+
+class Arms(NamedTuple):
+    """What is known of every action: its ``value`` between 0 and 1, and the ``evidence`` for it."""
+
+    value: Floats
+    evidence: Floats
+
+
+@dataclass(frozen=True)
+class Filling(Strategy):
+    """Fill the evidence up: demand most of it of the actions that may yet be the best.
+
+    An action of value v whose evidence is worth s observations is as good as a mark L with a
+    probability of about exp(−s kl(v, L)), where kl is the divergence between Bernoulli
+    distributions. To exclude it to the degree e^−κ takes an evidence of κ / kl(v, L). The next
+    decisions go where evidence is missing,
+
+        π(a) ∝ max(κ / kl(v_a, L) − s_a, 0),
+
+    and the mark L lies as far above the best value as it must for the N decisions that come
+    before the next rewards to fill exactly what is missing. It has the form of SubMax, what is
+    wanted minus what is there where that is positive, with evidence in the place of
+    probabilities. Actions near the best get the most; one that was hardly tried gets a few; one
+    known to be bad gets none.
+
+    κ = 22 / (N^0.3 t^0.1) with t the observations so far, between 1 and 5, and at least 0.15 ln t:
+    decisions that cannot learn from each other should demand less at a time, and what is learned
+    early pays longest. The user sets nothing.
+
+    v and s are read off the table: with m_l the evidence behind π(· | l), s_a = Σ_l m_l π(a | l)
+    and v_a is the mean of the levels weighted by these terms, scaled to between 0 and 1.
+
+    Reference: the divergence as in Garivier and Cappé (2011); filling what is missing of a demand
+    as in Garivier and Kaufmann (2016), on tracking.
+    """
+
+    needs_table: ClassVar[bool] = True
+    needs_experience: ClassVar[bool] = True
+    gives_lots: ClassVar[bool] = True
+
+    def weights(self, table: Table) -> Floats:
+        """Those of SubMax: of both ends something must have been seen."""
+        return ends(table, -1.0, 1.0)
+
+    def probabilities(self, table: Table) -> Floats:
+        """Find the mark and fill up to it."""
+        if table.experience is None:
+            raise InvalidValue("the filling strategy must be told how much evidence there is")
+        arms = _arms(table, table.experience)
+        decisions = np.maximum(table.experience.decisions, 1.0)[..., None]
+        demand = demanded(table.experience.observations[..., None], decisions)
+        missing = _filled(arms, demand, decisions)
+        return normalized(missing, forget=unseen(table, self.weights(table)))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """It has no parameters."""
+        yield cls()
+
+
+def demanded(observations: Floats, decisions: Floats) -> Floats:
+    """κ: how sure to become about an action that is not the best.
+
+    >>> demanded(np.array([100.0, 5000.0, 10.0**30]), np.array([100.0, 1000.0, 1.0])).round(2)
+    array([ 3.49,  1.28, 10.36])
+    """
+    observed = np.maximum(observations, 1.0)
+    demand = np.clip(DEMAND / (decisions**0.3 * observed**0.1), LEAST, MOST)
+    kept: Floats = np.maximum(demand, GROWTH * np.log(observed))
+    return kept
+
+
+def _arms(table: Table, experience: Experience) -> Arms:
+    mass = experience.evidence[..., None] * table.probabilities
+    evidence = mass.sum(axis=-2)
+    levels = table.levels - table.levels[..., :1]
+    span = levels[..., -1:]
+    height = levels / np.where(span > 0, span, 1.0)
+    value = np.einsum("...l,...lm->...m", height, mass) / np.where(evidence > 0, evidence, 1.0)
+    return Arms(np.clip(value, EDGE, 1 - EDGE), evidence)
+
+
+def _filled(arms: Arms, demand: Floats, decisions: Floats) -> Floats:
+    """The evidence missing of every action, ``[..., M]``, which sums to the decisions.
+
+    What is missing falls as the mark rises, about as the inverse square of its height over the
+    best value: Newton's method in logarithms, held between bounds, takes few steps.
+    """
+    value, evidence = arms
+    best = value.max(axis=-1, keepdims=True)
+    foot = np.log(best / (1 - best))
+    entropy = value * np.log(value) + (1 - value) * np.log1p(-value)
+    wanted = np.log(decisions)
+    lowest, highest = np.full_like(wanted, np.log(EDGE)), np.full_like(wanted, np.log(60.0))
+    # Where the best action alone is filled, with the variance of its value.
+    height = np.sqrt(
+        2 * demand / (best * (1 - best) * (evidence.max(-1, keepdims=True) + decisions))
+    )
+    place = np.clip(np.log(height), lowest, highest)
+    for _ in range(STEPS):
+        logit = foot + np.exp(place)
+        divergence = np.maximum(entropy + np.logaddexp(0.0, logit) - value * logit, EDGE**2)
+        missing: Floats = np.maximum(demand / divergence - evidence, 0.0)
+        total = missing.sum(axis=-1, keepdims=True)
+        excess = np.log(np.maximum(total, EDGE)) - wanted
+        searching = np.abs(excess) >= CLOSE
+        if not searching.any():
+            break
+        lowest = np.where(excess > 0, place, lowest)
+        highest = np.where(excess < 0, place, highest)
+        mark = 1 / (1 + np.exp(-logit))
+        fall = np.where(missing > 0, demand * (mark - value) / divergence**2, 0.0)
+        slope = -np.exp(place) * fall.sum(axis=-1, keepdims=True) / np.maximum(total, EDGE)
+        there = place - excess / np.where(slope < 0, slope, -np.inf)
+        outside = ~((there > lowest) & (there < highest)) | (slope >= 0)
+        there = np.where(outside, (lowest + highest) / 2, there)
+        place = np.where(searching, there, place)
+    return missing
