@@ -106,7 +106,8 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
     rows = Columns.joined([learned.rows, own])
     assert fitted.rows_hash == rows.hash
     schema = Schema(menu=bandit.menu, context=bandit.settings.context)
-    expected = Model.fitted(schema, learned.policy, [rows], bandit.settings.seed)
+    parts = [rows.rows(slice(0, 100)), rows.rows(slice(100, 120))]
+    expected = Model.fitted(schema, learned.policy, parts, bandit.settings.seed)
     _, model = bandit._present.loaded(2)
     assert model.to_bytes() == expected.to_bytes()
     assert bandit.refit() is None

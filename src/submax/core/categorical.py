@@ -56,11 +56,13 @@ def draw_lots(probabilities: Floats, count: int, rng: np.random.Generator) -> In
         return np.empty((len(probabilities), 0), dtype=np.int64)
     lots = min(count, round(LOTS * count**0.5))
     cumulated = np.cumsum(probabilities[:, 0], axis=-1)
-    _check_sums(cumulated[:, -1])
-    cumulated *= lots / cumulated[:, -1:]
+    total = cumulated[:, -1:]
+    _check_sums(total)
     # Cut at an offset plus 0, 1, 2, ...: an index is met as often as its share of lots, rounded.
-    met = np.ceil(cumulated - rng.random((len(cumulated), 1))).astype(np.int64)
-    met[:, -1] = lots
+    met = np.ceil(cumulated * (lots / total) - rng.random((len(total), 1))).astype(np.int64)
+    # Rounding must not leave a lot to an index behind the last that has a probability.
+    met[cumulated == total] = lots
+    np.minimum(met, lots, out=met)
     index = np.repeat(np.tile(np.arange(met.shape[1]), len(met)), np.diff(met, prepend=0).ravel())
     lot = index.reshape(len(met), lots)
     # Some lots are longer by one: which, is drawn.

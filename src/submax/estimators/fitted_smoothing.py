@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.special import digamma
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Booleans, Floats
 
 STEPS = 30
-SWEEPS = 8
-"""Rounds over the levels where more than one is fitted."""
+SWEEPS = 200
+"""Rounds over the levels where more than one is fitted, at most."""
 CLOSE = 1e-5
 """In the logarithm."""
 NEARBY = 1e-4
@@ -45,24 +45,36 @@ def fitted_smoothing(counts: Floats) -> Floats:
     rarest = levels - 1 - share[:, ::-1].argmin(axis=-1)
     # The shares are a good first guess; half an arm more of each level keeps it within reason.
     smoothing: Floats = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
-    for _ in range(SWEEPS if levels > 2 else 1):
+    free = np.arange(levels) != rarest[:, None]
+    if levels == 2:
+        return _scaled(counts, pulls, smoothing, free)
+    for _ in range(SWEEPS):
+        before = smoothing
         for level in range(levels):
-            fitted = rarest != level
-            if fitted.any():
-                others = smoothing[fitted].sum(axis=-1) - smoothing[fitted, level]
-                smoothing[fitted, level] = _most_likely(
-                    counts[fitted, level], pulls[fitted], others, smoothing[fitted, level]
-                )
+            smoothing = _scaled(counts, pulls, smoothing, free & (np.arange(levels) == level))
+        # One at a time, constants that should all be larger hold each other back.
+        smoothing = _scaled(counts, pulls, smoothing, free)
+        # Each replica by itself: what another one needs must not reach it.
+        settled = np.abs(np.log(smoothing / before)).max(axis=-1, keepdims=True) < CLOSE
+        smoothing = np.where(settled, before, smoothing)
+        if settled.all():
+            break
     return smoothing
 
 
-def _most_likely(counts: Floats, pulls: Floats, others: Floats, start: Floats) -> Floats:
-    """One constant given the sum of the ``others``: Newton's method in its logarithm, ``[R]``."""
-    place = np.log(start)
-    lowest, highest = np.full_like(place, -FURTHEST), np.full_like(place, FURTHEST)
-    moving = np.ones(place.shape, dtype=bool)
+def _scaled(counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans) -> Floats:
+    """The constants with those of a ``group [R, L]`` times the factor that is most likely.
+
+    Newton's method in the logarithm of the factor, held between bounds.
+    """
+    place = np.zeros(len(counts))
+    logarithm = np.log(smoothing)
+    lowest = -FURTHEST - np.where(group, logarithm, FURTHEST).min(axis=-1)
+    highest = FURTHEST - np.where(group, logarithm, -FURTHEST).max(axis=-1)
+    moving = group.any(axis=-1)
     for _ in range(STEPS):
-        both = _slopes(counts, pulls, others, np.stack([place, place + NEARBY]))
+        nearby = np.stack([place, place + NEARBY])
+        both = _slopes(counts, pulls, smoothing, group, nearby)
         slope, bend = both[0], (both[1] - both[0]) / NEARBY
         # Above a maximum the slope is negative. Where the curve bends the wrong way, walk.
         lowest, highest = np.where(slope > 0, place, lowest), np.where(slope < 0, place, highest)
@@ -71,22 +83,25 @@ def _most_likely(counts: Floats, pulls: Floats, others: Floats, start: Floats) -
         there = place + step
         there = np.where((there < lowest) | (there > highest), (lowest + highest) / 2, there)
         there = np.where(moving, there, place)
-        moving = np.abs(there - place) >= CLOSE
-        place = there
+        moving, place = np.abs(there - place) >= CLOSE, there
         if not moving.any():
             break
-    found: Floats = np.exp(place)
-    return found
+    scaled: Floats = np.where(group, smoothing * np.exp(place)[:, None], smoothing)
+    return scaled
 
 
-def _slopes(counts: Floats, pulls: Floats, others: Floats, place: Floats) -> Floats:
-    """The derivative of the log-likelihood by the logarithm of the constant, with the pull.
+def _slopes(
+    counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, place: Floats
+) -> Floats:
+    """The derivative of the log-likelihood by the logarithm of the factor, with the pull.
 
     ``place [P, R]`` are P logarithms for each replica.
     """
-    constant = np.exp(place)
-    total = constant + others
-    added = digamma(counts + constant[..., None]) - digamma(pulls + total[..., None])
-    likelihood = added.sum(axis=-1) + counts.shape[1] * (digamma(total) - digamma(constant))
-    slope: Floats = constant * likelihood - place / WIDTH**2
-    return slope
+    constant = np.where(group, smoothing * np.exp(place)[..., None], smoothing)
+    total = constant.sum(axis=-1)
+    arms = counts.shape[-1]
+    of_all = digamma(pulls + total[..., None]).sum(axis=-1) - arms * digamma(total)
+    of_level = digamma(counts + constant[..., None]).sum(axis=-1) - arms * digamma(constant)
+    slope = constant * (of_level - of_all[..., None]) - np.log(constant) / WIDTH**2
+    result: Floats = np.where(group, slope, 0.0).sum(axis=-1)
+    return result

@@ -249,6 +249,16 @@ class NetworkEstimator(Estimator[NetworkParams]):
             return params.share
         return np.broadcast_to(params.share, (*context.shape[:2], params.share.shape[2]))
 
+    def evidence(self, params: NetworkParams, context: Floats) -> Floats:
+        """The rows kept, of each level its share.
+
+        A network tells what it learned of one context in others, and with several slots a row of
+        one joint action speaks for all that share choices with it: size / Σ choices of them.
+        """
+        space = params.problem.space
+        rows = params.buffer.filled * (space.size / sum(space.choices))
+        return self.level_prior(params, context) * rows[:, None, None]
+
     def values(self, params: NetworkParams) -> Floats:
         """The sum over the observations whose reward is not 0, some rows at a time."""
         buffer = params.buffer

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -201,7 +201,8 @@ class Refitter:
 
     def _fit(self, work: Work) -> Fitted:
         begin = time.monotonic()
-        model = Model.fitted(work.schema, work.policy, [work.rows], work.settings.seed)
+        parts = _parts(work.rows, [one.rows for one in self._present.control.versions.values()])
+        model = Model.fitted(work.schema, work.policy, parts, work.settings.seed)
         data = model.to_bytes()
         # A state that cannot be read back must not be announced.
         Model.from_bytes(data, hash_of(data), work.policy)
@@ -246,3 +247,15 @@ class Refitter:
             if control.versions[number].model not in kept:
                 self._store.drop(model_name(self._name, control.versions[number].model))
         self._dropped = old
+
+
+def _parts(rows: Columns, fitted: Sequence[int]) -> list[Columns]:
+    """What an earlier version had seen, and what is new: some policies ask how much comes at once.
+
+    ``fitted`` is how many rows each version had.
+    """
+    count = len(rows.reward)
+    seen = max((number for number in fitted if number < count), default=0)
+    if seen == 0:
+        return [rows]
+    return [rows.rows(slice(0, seen)), rows.rows(slice(seen, count))]

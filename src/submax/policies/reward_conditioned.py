@@ -133,10 +133,11 @@ class RewardConditioned(Policy[RewardConditionedState]):
             return Decision(_joined(parts), None)
         if context.shape[:2] == (1, 1):
             return _drawn_one(space, self.probabilities(state, context)[0, 0], rng)
-        if state.problem.context_width == 0:
+        lots = self.strategy.gives_lots and self.ignores_context
+        if state.problem.context_width == 0 or lots:
             with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
-            how = draw_lots if self.strategy.gives_lots else draw
+            how = draw_lots if lots else draw
             return _drawn(space, shared, context.shape[1], rng, how)
         listed = [
             _drawn(space, self.probabilities(state, part), part.shape[1], rng)
@@ -293,6 +294,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
             yield cls(estimator, Optimized())
         yield cls(next(CVAE.examples()), Clipped(4.0), listing_limit=1)
         yield cls(next(CVAE.examples()), Optimistic())
+        yield cls(next(Softmax.examples()), Filling())
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
@@ -308,6 +310,8 @@ class RewardConditioned(Policy[RewardConditionedState]):
             "rcp-adaptive": cls(Counting(None), Filling()),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
+            "rcp-softmax-adaptive": cls(Softmax(), Filling()),
+            "rcp-cvae-adaptive": cls(CVAE(), Filling()),
         }
 
 

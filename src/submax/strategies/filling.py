@@ -12,17 +12,21 @@ from submax.core.marginalization import ends, normalized, unseen
 from submax.core.strategy import Strategy
 from submax.core.table import Experience, Table
 
-DEMAND = 22.0
-"""κ = DEMAND / (N^0.3 t^0.1): found by trying, see docs/research."""
-LEAST, MOST = 1.0, 5.0
-"""Between which κ stays, while t is not yet huge."""
-GROWTH = 0.15
-"""κ is at least this times ln t, so that no arm is given up for good."""
+DEMAND = 44.0
+"""κ = DEMAND / (N^0.3 t^0.2): found by trying, see docs/research."""
+LEAST, MOST = 1.0, 6.0
+"""Between which κ stays at first."""
+PATIENCE = 5.0
+"""κ is at least ln(t / (PATIENCE · N)), so that no action is given up for good."""
+SINGLE = 20.0
+"""Fewer decisions at a time than this count as so many."""
 STEPS = 60
 CLOSE = 1e-7
 """By how much the filled decisions may differ from those there are, as a ratio."""
 EDGE = 1e-12
 """Values are kept so far from 0 and 1, and the mark so far above the best of them."""
+TINY = 1e-150
+"""Stands for 0 where it must be divided by, and squared."""
 
 
 class Arms(NamedTuple):
@@ -49,9 +53,10 @@ class Filling(Strategy):
     probabilities. Actions near the best get the most; one that was hardly tried gets a few; one
     known to be bad gets none.
 
-    κ = 22 / (N^0.3 t^0.1) with t the observations so far, between 1 and 5, and at least 0.15 ln t:
-    decisions that cannot learn from each other should demand less at a time, and what is learned
-    early pays longest. The user sets nothing.
+    κ = 44 / (N^0.3 t^0.2) with t the observations so far, between 1 and 6, and at least
+    ln(t / 5N): decisions that cannot learn from each other should demand less at a time, what is
+    learned early pays longest, and in the long run nothing is given up. N counts as 20 at least.
+    The user sets nothing.
 
     v and s are read off the table: with m_l the evidence behind π(· | l), s_a = Σ_l m_l π(a | l)
     and v_a is the mean of the levels weighted by these terms, scaled to between 0 and 1.
@@ -88,11 +93,12 @@ def demanded(observations: Floats, decisions: Floats) -> Floats:
     """κ: how sure to become about an action that is not the best.
 
     >>> demanded(np.array([100.0, 5000.0, 10.0**30]), np.array([100.0, 1000.0, 1.0])).round(2)
-    array([ 3.49,  1.28, 10.36])
+    array([ 4.4 ,  1.01, 64.47])
     """
-    observed = np.maximum(observations, 1.0)
-    demand = np.clip(DEMAND / (decisions**0.3 * observed**0.1), LEAST, MOST)
-    kept: Floats = np.maximum(demand, GROWTH * np.log(observed))
+    observed, batch = np.maximum(observations, 1.0), np.maximum(decisions, SINGLE)
+    early = np.clip(DEMAND / (batch**0.3 * observed**0.2), LEAST, MOST)
+    late = np.log(np.maximum(observed / (PATIENCE * batch), 1.0))
+    kept: Floats = np.maximum(early, late)
     return kept
 
 
@@ -114,29 +120,30 @@ def _filled(arms: Arms, demand: Floats, decisions: Floats) -> Floats:
     """
     value, evidence = arms
     best = value.max(axis=-1, keepdims=True)
-    foot = np.log(best / (1 - best))
-    entropy = value * np.log(value) + (1 - value) * np.log1p(-value)
+    logit = np.log(value) - np.log1p(-value)
+    foot = logit.max(axis=-1, keepdims=True)
     wanted = np.log(decisions)
     lowest, highest = np.full_like(wanted, np.log(EDGE)), np.full_like(wanted, np.log(60.0))
     # Where the best action alone is filled, with the variance of its value.
-    height = np.sqrt(
-        2 * demand / (best * (1 - best) * (evidence.max(-1, keepdims=True) + decisions))
-    )
-    place = np.clip(np.log(height), lowest, highest)
+    known = best * (1 - best) * (evidence.max(axis=-1, keepdims=True) + decisions)
+    place = np.clip(np.log(2 * demand / known) / 2, lowest, highest)
     for _ in range(STEPS):
-        logit = foot + np.exp(place)
-        divergence = np.maximum(entropy + np.logaddexp(0.0, logit) - value * logit, EDGE**2)
+        # With h = logit L − logit v and g = v (e^h − 1): kl = ln(1 + g) − v h, and L − v follows;
+        # written so, it is exact for marks close above a value that is known well.
+        height = foot + np.exp(place) - logit
+        growth = value * np.expm1(height)
+        divergence = np.maximum(np.log1p(growth) - value * height, TINY)
         missing: Floats = np.maximum(demand / divergence - evidence, 0.0)
-        total = missing.sum(axis=-1, keepdims=True)
-        excess = np.log(np.maximum(total, EDGE)) - wanted
+        total = np.maximum(missing.sum(axis=-1, keepdims=True), TINY)
+        excess = np.log(total) - wanted
         searching = np.abs(excess) >= CLOSE
         if not searching.any():
             break
         lowest = np.where(excess > 0, place, lowest)
         highest = np.where(excess < 0, place, highest)
-        mark = 1 / (1 + np.exp(-logit))
-        fall = np.where(missing > 0, demand * (mark - value) / divergence**2, 0.0)
-        slope = -np.exp(place) * fall.sum(axis=-1, keepdims=True) / np.maximum(total, EDGE)
+        above = (1 - value) * growth / (1 + growth)
+        fall = np.where(missing > 0, demand * above / divergence**2, 0.0)
+        slope = -np.exp(place) * fall.sum(axis=-1, keepdims=True) / total
         there = place - excess / np.where(slope < 0, slope, -np.inf)
         outside = ~((there > lowest) & (there < highest)) | (slope >= 0)
         there = np.where(outside, (lowest + highest) / 2, there)

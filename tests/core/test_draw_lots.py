@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from submax.core.categorical import draw_lots
+from submax.core.errors import InvalidValue
+from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+ALLOWED = 6.5
+"""Standard errors: exceeded once in ten thousand million comparisons."""
+
+
+def lots_of(count):
+    return min(count, round(6 * count**0.5))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 33])
+@pytest.mark.parametrize("count", [1, 2, 36, 37, 100])
+def test_in_every_place_an_index_has_its_probability(size, count, seed):
+    rng = np.random.default_rng((seed, size, count))
+    probabilities = rng.dirichlet(np.full(size, 0.7))
+    drawn = draw_lots(np.broadcast_to(probabilities, (3000, 1, size)), count, rng)
+    assert drawn.shape == (3000, count)
+    assert drawn.dtype == np.int64
+    # The rows of one replica depend on each other, those of different replicas do not.
+    for place in {0, count // 2, count - 1}:
+        assert goodness_of_fit(drawn[:, place], probabilities) > SMALLEST_P_VALUE
+
+
+@given(
+    weights=st.lists(st.integers(0, 50), min_size=1, max_size=12).filter(any),
+    count=st.integers(0, 700),
+    number=st.integers(0, 2**32),
+)
+def test_an_index_gets_its_share_of_the_lots_rounded_either_way(weights, count, number):
+    probabilities = np.array(weights) / sum(weights)
+    rng = np.random.default_rng(number)
+    drawn = draw_lots(probabilities[None, None], count, rng)[0]
+    assert drawn.shape == (count,)
+    met = np.bincount(drawn, minlength=len(weights))
+    lots = lots_of(count)
+    length = count / max(lots, 1)
+    fewest = np.floor(lots * probabilities - 1e-9) * np.floor(length)
+    most = np.ceil(lots * probabilities + 1e-9) * np.ceil(length)
+    assert np.all((fewest <= met) & (met <= most))
+    assert np.all(met[probabilities == 0] == 0)
+    assert np.count_nonzero(met) <= lots
+
+
+@pytest.mark.parametrize("count", [37, 100, 900, 5000])
+def test_lots_differ_in_length_by_one_at_most(count, seed):
+    # More indices than lots, so that every lot is an index of its own.
+    size = 4 * lots_of(count)
+    drawn = draw_lots(np.full((3, 1, size), 1 / size), count, np.random.default_rng(seed))
+    for row in drawn:
+        lengths = np.unique(row, return_counts=True)[1]
+        assert len(lengths) == lots_of(count)
+        assert set(lengths) <= {count // len(lengths), -(-count // len(lengths))}
+
+
+@pytest.mark.parametrize("count", [10, 200])
+def test_neighbours_are_as_often_the_same_as_places_far_apart(count, seed):
+    rng = np.random.default_rng((seed, count))
+    probabilities = rng.dirichlet(np.ones(30))
+    drawn = draw_lots(np.broadcast_to(probabilities, (4000, 1, 30)), count, rng)
+    near, far = drawn[:, 0] == drawn[:, 1], drawn[:, 0] == drawn[:, -1]
+    difference = near.astype(np.float64) - far
+    error = difference.std(ddof=1) / np.sqrt(len(difference))
+    assert abs(difference.mean()) <= ALLOWED * error
+
+
+def test_how_often_an_index_is_met_varies_no_more_than_by_rounding(seed):
+    probabilities = np.array([0.05, 0.2, 0.3, 0.45])
+    rng = np.random.default_rng(seed)
+    drawn = draw_lots(np.broadcast_to(probabilities, (2000, 1, 4)), 100, rng)
+    share = np.stack([(drawn == index).mean(axis=1) for index in range(4)], axis=1)
+    error = share.std(axis=0, ddof=1) / np.sqrt(2000)
+    # 60 lots of one or two draws; each index has a whole number of lots.
+    assert np.all(np.abs(share.mean(axis=0) - probabilities) <= ALLOWED * error + 1e-12)
+    independent = np.sqrt(probabilities * (1 - probabilities) / 100)
+    assert np.all(share.std(axis=0) < independent)
+
+
+def test_replicas_have_rows_of_their_own(seed):
+    drawn = draw_lots(np.eye(4)[:, None, :], 50, np.random.default_rng(seed))
+    assert np.array_equal(drawn, np.repeat(np.arange(4)[:, None], 50, axis=1))
+
+
+@pytest.mark.parametrize("replicas", [0, 1, 3])
+def test_no_draws_are_an_empty_array(replicas, seed):
+    probabilities = np.full((replicas, 1, 2), 0.5)
+    drawn = draw_lots(probabilities, 0, np.random.default_rng(seed))
+    assert drawn.shape == (replicas, 0)
+    assert drawn.dtype == np.int64
+
+
+def test_the_probabilities_are_not_touched(seed):
+    probabilities = np.full((2, 1, 4), 0.25)
+    probabilities.setflags(write=False)
+    draw_lots(probabilities, 100, np.random.default_rng(seed))
+    assert np.all(probabilities == 0.25)
+
+
+@pytest.mark.parametrize("count", [1, 36, 1000])
+def test_rows_that_sum_to_one_but_for_rounding_are_drawn(count, seed):
+    for off in (1 - 5e-7, 1 + 5e-7):
+        drawn = draw_lots(np.full((1, 1, 10), off / 10), count, np.random.default_rng(seed))
+        assert drawn.shape == (1, count)
+
+
+@pytest.mark.parametrize("row", [[0.5, 0.4], [0.5, 0.6], [np.nan, 1.0], [0.0, 0.0]])
+def test_rows_that_do_not_sum_to_one_are_refused(row, seed):
+    with pytest.raises(InvalidValue, match="must sum to 1"):
+        draw_lots(np.array([[row]]), 5, np.random.default_rng(seed))

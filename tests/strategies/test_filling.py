@@ -1,0 +1,268 @@
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+
+from submax.core.errors import InvalidValue
+from submax.core.table import Experience, Table
+from submax.strategies.filling import Filling, demanded
+
+FURTHEST = 60.0
+"""How far the logit of the mark may be above that of the best value."""
+amounts = st.floats(0.01, 2000.0)
+observed = st.integers(0, 10**6)
+batches = st.integers(0, 3000)
+
+
+def table_of(mass, levels=(0.0, 1.0), observations=100, decisions=100):
+    """The table behind which ``mass[l][a]`` observations of each level and action stand."""
+    mass = np.array(mass, dtype=np.float64)
+    evidence = mass.sum(axis=-1)
+    return Table(
+        mass / np.where(evidence > 0, evidence, 1.0)[..., None],
+        np.array(levels, dtype=np.float64),
+        evidence / evidence.sum(),
+        np.zeros_like(evidence),
+        Experience(evidence, np.array(float(observations)), np.array(float(decisions))),
+    )
+
+
+def split(value, evidence):
+    """Observations of the two levels, from values and evidence."""
+    value, evidence = np.array(value), np.array(evidence)
+    return [evidence * (1 - value), evidence * value]
+
+
+def slow_demand(observations, decisions):
+    observations, decisions = max(observations, 1), max(decisions, 20)
+    demand = 44 / (decisions**0.3 * observations**0.2)
+    return max(min(max(demand, 1.0), 6.0), math.log(observations / (5 * decisions)))
+
+
+def divergence(value, mark):
+    rest = (1 - value) * math.log((1 - value) / (1 - mark))
+    return value * math.log(value / mark) + rest
+
+
+def slow(mass, levels, observations, decisions):
+    """The mark by root finding on plain numbers, one action at a time."""
+    decisions = max(decisions, 1)
+    demand = slow_demand(observations, decisions)
+    evidence = [sum(column) for column in zip(*mass, strict=True)]
+    value = []
+    for column, total in zip(zip(*mass, strict=True), evidence, strict=True):
+        mean = sum(level * part for level, part in zip(levels, column, strict=True)) / total
+        value.append((mean - levels[0]) / (levels[-1] - levels[0]))
+    foot = math.log(max(value) / (1 - max(value)))
+
+    def missing(place):
+        mark = 1 / (1 + math.exp(-foot - math.exp(place)))
+        arms = zip(value, evidence, strict=True)
+        return [max(demand / divergence(v, mark) - s, 0.0) for v, s in arms]
+
+    # Where even a mark near one leaves more to fill, shares are those at the furthest mark.
+    furthest = math.log(min(FURTHEST, 30.0 - foot))
+    if sum(missing(furthest)) > decisions:
+        return None
+    place = brentq(lambda at: sum(missing(at)) - decisions, -8.0, furthest, xtol=1e-13)
+    filled = missing(place)
+    return np.array(filled) / sum(filled)
+
+
+@st.composite
+def cases(draw, most_levels=4):
+    levels = draw(st.integers(2, most_levels))
+    actions = draw(st.integers(1, 6))
+    row = st.lists(amounts, min_size=actions, max_size=actions)
+    mass = draw(st.lists(row, min_size=levels, max_size=levels))
+    steps = draw(st.lists(st.floats(0.1, 3.0), min_size=levels - 1, max_size=levels - 1))
+    lowest = draw(st.floats(-5.0, 5.0))
+    rewards = [lowest, *(lowest + np.cumsum(steps))]
+    return mass, rewards, draw(observed), draw(batches)
+
+
+@given(case=cases())
+def test_the_mark_is_that_of_a_root_finder(case):
+    expected = slow(*case)
+    found = Filling().probabilities(table_of(*case))
+    if expected is not None:
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_mark_chosen_by_hand_is_found():
+    # Backwards: from the mark 0.5 and what is missing to the evidence there must be.
+    demand, value, missing = 44 / 100**0.5, [0.4, 0.2, 0.1], [90.0, 10.0, 0.0]
+    evidence = [demand / divergence(v, 0.5) - m for v, m in zip(value, missing, strict=True)]
+    evidence[2] += 1000.0
+    found = Filling().probabilities(table_of(split(value, evidence)))
+    np.testing.assert_allclose(found, [0.9, 0.1, 0.0], atol=1e-7)
+
+
+@pytest.mark.parametrize("count", [1e3, 1e5, 1e8, 1e11])
+@pytest.mark.parametrize("decisions", [1, 50])
+def test_many_observations_are_as_exact_arithmetic_has_them(count, decisions):
+    value, evidence = [0.3, 0.3001, 0.2999, 0.1], [count, count, 1.1 * count, 0.01 * count]
+    table = table_of(split(value, evidence), observations=1000, decisions=decisions)
+    found = Filling().probabilities(table)
+    demand = slow_demand(1000, decisions)
+    with localcontext() as context:
+        context.prec = 50
+        lower, upper = Decimal(repr(max(value))), Decimal(1)
+        for _ in range(110):
+            mark = (lower + upper) / 2
+            missing = []
+            for v, s in zip(map(Decimal, map(repr, value)), map(Decimal, evidence), strict=True):
+                apart = v * (v / mark).ln() + (1 - v) * ((1 - v) / (1 - mark)).ln()
+                missing.append(max(Decimal(demand) / apart - s, Decimal(0)))
+            lower, upper = (mark, upper) if sum(missing) > decisions else (lower, mark)
+    expected = [float(one / sum(missing)) for one in missing]
+    # An action that enters or leaves does so where its value, rounded, says.
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+@settings(max_examples=40)
+@given(case=cases(), data=st.data())
+def test_the_order_of_actions_does_not_matter(case, data):
+    mass, *rest = case
+    order = data.draw(st.permutations(range(len(mass[0]))))
+    expected = Filling().probabilities(table_of(mass, *rest))
+    found = Filling().probabilities(table_of(np.array(mass)[:, order], *rest))
+    np.testing.assert_allclose(found, expected[order], atol=1e-6)
+
+
+@settings(max_examples=40)
+@given(case=cases(), shift=st.floats(-100, 100), factor=st.floats(0.01, 1000))
+def test_shift_and_unit_of_the_rewards_do_not_matter(case, shift, factor):
+    mass, levels, *rest = case
+    expected = Filling().probabilities(table_of(mass, levels, *rest))
+    found = Filling().probabilities(table_of(mass, np.array(levels) * factor + shift, *rest))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@settings(max_examples=40)
+@given(case=cases(most_levels=2), more=st.floats(1.1, 100.0))
+def test_an_action_with_more_evidence_for_the_same_value_gets_no_more(case, more):
+    mass, *rest = case
+    heavier = np.array(mass)
+    heavier[:, 0] *= more
+    before = Filling().probabilities(table_of(mass, *rest))
+    after = Filling().probabilities(table_of(heavier, *rest))
+    assert after[0] <= before[0] + 1e-6
+    assert np.all(after[1:] >= before[1:] - 1e-6)
+
+
+@settings(max_examples=40)
+@given(case=cases(most_levels=2), share=st.floats(0.01, 1.0))
+def test_an_action_of_higher_value_on_the_same_evidence_gets_no_less(case, share):
+    mass, *rest = case
+    better = np.array(mass)
+    moved = share * better[0, 0]
+    better[:, 0] += [-moved, moved]
+    before = Filling().probabilities(table_of(mass, *rest))
+    after = Filling().probabilities(table_of(better, *rest))
+    assert after[0] >= before[0] - 1e-6
+    assert np.all(after[1:] <= before[1:] + 1e-6)
+
+
+@settings(max_examples=40)
+@given(case=cases(), times=st.integers(2, 4))
+def test_equal_actions_get_equal_shares(case, times):
+    mass, *rest = case
+    found = Filling().probabilities(table_of(np.repeat(mass, times, axis=1), *rest))
+    shares = found.reshape(-1, times)
+    assert np.array_equal(shares, np.repeat(shares[:, :1], times, axis=1))
+
+
+@settings(max_examples=40)
+@given(value=st.floats(0.001, 0.999), evidence=st.floats(0.1, 1e8), decisions=batches)
+def test_actions_that_are_all_the_same_are_uniform_however_much_is_known(
+    value, evidence, decisions
+):
+    mass = split([value] * 5, [evidence] * 5)
+    found = Filling().probabilities(table_of(mass, decisions=decisions))
+    np.testing.assert_allclose(found, 0.2, atol=1e-12)
+
+
+@settings(max_examples=40)
+@given(case=cases())
+def test_one_action_is_always_chosen(case):
+    mass, *rest = case
+    alone = [[row[0]] for row in mass]
+    assert Filling().probabilities(table_of(alone, *rest)) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_many_tables_at_once_are_each_as_alone(seed):
+    rng = np.random.default_rng(seed)
+    mass = rng.gamma(0.5, 200.0, size=(4, 5, 3, 7)) + 0.01
+    levels = np.array([-1.0, 0.0, 2.0])
+    observations = rng.integers(0, 10**5, size=(4, 5)).astype(np.float64)
+    decisions = rng.integers(1, 1000, size=(4, 5)).astype(np.float64)
+    evidence = mass.sum(axis=-1)
+    together = Table(
+        mass / evidence[..., None],
+        np.broadcast_to(levels, (4, 5, 3)),
+        evidence / evidence.sum(axis=-1, keepdims=True),
+        np.zeros_like(evidence),
+        Experience(evidence, observations, decisions),
+    )
+    found = Filling().probabilities(together)
+    for place in np.ndindex(4, 5):
+        alone = table_of(mass[place], levels, observations[place], decisions[place])
+        np.testing.assert_allclose(found[place], Filling().probabilities(alone), atol=1e-6)
+
+
+def test_few_decisions_go_to_the_doubtful_and_none_to_the_bad():
+    # The best is known well, one is hardly tried, one is known to be bad.
+    mass = split([0.5, 0.4, 0.1], [1000.0, 3.0, 1000.0])
+    found = Filling().probabilities(table_of(mass, observations=2003, decisions=10))
+    assert found[1] > found[0] >= found[2] == 0
+
+
+def test_with_no_evidence_at_all_it_is_uniform():
+    table = table_of([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    nothing = Experience(np.zeros(2), np.array(0.0), np.array(0.0))
+    found = Filling().probabilities(table._replace(experience=nothing))
+    np.testing.assert_allclose(found, 1 / 3)
+
+
+def test_an_action_without_evidence_is_one_of_the_lowest_value():
+    mass = [[5.0, 0.0, 400.0], [5.0, 0.0, 1.0]]
+    found = Filling().probabilities(table_of(mass, decisions=50))
+    assert np.all(np.isfinite(found))
+    assert found[0] > found[1] > found[2] == 0
+
+
+@pytest.mark.parametrize("unseen", [0, -1])
+def test_it_is_uniform_until_both_ends_were_observed(unseen):
+    table = table_of([[5.0, 2.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 3.0]], (0.0, 0.5, 1.0))
+    prior = table.prior.copy()
+    prior[unseen] = 0
+    found = Filling().probabilities(table._replace(prior=prior))
+    np.testing.assert_allclose(found, 1 / 3)
+
+
+def test_levels_that_are_all_the_same_tell_nothing():
+    table = table_of([[5.0, 5.0], [1.0, 1.0]], (2.0, 2.0))
+    np.testing.assert_allclose(Filling().probabilities(table), 0.5)
+
+
+@given(observations=st.integers(0, 10**15), decisions=st.integers(1, 10**6))
+def test_the_demand_is_that_of_the_formula(observations, decisions):
+    found = demanded(np.array([float(observations)]), np.array([float(decisions)]))
+    assert found.item() == pytest.approx(slow_demand(observations, decisions), rel=1e-12)
+
+
+@given(observations=st.integers(0, 10**9), decisions=st.integers(1, 10**5))
+def test_decisions_taken_together_demand_no_more_than_one(observations, decisions):
+    known, together = np.array(float(observations)), np.array(float(decisions))
+    assert demanded(known, together) <= demanded(known, np.array(1.0))
+
+
+def test_without_experience_it_says_what_is_missing():
+    table = table_of([[1.0, 2.0], [2.0, 1.0]])._replace(experience=None)
+    with pytest.raises(InvalidValue, match="must be told how much evidence there is"):
+        Filling().probabilities(table)
