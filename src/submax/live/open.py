@@ -49,7 +49,7 @@ class Declaration(TypedDict, total=False):
 
     actions: names of arms, or a table of slots, each with names of choices or (low, high).
     context: a table of fields: ``float``, a list of categories, or one with a default.
-    policy: a name such as ``rcp-submax``, a table with a ``kind``, or a Policy.
+    policy: a name such as ``rcp-adaptive``, a table with a ``kind``, or a Policy.
     rewards: the scale of rewards, ``submax.Binary()`` if it is not given.
     combine: what several rewards of a decision are together: ``last``, ``first``, ``max``, ``sum``.
     reward_wait: seconds after which a decision matures: then it is learned from, not before.
@@ -240,7 +240,7 @@ def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> S
         raise InvalidValue(
             f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{there}"
         )
-    settings = declared(**{"context": None, "policy": "rcp-submax", "rewards": "binary", **given})
+    settings = declared(**{"context": None, "policy": "rcp-adaptive", "rewards": "binary", **given})
     settings.check(policy_of(settings.policy, _own(given)))
     return settings
 

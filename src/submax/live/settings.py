@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     menu: Menu
     context: ContextSchema = ContextSchema()
-    policy: str | dict[str, Any] = "rcp-submax"
+    policy: str | dict[str, Any] = "rcp-adaptive"
     rewards: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "binary"})
     combine: Literal["first", "last", "max", "sum"] = "last"
     reward_wait: float = 3600.0
