@@ -18,6 +18,7 @@ MODULES = {
     "levels": "linear_program",
     "live": "live",
     "evaluation": "evaluation",
+    "adaptive": "adaptive",
 }
 
 

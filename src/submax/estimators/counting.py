@@ -91,13 +91,16 @@ class Counting(Estimator[CountingParams]):
             counts, importance = _counted(problem, params.ruler, feedback)
             counts, importance = params.counts + counts, params.importance + importance
             return params._replace(
-                counts=counts, importance=importance, smoothing=self._fitted(counts)
+                counts=counts,
+                importance=importance,
+                smoothing=self._fitted(counts, params.smoothing),
             )
         context = np.zeros((*feedback.reward.shape, 0))
         history = history.add(feedback._replace(context=context), self.memory, rng)
         ruler = problem.scale.ruler(history.reward, history.weight)
         counts, importance = _counted(problem, ruler, _as_feedback(history))
-        return CountingParams(problem, counts, importance, ruler, history, self._fitted(counts))
+        smoothing = self._fitted(counts, params.smoothing)
+        return CountingParams(problem, counts, importance, ruler, history, smoothing)
 
     def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
         """Logarithm of the smoothed counts."""
@@ -174,8 +177,8 @@ class Counting(Estimator[CountingParams]):
         assert params.smoothing is not None, "a state of another estimator"
         return params.counts + params.smoothing[..., None]
 
-    def _fitted(self, counts: Floats) -> Floats | None:
-        return fitted_smoothing(counts) if self.smoothing is None else None
+    def _fitted(self, counts: Floats, before: Floats | None) -> Floats | None:
+        return fitted_smoothing(counts, before) if self.smoothing is None else None
 
 
 def _for_rows(values: Floats, context: Floats) -> Floats:

@@ -8,7 +8,7 @@ from submax.core.arrays import Booleans, Floats
 STEPS = 30
 SWEEPS = 200
 """Rounds over the levels where more than one is fitted, at most."""
-CLOSE = 1e-5
+CLOSE = 1e-6
 """In the logarithm."""
 NEARBY = 1e-4
 """Between the two slopes that say how the likelihood bends."""
@@ -20,7 +20,7 @@ WIDTH = 3.0
 """Before the data, the logarithm is normal around 0 with this standard deviation."""
 
 
-def fitted_smoothing(counts: Floats) -> Floats:
+def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
     """The smoothing constant c_l of every level: ``[R, L, A] -> [R, L]``.
 
     With c_l added to the counts of level l, the levels of an arm are a draw from the Dirichlet
@@ -30,6 +30,7 @@ def fitted_smoothing(counts: Floats) -> Floats:
     value, and β is fitted. A weak pull towards 1 settles what the counts leave open.
 
     How arms were chosen does not matter to the likelihood: good arms may have been pulled more.
+    The search begins at ``start [R, L]``, such as the constants of fewer counts.
 
     >>> rng = np.random.default_rng(0)
     >>> rewards = rng.binomial(50, rng.beta(1, 9, size=(1, 2000)))
@@ -43,9 +44,11 @@ def fitted_smoothing(counts: Floats) -> Floats:
     share = (counts / np.where(pulls > 0, pulls, 1.0)[:, None]).sum(axis=-1)
     # Of equally rare levels the last stays at one.
     rarest = levels - 1 - share[:, ::-1].argmin(axis=-1)
-    # The shares are a good first guess; half an arm more of each level keeps it within reason.
-    smoothing: Floats = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
     free = np.arange(levels) != rarest[:, None]
+    if start is None:
+        # The shares are a good guess; half an arm more of each level keeps it within reason.
+        start = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
+    smoothing = np.where(free, start, 1.0)
     if levels == 2:
         return _scaled(counts, pulls, smoothing, free)
     for _ in range(SWEEPS):

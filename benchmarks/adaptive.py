@@ -1,0 +1,115 @@
+"""What the rule of ``rcp-adaptive`` costs, beside SubMax and plain Thompson sampling.
+
+100 arms, batches of 100 in the middle of a run, for 100 replicas at once and for one. A batch is
+``act`` and ``update``. Plain Thompson sampling draws a Beta variable for every arm and every
+decision, takes the largest, and counts what came back. All run by turns on one core; time is
+processor time, and the best of several rounds is taken.
+"""
+
+import os
+
+# Before numpy is loaded: one core is what is measured.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from claim import Claim, print_claims, print_table
+from stopwatch import seconds
+from submax.core.arrays import Floats
+from submax.core.decision import Decision
+from submax.core.feedback import Feedback
+from submax.core.policy import Policy
+from submax.environments.bernoulli import Bernoulli
+from submax.policies import make_policy
+from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.thompson import Thompson
+
+WORLDS = Bernoulli(100, 1.0, 9.0)
+BATCH = 100
+SEEN = 20
+"""Batches before the one that is timed."""
+POLICIES = ("rcp-submax", "rcp-adaptive", "thompson-fitted", "thompson-1-1")
+PLAIN = "plain Thompson sampling"
+ROUNDS = 5
+TIMES = {100: 3, 1: 100}
+"""How often a batch is timed, by the number of replicas."""
+
+
+def measure() -> list[Claim]:
+    """Print the microseconds of a batch and return the claims."""
+    costs = {replicas: _costs(replicas) for replicas in TIMES}
+    rows = [
+        (name, *(f"{1e6 * cost[name] / replicas:.0f}" for replicas, cost in costs.items()))
+        for name in costs[1]
+    ]
+    columns = ("policy", *(f"{replicas} at once" for replicas in costs))
+    print_table("Microseconds for 100 decisions among 100 arms, each replica", columns, rows)
+    return [
+        claim for replicas, cost in costs.items() for claim in _claims(f"{replicas} at once", cost)
+    ]
+
+
+def _claims(where: str, cost: dict[str, float]) -> list[Claim]:
+    submax, plain = (cost["rcp-adaptive"] / cost[name] for name in ("rcp-submax", PLAIN))
+    return [
+        Claim(
+            f"adaptive batch, times SubMax, {where}", f"{submax:.1f}", "at most 10", submax <= 10
+        ),
+        Claim(f"... times plain Thompson, {where}", f"{plain:.2f}", "below 1", plain < 1),
+    ]
+
+
+def _costs(replicas: int) -> dict[str, float]:
+    """Seconds of a batch."""
+    tasks = {name: _batch(make_policy(name), replicas) for name in POLICIES}
+    tasks[PLAIN] = _batch(PlainThompson(), replicas)
+    best = dict.fromkeys(tasks, np.inf)
+    for _ in range(ROUNDS):
+        for name, task in tasks.items():
+            taken = seconds(partial(_repeat, task, TIMES[replicas])) / TIMES[replicas]
+            best[name] = min(best[name], taken)
+    return best
+
+
+class PlainThompson(Thompson):
+    """Every decision draws every posterior."""
+
+    def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
+        """Nothing is shared between decisions."""
+        a, b = 1 + state.rewards, 1 + state.pulls - state.rewards
+        shape = (context.shape[1], *a.shape)
+        index = rng.beta(a, b, size=shape).argmax(axis=-1).T
+        return Decision(state.problem.space.action(index), None)
+
+
+def _repeat(task: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        task()
+
+
+def _batch(policy: Policy[Any], replicas: int) -> Callable[[], object]:
+    """One batch, decided and learned from, in the middle of a run."""
+    rng = np.random.default_rng(1)
+    world = WORLDS.reset(replicas, rng)
+    state = policy.init(WORLDS.problem, replicas, rng)
+    context = np.zeros((replicas, BATCH, 0))
+    for _ in range(SEEN):
+        action, log_prob = policy.act(state, context, rng)
+        state = policy.record(state, action)
+        reward = WORLDS.reward(world, context, action, rng)
+        feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
+        state = policy.update(state, feedback, rng)
+
+    def task() -> object:
+        policy.act(state, context, rng)
+        return policy.update(state, feedback, rng)
+
+    return task
+
+
+if __name__ == "__main__":
+    print_claims(measure())
