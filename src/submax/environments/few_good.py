@@ -60,7 +60,6 @@ class FewGood(ArmEnvironment[Floats]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """One arm, one good arm of three, and several of many."""
-        yield cls(1)
-        yield cls(3)
+        """One good arm of some, and several of many."""
+        yield cls(30)
         yield cls(20, good=4, high=0.9, low=0.0)

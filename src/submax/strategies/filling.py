@@ -125,8 +125,8 @@ def _filled(arms: Arms, demand: Floats, decisions: Floats) -> Floats:
     wanted = np.log(decisions)
     lowest, highest = np.full_like(wanted, np.log(EDGE)), np.full_like(wanted, np.log(60.0))
     # Where the best action alone is filled, with the variance of its value.
-    there = np.take_along_axis(evidence, value.argmax(axis=-1, keepdims=True), axis=-1)
-    known = best * (1 - best) * (there + decisions)
+    leading = np.where(value == best, evidence, 0.0).max(axis=-1, keepdims=True)
+    known = best * (1 - best) * (leading + decisions)
     place = np.clip(np.log(2 * demand / known) / 2, lowest, highest)
     for _ in range(STEPS):
         # With h = logit L − logit v and g = v (e^h − 1): kl = ln(1 + g) − v h, and L − v follows;
