@@ -230,14 +230,10 @@ class RewardConditioned(Policy[RewardConditionedState]):
     def _experienced(self, table: Table, state: RewardConditionedState, context: Floats) -> Table:
         assert state.pace is not None
         evidence = self.estimator.evidence(state.params, context)
-        shape = evidence.shape[:2]
-        return table._replace(
-            experience=Experience(
-                evidence,
-                np.broadcast_to(state.pace.received[:, None], shape),
-                np.broadcast_to(state.pace.batch[:, None], shape),
-            )
-        )
+        # The same in every row.
+        once = np.ones(evidence.shape[1])
+        received, batch = (part[:, None] * once for part in (state.pace.received, state.pace.batch))
+        return table._replace(experience=Experience(evidence, received, batch))
 
     def _values(self, params: Any) -> Floats | None:
         """Once for each refit, since they do not depend on the context."""

@@ -108,7 +108,8 @@ def _arms(table: Table, experience: Experience) -> Arms:
     levels = table.levels - table.levels[..., :1]
     span = levels[..., -1:]
     height = levels / np.where(span > 0, span, 1.0)
-    value = np.einsum("...l,...lm->...m", height, mass) / np.where(evidence > 0, evidence, 1.0)
+    earned = (height[..., None] * mass).sum(axis=-2)
+    value = earned / np.maximum(evidence, TINY)
     return Arms(np.clip(value, EDGE, 1 - EDGE), evidence)
 
 
