@@ -399,14 +399,15 @@ def test_the_same_log_and_seed_give_the_same_version(opened, policy, seed):
     assert found[0] == found[1]
 
 
-def test_a_version_is_the_same_when_it_is_fitted_again_from_the_store(opened, clock):
-    bandit = fed(opened(policy="rcp-submax"), clock)
+@pytest.mark.parametrize("policy", ["rcp-submax", "rcp-adaptive"])
+def test_a_version_is_the_same_when_it_is_fitted_again_from_the_store(opened, clock, policy):
+    bandit = fed(opened(policy=policy), clock)
     first = bandit.refit()
-    again = opened(policy="rcp-submax")
+    again = opened(policy=policy)
     rows = again.ledger().rows.columns()
     assert rows.hash == first.rows_hash
     schema = again.settings.schema(again.menu)
-    model = Model.fitted(schema, again.policy, [rows], again.settings.seed)
+    model = Model.fitted(schema, again.policy, [rows], again.settings.seed, first.ahead)
     assert hash_of(model.to_bytes()) == first.model
 
 

@@ -106,8 +106,8 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
     rows = Columns.joined([learned.rows, own])
     assert fitted.rows_hash == rows.hash
     schema = Schema(menu=bandit.menu, context=bandit.settings.context)
-    parts = [rows.rows(slice(0, 100)), rows.rows(slice(100, 120))]
-    expected = Model.fitted(schema, learned.policy, parts, bandit.settings.seed)
+    seed, ahead = bandit.settings.seed, fitted.ahead
+    expected = Model.fitted(schema, learned.policy, [rows], seed, ahead)
     _, model = bandit._present.loaded(2)
     assert model.to_bytes() == expected.to_bytes()
     assert bandit.refit() is None

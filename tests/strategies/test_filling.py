@@ -236,13 +236,26 @@ def test_an_action_without_evidence_is_one_of_the_lowest_value():
     assert found[0] > found[1] > found[2] == 0
 
 
-@pytest.mark.parametrize("unseen", [0, -1])
-def test_it_is_uniform_until_both_ends_were_observed(unseen):
+@pytest.mark.parametrize("seen", [0, 1, -1])
+def test_it_is_uniform_until_two_levels_were_observed(seen):
     table = table_of([[5.0, 2.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 3.0]], (0.0, 0.5, 1.0))
-    prior = table.prior.copy()
-    prior[unseen] = 0
+    prior = np.zeros(3)
+    prior[seen] = 1
     found = Filling().probabilities(table._replace(prior=prior))
     np.testing.assert_allclose(found, 1 / 3)
+
+
+def test_a_level_that_never_occurs_does_not_keep_it_from_learning():
+    table = table_of([[5.0, 2.0, 1.0], [1.0, 2.0, 3.0], [0.1, 0.1, 0.1]], (0.0, 0.5, 1.0))
+    found = Filling().probabilities(table._replace(prior=np.array([0.5, 0.5, 0.0])))
+    assert found[2] > found[1] >= found[0]
+
+
+@pytest.mark.parametrize("count", [1e8, 1e12])
+def test_with_counts_beyond_rounding_the_best_action_is_all(count):
+    value = [0.2, 1 - 1e-8, 1 - 3e-8]
+    found = Filling().probabilities(table_of(split(value, [count] * 3), decisions=1))
+    np.testing.assert_allclose(found, [0, 1, 0], atol=1e-6)
 
 
 def test_levels_that_are_all_the_same_tell_nothing():

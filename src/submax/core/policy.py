@@ -66,6 +66,13 @@ class Policy(ABC, Generic[State]):
         """
         return state
 
+    def expecting(self, state: State, decisions: int) -> State:
+        """The state, told how many decisions will be taken before their rewards can be learned.
+
+        Most policies do not ask; one that does guesses from ``record`` and ``update`` otherwise.
+        """
+        return state
+
     @property
     def ignores_context(self) -> bool:
         """Whether decisions are the same in all contexts."""

@@ -42,8 +42,10 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
     levels = counts.shape[1]
     pulls = counts.sum(axis=1)
     share = (counts / np.where(pulls > 0, pulls, 1.0)[:, None]).sum(axis=-1)
-    # Of equally rare levels the last stays at one.
-    rarest = levels - 1 - share[:, ::-1].argmin(axis=-1)
+    # Of equally rare levels the last stays at one; of many, one that was seen.
+    few = np.count_nonzero(share, axis=-1, keepdims=True) < 2
+    rare = np.where((share > 0) | few, share, np.inf)
+    rarest = levels - 1 - rare[:, ::-1].argmin(axis=-1)
     free = np.arange(levels) != rarest[:, None]
     if start is None:
         # The shares are a good guess; half an arm more of each level keeps it within reason.

@@ -8,6 +8,7 @@ from submax.core.errors import InvalidValue
 from submax.live.event import Event
 from submax.schema.context_schema import Value
 from submax.schema.menu import Row, Shown
+from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY = (
@@ -48,7 +49,8 @@ class Fitted(msgspec.Struct, frozen=True):
     """A version: what it learned from, and the hash of its model.
 
     It learned from ``rows`` decisions with positions up to ``learned``, the log being read up to
-    ``read``; ``rows_hash`` is the hash of these rows.
+    ``read``; ``rows_hash`` is the hash of these rows, ``ahead`` how many decisions it expected to
+    be taken before they are learned from.
     """
 
     version: int
@@ -60,6 +62,7 @@ class Fitted(msgspec.Struct, frozen=True):
     rows_hash: str
     seed: int
     shown: Shown
+    ahead: int = EXPECTED
 
 
 class History(msgspec.Struct, frozen=True):

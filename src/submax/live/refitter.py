@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -46,6 +46,7 @@ class Work(NamedTuple):
     rows: Columns
     learned: int
     read: int
+    ahead: int
 
 
 class Refitter:
@@ -189,7 +190,16 @@ class Refitter:
             Columns.joined([*self._history(), ledger.rows.columns()]),
             ledger.settled,
             ledger.heard,
+            self._ahead(),
         )
+
+    def _ahead(self) -> int:
+        """How many decisions are taken before those of now are learned from.
+
+        As many as are under way, and as many as came since the last version.
+        """
+        counts = self.ledger.counts
+        return max(1, self._new_rows()) + counts["decisions"] - counts["matured"]
 
     def _history(self) -> list[Columns]:
         """What the bandit was started with; it never changes."""
@@ -201,8 +211,8 @@ class Refitter:
 
     def _fit(self, work: Work) -> Fitted:
         begin = time.monotonic()
-        parts = _parts(work.rows, [one.rows for one in self._present.control.versions.values()])
-        model = Model.fitted(work.schema, work.policy, parts, work.settings.seed)
+        seed, ahead = work.settings.seed, work.ahead
+        model = Model.fitted(work.schema, work.policy, [work.rows], seed, ahead)
         data = model.to_bytes()
         # A state that cannot be read back must not be announced.
         Model.from_bytes(data, hash_of(data), work.policy)
@@ -217,6 +227,7 @@ class Refitter:
             rows_hash=work.rows.hash,
             seed=work.settings.seed,
             shown=model.shown,
+            ahead=work.ahead,
         )
         self._store.keep(model_name(self._name, fitted.model), data)
         self._announce(fitted)
@@ -247,15 +258,3 @@ class Refitter:
             if control.versions[number].model not in kept:
                 self._store.drop(model_name(self._name, control.versions[number].model))
         self._dropped = old
-
-
-def _parts(rows: Columns, fitted: Sequence[int]) -> list[Columns]:
-    """What an earlier version had seen, and what is new: some policies ask how much comes at once.
-
-    ``fitted`` is how many rows each version had.
-    """
-    count = len(rows.reward)
-    seen = max((number for number in fitted if number < count), default=0)
-    if seen == 0:
-        return [rows]
-    return [rows.rows(slice(0, seen)), rows.rows(slice(seen, count))]

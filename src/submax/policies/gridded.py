@@ -90,6 +90,10 @@ class Gridded(Policy[GriddedState]):
         """Count pending cells where the other policy does."""
         return state._replace(inner=self.policy.record(state.inner, self._cells(state).of(action)))
 
+    def expecting(self, state: GriddedState, decisions: int) -> GriddedState:
+        """Tell the other policy."""
+        return state._replace(inner=self.policy.expecting(state.inner, decisions))
+
     def _cells(self, state: GriddedState) -> Cells:
         return Cells(state.problem.space, self.points)
 

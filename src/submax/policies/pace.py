@@ -28,6 +28,10 @@ class Pace(NamedTuple):
         """After so many decisions."""
         return self._replace(waiting=self.waiting + decisions)
 
+    def expecting(self, decisions: int) -> Self:
+        """Where someone knows the batch."""
+        return self._replace(batch=np.full_like(self.batch, decisions))
+
     def after(self, feedback: Feedback) -> Self:
         """After rewards came back; those of decisions no one recorded are counted as well."""
         back = np.count_nonzero(feedback.weight > 0, axis=1).astype(np.float64)

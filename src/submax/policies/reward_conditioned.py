@@ -214,12 +214,22 @@ class RewardConditioned(Policy[RewardConditionedState]):
         informed = state.informed | (feedback.weight > 0).any(axis=1)
         pace = None if state.pace is None else state.pace.after(feedback)
         values = self._values(params)
-        updated = RewardConditionedState(state.problem, params, informed, values, pace)
-        if pace is None or not self.ignores_context:
-            return updated
-        # One decision at a time should not have to wait for it.
-        nowhere = np.zeros((len(informed), 1, state.problem.context_width))
-        return updated._replace(shared=self.probabilities(updated, nowhere))
+        return self._sharing(RewardConditionedState(state.problem, params, informed, values, pace))
+
+    def expecting(self, state: RewardConditionedState, decisions: int) -> RewardConditionedState:
+        """Take it for the batch, where the strategy asks how many there are."""
+        if state.pace is None:
+            return state
+        whole_number("decisions", decisions, at_least=1)
+        told = state._replace(pace=state.pace.expecting(decisions), shared=None)
+        return self._sharing(told)
+
+    def _sharing(self, state: RewardConditionedState) -> RewardConditionedState:
+        """With the probabilities that all contexts share: no single decision waits for them."""
+        if state.pace is None or not self.ignores_context:
+            return state
+        nowhere = np.zeros((len(state.informed), 1, state.problem.context_width))
+        return state._replace(shared=self.probabilities(state, nowhere))
 
     def record(self, state: RewardConditionedState, action: Actions) -> RewardConditionedState:
         """Count the decisions under way, where the strategy asks how many there are."""

@@ -17,6 +17,9 @@ from submax.schema.menu import Shown
 from submax.schema.schema import Schema
 from submax.schema.standardization import Standardization
 
+EXPECTED = 100
+"""Decisions before the next version, where nothing is known of them: what a bandit waits for."""
+
 
 class Model(NamedTuple):
     """What decides: a policy's state over the choices ``shown``, for contexts as standardized."""
@@ -32,12 +35,18 @@ class Model(NamedTuple):
 
     @classmethod
     def fitted(
-        cls, schema: Schema, policy: Policy[Any], parts: Sequence[Columns], seed: int
+        cls,
+        schema: Schema,
+        policy: Policy[Any],
+        parts: Sequence[Columns],
+        seed: int,
+        decisions: int = EXPECTED,
     ) -> "Model":
         """Learn from rows in parts, those of choices that are no longer active left out.
 
-        The same parts, schema and seed give the same model. A policy that trains networks sees all
-        rows at once, any other part by part.
+        The same parts, schema, seed and number of ``decisions`` before the next rewards are learned
+        give the same model. A policy that trains networks sees all rows at once, any other part by
+        part.
         """
         shown, problem = schema.menu.active, schema.problem
         rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])
@@ -47,7 +56,7 @@ class Model(NamedTuple):
             feedback = _feedback(part, shown, standardization, problem)
             if feedback.reward.size:
                 state = policy.update(state, feedback, rng)
-        return cls(shown, standardization, state)
+        return cls(shown, standardization, policy.expecting(state, decisions))
 
     def to_bytes(self) -> bytes:
         """As safetensors."""

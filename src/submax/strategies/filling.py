@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.errors import InvalidValue
-from submax.core.marginalization import ends, normalized, unseen
+from submax.core.marginalization import ends, normalized
 from submax.core.strategy import Strategy
 from submax.core.table import Experience, Table
 
@@ -70,7 +70,7 @@ class Filling(Strategy):
     gives_lots: ClassVar[bool] = True
 
     def weights(self, table: Table) -> Floats:
-        """Those of SubMax: of both ends something must have been seen."""
+        """Those of SubMax, whose form it has."""
         return ends(table, -1.0, 1.0)
 
     def probabilities(self, table: Table) -> Floats:
@@ -81,7 +81,9 @@ class Filling(Strategy):
         decisions = np.maximum(table.experience.decisions, 1.0)[..., None]
         demand = demanded(table.experience.observations[..., None], decisions)
         missing = _filled(arms, demand, decisions)
-        return normalized(missing, forget=unseen(table, self.weights(table)))
+        # Of two levels something must have been seen: one alone tells no action from another.
+        forget = np.count_nonzero(table.prior, axis=-1) < 2
+        return normalized(missing, forget=forget)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -123,6 +125,8 @@ def _filled(arms: Arms, demand: Floats, decisions: Floats) -> Floats:
     best = value.max(axis=-1, keepdims=True)
     logit = np.log(value) - np.log1p(-value)
     foot = logit.max(axis=-1, keepdims=True)
+    side = np.where(value > 0.5, -1.0, 1.0)
+    rarer = np.minimum(value, 1 - value)
     wanted = np.log(decisions)
     lowest, highest = np.full_like(wanted, np.log(EDGE)), np.full_like(wanted, np.log(60.0))
     # Where the best action alone is filled, with the variance of its value.
@@ -130,11 +134,11 @@ def _filled(arms: Arms, demand: Floats, decisions: Floats) -> Floats:
     known = best * (1 - best) * (leading + decisions)
     place = np.clip(np.log(2 * demand / known) / 2, lowest, highest)
     for _ in range(STEPS):
-        # With h = logit L − logit v and g = v (e^h − 1): kl = ln(1 + g) − v h, and L − v follows;
-        # written so, it is exact for marks close above a value that is known well.
-        height = foot + np.exp(place) - logit
-        growth = value * np.expm1(height)
-        divergence = np.maximum(np.log1p(growth) - value * height, TINY)
+        # With h = logit L − logit v and g = v (e^h − 1): kl = ln(1 + g) − v h, and L − v follows.
+        # Above one half the same holds of 1 − v, with −h: so little is lost by subtracting.
+        height = side * (foot + np.exp(place) - logit)
+        growth = rarer * np.expm1(height)
+        divergence = np.maximum(np.log1p(growth) - rarer * height, TINY)
         missing: Floats = np.maximum(demand / divergence - evidence, 0.0)
         total = np.maximum(missing.sum(axis=-1, keepdims=True), TINY)
         excess = np.log(total) - wanted
@@ -143,11 +147,12 @@ def _filled(arms: Arms, demand: Floats, decisions: Floats) -> Floats:
             break
         lowest = np.where(excess > 0, place, lowest)
         highest = np.where(excess < 0, place, highest)
-        above = (1 - value) * growth / (1 + growth)
+        above = side * (1 - rarer) * growth / (1 + growth)
         fall = np.where(missing > 0, demand * above / divergence**2, 0.0)
         slope = -np.exp(place) * fall.sum(axis=-1, keepdims=True) / total
         there = place - excess / np.where(slope < 0, slope, -np.inf)
         outside = ~((there > lowest) & (there < highest)) | (slope >= 0)
         there = np.where(outside, (lowest + highest) / 2, there)
         place = np.where(searching, there, place)
-    return missing
+    # Where counts are so large that nothing is missing but by rounding, the best action is all.
+    return np.where(total > TINY, missing, value == best)
