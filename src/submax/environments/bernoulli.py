@@ -6,16 +6,13 @@ from typing import Self
 
 import numpy as np
 
-from submax.core.arms import Arms
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
-from submax.core.environment import Outcome
-from submax.core.problem import Problem
-from submax.environments.arm_environment import ArmEnvironment
+from submax.environments.chance_environment import ChanceEnvironment
 
 
 @dataclass(frozen=True)
-class Bernoulli(ArmEnvironment[Floats]):
+class Bernoulli(ChanceEnvironment[Floats]):
     """K arms that pay 0 or 1; the chance of each is drawn from Beta(α, β).
 
     K is ``arms``. The world is the table of chances, ``[R, K]``.
@@ -32,11 +29,6 @@ class Bernoulli(ArmEnvironment[Floats]):
         positive("alpha", self.alpha)
         positive("beta", self.beta)
 
-    @property
-    def problem(self) -> Problem:
-        """Plain arms, no context, rewards 0 and 1."""
-        return Problem(Arms(self.arms))
-
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         """Draw the chance of every arm."""
         return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
@@ -44,13 +36,6 @@ class Bernoulli(ArmEnvironment[Floats]):
     def means(self, world: Floats) -> Floats:
         """The chances."""
         return world
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Outcome:
-        """Look the chance up once for both."""
-        chance = self.mean_reward(world, context, action)
-        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

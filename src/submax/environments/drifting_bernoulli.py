@@ -7,12 +7,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy import special
 
-from submax.core.arms import Arms
-from submax.core.arrays import Actions, Floats
+from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
-from submax.core.environment import Outcome
-from submax.core.problem import Problem
-from submax.environments.arm_environment import ArmEnvironment
+from submax.environments.chance_environment import ChanceEnvironment
 from submax.environments.drift import drifted
 
 
@@ -24,7 +21,7 @@ class MovingChances(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DriftingBernoulli(ArmEnvironment[MovingChances]):
+class DriftingBernoulli(ChanceEnvironment[MovingChances]):
     """K arms that pay 0 or 1, with chances F⁻¹(Φ(x)) that move with an Ornstein–Uhlenbeck path x.
 
     x starts from N(0, 1) and after n decisions is ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with
@@ -45,11 +42,6 @@ class DriftingBernoulli(ArmEnvironment[MovingChances]):
         for name in ("alpha", "beta", "memory"):
             positive(name, getattr(self, name))
 
-    @property
-    def problem(self) -> Problem:
-        """Plain arms, no context, rewards 0 and 1."""
-        return Problem(Arms(self.arms))
-
     def reset(self, replicas: int, rng: np.random.Generator) -> MovingChances:
         """Draw the start of every path."""
         return self._at(rng.standard_normal((replicas, self.arms)))
@@ -62,13 +54,6 @@ class DriftingBernoulli(ArmEnvironment[MovingChances]):
     def means(self, world: MovingChances) -> Floats:
         """The chances, as they are now."""
         return world.chance
-
-    def outcome(
-        self, world: MovingChances, context: Floats, action: Actions, rng: np.random.Generator
-    ) -> Outcome:
-        """Look the chance up once for both."""
-        chance = self.mean_reward(world, context, action)
-        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
 
     def _at(self, path: Floats) -> MovingChances:
         return MovingChances(path, special.betaincinv(self.alpha, self.beta, special.ndtr(path)))

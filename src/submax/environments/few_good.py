@@ -6,17 +6,14 @@ from typing import Self
 
 import numpy as np
 
-from submax.core.arms import Arms
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.checks import probability, whole_number
-from submax.core.environment import Outcome
 from submax.core.errors import InvalidValue
-from submax.core.problem import Problem
-from submax.environments.arm_environment import ArmEnvironment
+from submax.environments.chance_environment import ChanceEnvironment
 
 
 @dataclass(frozen=True)
-class FewGood(ArmEnvironment[Floats]):
+class FewGood(ChanceEnvironment[Floats]):
     """K arms that pay 0 or 1, ``good`` of them with the chance ``high``, the rest with ``low``.
 
     K is ``arms``; which arms are good is drawn. No Beta distribution is near this: it is a test of
@@ -36,11 +33,6 @@ class FewGood(ArmEnvironment[Floats]):
         if self.low > self.high:
             raise InvalidValue(f"low is {self.low}, and must be at most high, {self.high}")
 
-    @property
-    def problem(self) -> Problem:
-        """Plain arms, no context, rewards 0 and 1."""
-        return Problem(Arms(self.arms))
-
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         """Draw which arms are good."""
         chance = np.full((replicas, self.arms), self.low)
@@ -50,13 +42,6 @@ class FewGood(ArmEnvironment[Floats]):
     def means(self, world: Floats) -> Floats:
         """The chances."""
         return world
-
-    def outcome(
-        self, world: Floats, context: Floats, action: Integers, rng: np.random.Generator
-    ) -> Outcome:
-        """Look the chance up once for both."""
-        chance = self.mean_reward(world, context, action)
-        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

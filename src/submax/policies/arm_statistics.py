@@ -38,3 +38,8 @@ class ArmStatistics(NamedTuple):
     def means(self) -> Floats:
         """Average reward of every action; 0 where there is none."""
         return self.rewards / np.where(self.pulls > 0, self.pulls, 1.0)
+
+    def successes(self, who: str) -> Floats:
+        """The rewards as parts of the way from the lowest to the highest, for someone who asks."""
+        lowest, highest = self.problem.scale.known_bounds(who)
+        return (self.rewards - lowest * self.pulls) / (highest - lowest)

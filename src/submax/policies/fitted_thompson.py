@@ -6,12 +6,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
-from submax.core.categorical import draw, log_prob_of
+from submax.core.arrays import Floats
 from submax.core.checks import at_least
-from submax.core.decision import Decision
 from submax.core.feedback import Feedback
-from submax.core.policy import Policy
+from submax.core.listing_policy import ListingPolicy
 from submax.core.problem import Problem
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.policies.arm_statistics import ArmStatistics
@@ -31,7 +29,7 @@ class FittedThompsonState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FittedThompson(Policy[FittedThompsonState]):
+class FittedThompson(ListingPolicy[FittedThompsonState]):
     """Thompson sampling with a Beta prior by empirical Bayes, and a sharper posterior.
 
     The prior is the one that makes the counts of all arms most likely, see ``fitted_smoothing``.
@@ -58,19 +56,6 @@ class FittedThompson(Policy[FittedThompsonState]):
         one = np.ones_like(arms.pulls)
         return FittedThompsonState(problem, arms, one, one)
 
-    def act(
-        self, state: FittedThompsonState, context: Floats, rng: np.random.Generator
-    ) -> Decision:
-        """Draw from the table."""
-        probabilities = self.probabilities(state, context)
-        index = draw(probabilities, context.shape[1], rng)
-        return Decision(state.problem.space.action(index), log_prob_of(probabilities, index))
-
-    def log_prob(self, state: FittedThompsonState, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the table."""
-        state.problem.check_action(action)
-        return log_prob_of(self.probabilities(state, context), state.problem.space.index(action))
-
     def probabilities(self, state: FittedThompsonState, context: Floats) -> Floats:
         """Probability of every arm, by quadrature: ``[R, 1, A]``."""
         sharp = (np.maximum(self.sharpness * part, NARROWEST) for part in (state.a, state.b))
@@ -81,8 +66,7 @@ class FittedThompson(Policy[FittedThompsonState]):
     ) -> FittedThompsonState:
         """Count, and fit the prior."""
         arms = state.arms.add(feedback)
-        lowest, highest = state.problem.scale.known_bounds("Thompson sampling")
-        successes = (arms.rewards - lowest * arms.pulls) / (highest - lowest)
+        successes = arms.successes("Thompson sampling")
         counts = np.stack([arms.pulls - successes, successes], axis=1)
         a, b = (counts + fitted_smoothing(counts)[..., None])[:, ::-1].swapaxes(0, 1)
         return FittedThompsonState(state.problem, arms, a, b)

@@ -90,6 +90,5 @@ class Thompson(Policy[ArmStatistics]):
         return {f"thompson-1-{beta}": cls(1.0, float(beta)) for beta in (1, 9, 99)}
 
     def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
-        lowest, highest = state.problem.scale.known_bounds("Thompson sampling")
-        successes = (state.rewards - lowest * state.pulls) / (highest - lowest)
+        successes = state.successes("Thompson sampling")
         return self.alpha + successes, self.beta + state.pulls - successes
