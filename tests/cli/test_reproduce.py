@@ -116,10 +116,10 @@ def test_killed_run_goes_on_without_repeating_or_losing_a_cell(
     kept = {
         path: path.stat().st_mtime_ns for path in (killed / "bernoulli" / "cells").glob("*.npz")
     }
-    assert 5 <= len(kept) < 45
+    assert 5 <= len(kept) < 54
     again = run("reproduce", "bernoulli", *SMALL, "--out", killed)
     assert again.returncode == 0
-    assert f"{len(kept)} of 45 cells are done" in " ".join(again.stdout.split())
+    assert f"{len(kept)} of 54 cells are done" in " ".join(again.stdout.split())
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert summary(killed / "bernoulli") == summary(whole / "bernoulli")
 

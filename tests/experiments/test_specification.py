@@ -38,7 +38,7 @@ def test_paper_experiments_are_complete():
     specification = load_named("bernoulli")
     assert (specification.observations, specification.replicas) == (5000, 100)
     every = cells(specification)
-    assert len(every) == 27 * 15
+    assert len(every) == 27 * 18
     configurations = {(c.labels["arms"], c.labels["beta"], c.labels["delay"]) for c in every}
     assert configurations == {
         (arms, beta, delay)
@@ -50,7 +50,7 @@ def test_paper_experiments_are_complete():
         "random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1",
         "epsilon-greedy-0.2", "ucb1", "ucb1-pending", "thompson-1-1", "thompson-1-9",
         "thompson-1-99", "gradient", "rcp-optimistic", "rcp-optimized", "rcp-submax",
-        "rcp-iterated-2",
+        "rcp-iterated-2", "thompson-fitted", "thompson-sharpened", "rcp-adaptive",
     }  # fmt: skip
     environment = load_named("illustration").environment
     assert make_environment(environment).problem.space.size == 10
