@@ -35,6 +35,8 @@ from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.leaves import leaves
 
 ADAPTIVE = RewardConditioned(Counting(None), Filling())
+EARLIER = {new: old for old, new in state_file.MOVED.items()}
+"""The names under which classes were written before they moved."""
 ADDED = {
     "submax.policies.reward_conditioned:RewardConditionedState": 4,
     "submax.estimators.counting:CountingParams": 5,
@@ -270,15 +272,16 @@ def test_a_state_that_was_saved_learns_on(seed):
 
 @pytest.fixture
 def earlier(monkeypatch):
-    """What is written is written as by the version that had fewer fields."""
+    """What is written is written as by the version that had fewer fields, and other names."""
     written = state_file._written
 
     def cut(value, arrays):
         tree = written(value, arrays)
-        if isinstance(tree, dict) and tree.get("record") in ADDED:
-            fields = ADDED[tree["record"]]
+        name = EARLIER.get(tree.get("record"), tree.get("record")) if isinstance(tree, dict) else ""
+        if name in ADDED:
+            fields = ADDED[name]
             assert tree["values"][fields:] == [None] * (len(tree["values"]) - fields)
-            return {**tree, "values": tree["values"][:fields]}
+            return {"record": name, "values": tree["values"][:fields]}
         return tree
 
     monkeypatch.setattr(state_file, "_written", cut)

@@ -6,6 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.feedback import Feedback
+from submax.core.table import Experience
 
 
 class Pace(NamedTuple):
@@ -38,3 +39,8 @@ class Pace(NamedTuple):
         waiting = np.maximum(self.waiting - back, 0.0)
         batch = np.where(back > 0, back + waiting, self.batch)
         return self._replace(received=self.received + back, waiting=waiting, batch=batch)
+
+    def experience(self, evidence: Floats) -> Experience:
+        """The same in every row, beside the ``evidence [R, n, L]``."""
+        once = np.ones(evidence.shape[1])
+        return Experience(evidence, self.received[:, None] * once, self.batch[:, None] * once)

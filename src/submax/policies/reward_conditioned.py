@@ -1,12 +1,12 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
-from submax.core.arrays import Actions, Booleans, Floats, Integers
+from submax.core.arrays import Actions, Booleans, Floats
 from submax.core.categorical import draw, draw_lots, log_prob_of
 from submax.core.checks import whole_number
 from submax.core.decision import Decision
@@ -21,11 +21,13 @@ from submax.core.problem import Problem
 from submax.core.quantile_levels import MOST
 from submax.core.space import LISTING_LIMIT
 from submax.core.strategy import Strategy
-from submax.core.table import Experience, Table, no_probabilities, unknown_values
+from submax.core.table import Table, no_probabilities, unknown_values
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
+from submax.policies.listed import drawn_listed, drawn_one, joined, split
 from submax.policies.pace import Pace
+from submax.policies.reward_conditioned_state import RewardConditionedState
 from submax.policies.unlisted import density, drawn
 from submax.strategies.clipped import Clipped
 from submax.strategies.filling import Filling
@@ -35,29 +37,12 @@ from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.strategies.target import Target
 
-Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
 AT_ONCE = 2**21
 """About so many probabilities are written out at a time."""
 REJECTED_ROWS = 2560
 """So many rows of all replicas are drawn by rejection at a time: what they need stays small."""
 ESTIMATED_ROWS = 64
 """The same where the normalizing constant of each row is estimated."""
-
-
-class RewardConditionedState(NamedTuple):
-    """The estimator's belief, and which replicas had any feedback yet, ``informed [R]``.
-
-    ``values [R, L]`` is the importance-sampled reward of each level, ``pace`` how many decisions
-    are taken between rewards; both are None where the strategy does not ask for them. ``shared
-    [R, 1, M]`` are the probabilities in all contexts, where it takes long to find them.
-    """
-
-    problem: Problem
-    params: Any
-    informed: Booleans
-    values: Floats | None
-    pace: Pace | None = None
-    shared: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -129,21 +114,21 @@ class RewardConditioned(Policy[RewardConditionedState]):
         space = state.problem.space
         if not self._lists(state.problem):
             rows = max(1, REJECTED_ROWS // len(context))
-            parts = [self._rejected(state, part, rng) for part in _split(context, rows)]
-            return Decision(_joined(parts), None)
+            parts = [self._rejected(state, part, rng) for part in split(context, rows)]
+            return Decision(joined(parts), None)
         if context.shape[:2] == (1, 1):
-            return _drawn_one(space, self.probabilities(state, context)[0, 0], rng)
+            return drawn_one(space, self.probabilities(state, context)[0, 0], rng)
         lots = self.strategy.gives_lots and self.ignores_context
         if state.problem.context_width == 0 or lots:
             with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
             how = draw_lots if lots else draw
-            return _drawn(space, shared, context.shape[1], rng, how)
+            return drawn_listed(space, shared, context.shape[1], rng, how)
         listed = [
-            _drawn(space, self.probabilities(state, part), part.shape[1], rng)
+            drawn_listed(space, self.probabilities(state, part), part.shape[1], rng)
             for part in self._parts(state, context)
         ]
-        return Decision(*map(_joined, zip(*listed, strict=True)))
+        return Decision(*map(joined, zip(*listed, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         """Look the actions up in the list of all; where there is none, see ``density``."""
@@ -176,9 +161,9 @@ class RewardConditioned(Policy[RewardConditionedState]):
             error = np.broadcast_to(found.error, log_prob.shape)
             return EstimatedDensity(log_prob, error, np.broadcast_to(found.known, log_prob.shape))
         rows = max(1, ESTIMATED_ROWS // len(context))
-        pairs = zip(_split(context, rows), _split(action[:, :, None], rows), strict=True)
+        pairs = zip(split(context, rows), split(action[:, :, None], rows), strict=True)
         parts = [self._estimated(state, *pair) for pair in pairs]
-        log_prob, error, known = map(_joined, zip(*parts, strict=True))
+        log_prob, error, known = map(joined, zip(*parts, strict=True))
         return EstimatedDensity(log_prob[..., 0], error, known)
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
@@ -204,7 +189,10 @@ class RewardConditioned(Policy[RewardConditionedState]):
         if levels.shape != prior.shape:
             levels = np.broadcast_to(levels, prior.shape)
         table = Table(no_probabilities(prior.shape), levels, prior, values)
-        return table if state.pace is None else self._experienced(table, state, context)
+        if state.pace is None:
+            return table
+        evidence = self.estimator.evidence(state.params, context)
+        return table._replace(experience=state.pace.experience(evidence))
 
     def update(
         self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
@@ -237,14 +225,6 @@ class RewardConditioned(Policy[RewardConditionedState]):
             return state
         return state._replace(pace=state.pace.taking(action.shape[1]))
 
-    def _experienced(self, table: Table, state: RewardConditionedState, context: Floats) -> Table:
-        assert state.pace is not None
-        evidence = self.estimator.evidence(state.params, context)
-        # The same in every row.
-        once = np.ones(evidence.shape[1])
-        received, batch = (part[:, None] * once for part in (state.pace.received, state.pace.batch))
-        return table._replace(experience=Experience(evidence, received, batch))
-
     def _values(self, params: Any) -> Floats | None:
         """Once for each refit, since they do not depend on the context."""
         return self.estimator.values(params) if self.strategy.needs_values else None
@@ -257,7 +237,7 @@ class RewardConditioned(Policy[RewardConditionedState]):
     def _parts(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
         """The rows in parts whose probabilities can be written out at a time."""
         size = len(context) * state.problem.scale.levels * state.problem.space.size
-        return _split(context, max(1, AT_ONCE // size))
+        return split(context, max(1, AT_ONCE // size))
 
     def _one(self, state: RewardConditionedState, context: Floats) -> Floats:
         """The probabilities of one decision, in few steps."""
@@ -319,26 +299,3 @@ class RewardConditioned(Policy[RewardConditionedState]):
             "rcp-softmax-adaptive": cls(Softmax(), Filling()),
             "rcp-cvae-adaptive": cls(CVAE(), Filling()),
         }
-
-
-def _drawn(
-    space: Any, probabilities: Floats, rows: int, rng: np.random.Generator, how: Draw = draw
-) -> Decision:
-    index = how(probabilities, rows, rng)
-    return Decision(space.action(index), log_prob_of(probabilities, index))
-
-
-def _drawn_one(space: Any, probabilities: Floats, rng: np.random.Generator) -> Decision:
-    """The same for one decision, in fewer steps."""
-    cumulated = probabilities.cumsum()
-    index = int(cumulated.searchsorted(rng.random() * cumulated[-1], "right"))
-    return Decision(space.action(np.array([[index]])), np.log(probabilities[[[index]]]))
-
-
-def _split(values: Any, rows: int) -> list[Any]:
-    """Arrays ``[R, n, ...]`` in parts of so many rows; one part without rows where n is 0."""
-    return [values[:, begin : begin + rows] for begin in range(0, values.shape[1] or 1, rows)]
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)

@@ -1,0 +1,38 @@
+"""Draws from actions that are listed, and rows in parts, so that lists stay small."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.categorical import draw, log_prob_of
+from submax.core.decision import Decision
+from submax.core.space import Space
+
+Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
+
+
+def drawn_listed(
+    space: Space, probabilities: Floats, rows: int, rng: np.random.Generator, how: Draw = draw
+) -> Decision:
+    """Draw so many rows, and say with which probability."""
+    index = how(probabilities, rows, rng)
+    return Decision(space.action(index), log_prob_of(probabilities, index))
+
+
+def drawn_one(space: Space, probabilities: Floats, rng: np.random.Generator) -> Decision:
+    """The same for one decision, in fewer steps: ``probabilities [M]``."""
+    cumulated = probabilities.cumsum()
+    index = int(cumulated.searchsorted(rng.random() * cumulated[-1], "right"))
+    return Decision(space.action(np.array([[index]])), np.log(probabilities[[[index]]]))
+
+
+def split(values: Any, rows: int) -> list[Any]:
+    """Arrays ``[R, n, ...]`` in parts of so many rows; one part without rows where n is 0."""
+    return [values[:, begin : begin + rows] for begin in range(0, values.shape[1] or 1, rows)]
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The parts of ``split``, or what was made of them, one behind the other."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
