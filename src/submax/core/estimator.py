@@ -47,6 +47,18 @@ class Estimator(ABC, Generic[Params]):
         """
         return self.prob(params, context, space.listing()[None, None])
 
+    def prob_of_choices(self, params: Params, context: Floats, space: Space) -> Floats:
+        """Probability of every choice, whatever the other slots choose: ``[R, n, L, Σ choices]``.
+
+        The choices of all slots stand one slot behind the other. An estimator that need not list
+        joint actions for it overrides this.
+        """
+        joint = self.prob_of_all(params, context, space)
+        cube = joint.reshape(*joint.shape[:-1], *space.choices)
+        slots = range(-len(space.choices), 0)
+        parts = [cube.sum(axis=tuple(set(slots) - {slot})) for slot in slots]
+        return np.concatenate(parts, axis=-1)
+
     @abstractmethod
     def sample(
         self,

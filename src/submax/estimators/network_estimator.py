@@ -213,6 +213,12 @@ class NetworkEstimator(Estimator[NetworkParams]):
         probabilities = choice_probabilities(self._outputs(params, context), space.choices)
         return joint_probabilities(probabilities, space.choices).swapaxes(1, 2)
 
+    def prob_of_choices(self, params: NetworkParams, context: Floats, space: Space) -> Floats:
+        """Averaged over the latent draws; the cost does not depend on the joint actions."""
+        probabilities = choice_probabilities(self._outputs(params, context), space.choices)
+        mean: Floats = probabilities.mean(axis=3).swapaxes(1, 2)
+        return mean
+
     def sample(
         self,
         params: NetworkParams,
@@ -250,14 +256,10 @@ class NetworkEstimator(Estimator[NetworkParams]):
         return np.broadcast_to(params.share, (*context.shape[:2], params.share.shape[2]))
 
     def evidence(self, params: NetworkParams, context: Floats) -> Floats:
-        """The rows kept, of each level its share.
-
-        A network tells what it learned of one context in others, and with several slots a row of
-        one joint action speaks for all that share choices with it: size / Σ choices of them.
+        """The rows kept, of each level its share, since a network tells in one context what it
+        learned in others.
         """
-        space = params.problem.space
-        rows = params.buffer.filled * (space.size / sum(space.choices))
-        return self.level_prior(params, context) * rows[:, None, None]
+        return self.level_prior(params, context) * params.buffer.filled[:, None, None]
 
     def values(self, params: NetworkParams) -> Floats:
         """The sum over the observations whose reward is not 0, some rows at a time."""

@@ -1,8 +1,8 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -12,21 +12,16 @@ from submax.core.checks import whole_number
 from submax.core.decision import Decision
 from submax.core.errors import InvalidValue
 from submax.core.estimated_density import EstimatedDensity
-from submax.core.estimator import Estimator
 from submax.core.fallback import standing_for
-from submax.core.feedback import Feedback
 from submax.core.marginalization import mixture_of_one, unseen
-from submax.core.policy import Policy
 from submax.core.problem import Problem
-from submax.core.quantile_levels import MOST
-from submax.core.space import LISTING_LIMIT
+from submax.core.space import LISTING_LIMIT, Space
 from submax.core.strategy import Strategy
-from submax.core.table import Table, no_probabilities, unknown_values
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
+from submax.policies.conditioning import Conditioning
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
-from submax.policies.pace import Pace
 from submax.policies.reward_conditioned_state import RewardConditionedState
 from submax.policies.unlisted import density, drawn
 from submax.strategies.clipped import Clipped
@@ -46,71 +41,42 @@ ESTIMATED_ROWS = 64
 
 
 @dataclass(frozen=True)
-class RewardConditioned(Policy[RewardConditionedState]):
+class RewardConditioned(Conditioning):
     """Learn π(a | c, r), then marginalize over r with weights that may be negative.
 
     π‡(a | c) = Σ_l w_l π(a | c, r_l): the ``estimator`` gives π, the ``strategy`` gives w. Before
     the first data every strategy is uniform. Up to ``listing_limit`` joint actions are written out
     one by one; beyond it decisions are drawn by rejection, at a cost that does not depend on
     their number. A strategy that must see every action always lists them. ``levels`` is how many
-    rewards are conditioned on, where it is not what the scale of the problem says.
+    rewards are conditioned on, where it is not what the scale of the problem says. `SlotBySlot`
+    never lists joint actions.
 
     Reference: Xu et al. (2024), equation gm-inference.
     """
 
-    estimator: Estimator[Any] = field(default_factory=Counting)
-    strategy: Strategy = field(default_factory=SubMax)
     listing_limit: int = 4096
-    levels: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
-        if self.levels is not None:
-            whole_number("levels", self.levels, at_least=2, at_most=MOST)
 
-    @property
-    def ignores_context(self) -> bool:
-        """Whether its estimator does."""
-        return self.estimator.ignores_context
-
-    @property
-    def needs_propensities(self) -> bool:
-        """Whether its strategy weighs levels by their importance-sampled reward."""
-        return self.strategy.needs_values
-
-    @property
-    def trains_networks(self) -> bool:
-        """Whether its estimator does."""
-        return self.estimator.trains_networks
-
-    def init(
-        self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> RewardConditionedState:
-        """The estimator's belief before any data."""
-        if self.levels is not None:
-            problem = replace(problem, scale=problem.scale.asking(self.levels))
-        self.strategy.check_levels(problem.scale.levels)
-        if self.strategy.needs_table and problem.space.reals:
+    def check_space(self, space: Space) -> None:
+        """A strategy that must see every action needs a list of them."""
+        if not self.strategy.needs_table:
+            return
+        who = f"the {type(self.strategy).__name__} strategy"
+        if space.reals:
             raise InvalidValue(
-                f"the {type(self.strategy).__name__} strategy must see every action, and "
-                f"{problem.space} has no list of them: take submax, advantage, clipped or target"
+                f"{who} must see every action, and {space} has no list of them: take submax, "
+                "advantage, clipped or target"
             )
-        if self.strategy.needs_table:
-            problem.space.check_listable(f"the {type(self.strategy).__name__} strategy")
-        params = self.estimator.init(problem, replicas, rng)
-        nobody = np.zeros(replicas, dtype=bool)
-        pace = Pace.unknown(replicas) if self.strategy.needs_experience else None
-        return RewardConditionedState(problem, params, nobody, self._values(params), pace)
+        space.check_listable(who)
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Decision:
         """Draw from the list of all actions, with its probability, or by rejection."""
-        state.problem.check_context(context)
-        if len(context) != len(state.informed):
-            raise InvalidValue(
-                f"the state has {len(state.informed)} replicas, and context has {len(context)}"
-            )
+        self.check_rows(state, context)
         space = state.problem.space
         if not self._lists(state.problem):
             rows = max(1, REJECTED_ROWS // len(context))
@@ -118,11 +84,10 @@ class RewardConditioned(Policy[RewardConditionedState]):
             return Decision(joined(parts), None)
         if context.shape[:2] == (1, 1):
             return drawn_one(space, self.probabilities(state, context)[0, 0], rng)
-        lots = self.strategy.gives_lots and self.ignores_context
-        if state.problem.context_width == 0 or lots:
+        if state.problem.context_width == 0 or self.gives_lots:
             with standing_for(context.shape[1]):
                 shared = self.probabilities(state, context[:, :1])
-            how = draw_lots if lots else draw
+            how = draw_lots if self.gives_lots else draw
             return drawn_listed(space, shared, context.shape[1], rng, how)
         listed = [
             drawn_listed(space, self.probabilities(state, part), part.shape[1], rng)
@@ -178,56 +143,12 @@ class RewardConditioned(Policy[RewardConditionedState]):
             self.table(state, context)._replace(probabilities=listed)
         )
 
-    def table(self, state: RewardConditionedState, context: Floats) -> Table:
-        """What the strategy is told, but for the probabilities: those of no action."""
-        prior = self.estimator.level_prior(state.params, context)
-        if state.values is None:
-            values = unknown_values(prior.shape)
-        else:
-            values = np.broadcast_to(state.values[:, None], prior.shape)
-        levels = self.estimator.levels(state.params)[:, None]
-        if levels.shape != prior.shape:
-            levels = np.broadcast_to(levels, prior.shape)
-        table = Table(no_probabilities(prior.shape), levels, prior, values)
-        if state.pace is None:
-            return table
-        evidence = self.estimator.evidence(state.params, context)
-        return table._replace(experience=state.pace.experience(evidence))
-
-    def update(
-        self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
-    ) -> RewardConditionedState:
-        """Fit the estimator to what came back."""
-        params = self.estimator.fit(state.params, feedback, rng)
-        informed = state.informed | (feedback.weight > 0).any(axis=1)
-        pace = None if state.pace is None else state.pace.after(feedback)
-        values = self._values(params)
-        return self._sharing(RewardConditionedState(state.problem, params, informed, values, pace))
-
-    def expecting(self, state: RewardConditionedState, decisions: int) -> RewardConditionedState:
-        """Take it for the batch, where the strategy asks how many there are."""
-        if state.pace is None:
-            return state
-        whole_number("decisions", decisions, at_least=1)
-        told = state._replace(pace=state.pace.expecting(decisions), shared=None)
-        return self._sharing(told)
-
-    def _sharing(self, state: RewardConditionedState) -> RewardConditionedState:
-        """With the probabilities that all contexts share: no single decision waits for them."""
+    def ready(self, state: RewardConditionedState) -> RewardConditionedState:
+        """With the probabilities that all contexts share, where it takes long to find them."""
         if state.pace is None or not self.ignores_context:
             return state
         nowhere = np.zeros((len(state.informed), 1, state.problem.context_width))
         return state._replace(shared=self.probabilities(state, nowhere))
-
-    def record(self, state: RewardConditionedState, action: Actions) -> RewardConditionedState:
-        """Count the decisions under way, where the strategy asks how many there are."""
-        if state.pace is None:
-            return state
-        return state._replace(pace=state.pace.taking(action.shape[1]))
-
-    def _values(self, params: Any) -> Floats | None:
-        """Once for each refit, since they do not depend on the context."""
-        return self.estimator.values(params) if self.strategy.needs_values else None
 
     def _lists(self, problem: Problem) -> bool:
         if problem.space.reals:
@@ -296,6 +217,4 @@ class RewardConditioned(Policy[RewardConditionedState]):
             "rcp-adaptive": cls(Counting(None), Filling()),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
-            "rcp-softmax-adaptive": cls(Softmax(), Filling()),
-            "rcp-cvae-adaptive": cls(CVAE(), Filling()),
         }

@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.core.checks import positive
 from submax.core.errors import InvalidValue
 from submax.core.marginalization import ends, normalized
 from submax.core.strategy import Strategy
@@ -56,7 +57,8 @@ class Filling(Strategy):
     κ = 44 / (N^0.3 t^0.2) with t the observations so far, between 1 and 6, and at least
     ln(t / 5N): decisions that cannot learn from each other should demand less at a time, what is
     learned early pays longest, and in the long run nothing is given up. N counts as 20 at least.
-    The user sets nothing.
+    All of it times ``demand``: less than 1 for estimators that draw values together, as networks
+    do that are stopped early, so that values look nearer to each other than they are.
 
     v and s are read off the table: with m_l the evidence behind π(· | l), s_a = Σ_l m_l π(a | l)
     and v_a is the mean of the levels weighted by these terms, scaled to between 0 and 1.
@@ -69,6 +71,11 @@ class Filling(Strategy):
     needs_experience: ClassVar[bool] = True
     gives_lots: ClassVar[bool] = True
 
+    demand: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("demand", self.demand)
+
     def weights(self, table: Table) -> Floats:
         """Those of SubMax, whose form it has."""
         return ends(table, -1.0, 1.0)
@@ -79,7 +86,7 @@ class Filling(Strategy):
             raise InvalidValue("the filling strategy must be told how much evidence there is")
         arms = _arms(table, table.experience)
         decisions = np.maximum(table.experience.decisions, 1.0)[..., None]
-        demand = demanded(table.experience.observations[..., None], decisions)
+        demand = self.demand * demanded(table.experience.observations[..., None], decisions)
         missing = _filled(arms, demand, decisions)
         # Of two levels something must have been seen: one alone tells no action from another.
         forget = np.count_nonzero(table.prior, axis=-1) < 2
@@ -87,8 +94,9 @@ class Filling(Strategy):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
+        """As for counts, and for networks."""
         yield cls()
+        yield cls(0.3)
 
 
 def demanded(observations: Floats, decisions: Floats) -> Floats:

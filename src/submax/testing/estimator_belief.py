@@ -78,3 +78,12 @@ def _check_forms(
             found = np.exp(estimator.log_prob(params, context, form))
             same = np.allclose(found, listed, rtol=1e-9, atol=1e-12)
             require(same, estimator, "shared actions and own actions must give the same")
+    space = problem.space
+    choices = estimator.prob_of_choices(params, context, space)
+    sums = [
+        np.where(space.listing()[:, slot] == choice, listed, 0.0).sum(axis=-1)
+        for slot, size in enumerate(space.choices)
+        for choice in range(size)
+    ]
+    same = np.allclose(choices, np.stack(sums, axis=-1), rtol=1e-6, atol=1e-9)
+    require(same, estimator, "the probability of a choice must be the sum of its joint actions'")
