@@ -63,7 +63,9 @@ def draw_lots(probabilities: Floats, count: int, rng: np.random.Generator) -> In
     # Rounding must not leave a lot to an index behind the last that has a probability.
     met[cumulated == total] = lots
     np.minimum(met, lots, out=met)
-    index = np.repeat(np.tile(np.arange(met.shape[1]), len(met)), np.diff(met, prepend=0).ravel())
+    times = met.copy()
+    times[:, 1:] -= met[:, :-1]
+    index = np.repeat(np.tile(np.arange(met.shape[1]), len(met)), times.ravel())
     lot = index.reshape(len(met), lots)
     # Some lots are longer by one: which, is drawn.
     drawn = rng.permuted(lot, axis=1)[:, np.arange(count) * lots // count]

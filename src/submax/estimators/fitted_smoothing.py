@@ -4,16 +4,16 @@ import numpy as np
 from scipy.special import digamma
 
 from submax.core.arrays import Booleans, Floats
+from submax.core.falling_root import falling_root
 
-STEPS = 30
 SWEEPS = 200
 """Rounds over the levels where more than one is fitted, at most."""
-CLOSE = 1e-6
-"""In the logarithm."""
+CLOSE = 1e-3
+"""The last step of a search, in the logarithm."""
+SETTLED = 1e-6
+"""What no round over the levels moves further, in the logarithm."""
 NEARBY = 1e-4
 """Between the two slopes that say how the likelihood bends."""
-LONGEST = 2.0
-"""No step changes the logarithm by more than this."""
 FURTHEST = 12.0
 """How far from 0 the logarithm may be."""
 WIDTH = 3.0
@@ -52,61 +52,50 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
         start = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
     smoothing = np.where(free, start, 1.0)
     if levels == 2:
-        return _scaled(counts, pulls, smoothing, free)
+        # One of them is free, and the other need not be looked at.
+        alone = counts[np.arange(len(counts)), 1 - rarest, None]
+        fitted = _scaled(alone, pulls, smoothing[free][:, None], np.ones((len(free), 1), bool), 1.0)
+        return np.where(free, fitted, 1.0)
     for _ in range(SWEEPS):
         before = smoothing
         for level in range(levels):
-            smoothing = _scaled(counts, pulls, smoothing, free & (np.arange(levels) == level))
+            smoothing = _scaled(counts, pulls, smoothing, free & (np.arange(levels) == level), 0.0)
         # One at a time, constants that should all be larger hold each other back.
-        smoothing = _scaled(counts, pulls, smoothing, free)
+        smoothing = _scaled(counts, pulls, smoothing, free, 0.0)
         # Each replica by itself: what another one needs must not reach it.
-        settled = np.abs(np.log(smoothing / before)).max(axis=-1, keepdims=True) < CLOSE
+        settled = np.abs(np.log(smoothing / before)).max(axis=-1, keepdims=True) < SETTLED
         smoothing = np.where(settled, before, smoothing)
         if settled.all():
             break
     return smoothing
 
 
-def _scaled(counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans) -> Floats:
+def _scaled(
+    counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, rest: float | Floats
+) -> Floats:
     """The constants with those of a ``group [R, L]`` times the factor that is most likely.
 
-    Newton's method in the logarithm of the factor, held between bounds.
+    ``rest`` is the sum of constants that are not among these.
     """
-    place = np.zeros(len(counts))
     logarithm = np.log(smoothing)
     lowest = -FURTHEST - np.where(group, logarithm, FURTHEST).min(axis=-1)
     highest = FURTHEST - np.where(group, logarithm, -FURTHEST).max(axis=-1)
-    moving = group.any(axis=-1)
-    for _ in range(STEPS):
-        nearby = np.stack([place, place + NEARBY])
-        both = _slopes(counts, pulls, smoothing, group, nearby)
-        slope, bend = both[0], (both[1] - both[0]) / NEARBY
-        # Above a maximum the slope is negative. Where the curve bends the wrong way, walk.
-        lowest, highest = np.where(slope > 0, place, lowest), np.where(slope < 0, place, highest)
-        newton = -slope / np.where(bend < 0, bend, -np.inf)
-        step = np.clip(np.where(bend < 0, newton, LONGEST * np.sign(slope)), -LONGEST, LONGEST)
-        there = place + step
-        there = np.where((there < lowest) | (there > highest), (lowest + highest) / 2, there)
-        there = np.where(moving, there, place)
-        moving, place = np.abs(there - place) >= CLOSE, there
-        if not moving.any():
-            break
+    arms = counts.shape[-1]
+
+    def slopes(place: Floats) -> Floats:
+        """The derivative of the log-likelihood by the logarithm of the factor, with the pull."""
+        constant = np.where(group, smoothing * np.exp(place)[..., None], smoothing)
+        total = constant.sum(axis=-1) + rest
+        of_all = digamma(pulls + total[..., None]).sum(axis=-1) - arms * digamma(total)
+        of_level = digamma(counts + constant[..., None]).sum(axis=-1) - arms * digamma(constant)
+        slope = constant * (of_level - of_all[..., None]) - np.log(constant) / WIDTH**2
+        result: Floats = np.where(group, slope, 0.0).sum(axis=-1)
+        return result
+
+    def slope_and_bend(place: Floats) -> tuple[Floats, Floats]:
+        here, nearby = slopes(np.array([place, place + NEARBY]))
+        return here, (nearby - here) / NEARBY
+
+    place = falling_root(slope_and_bend, np.zeros(len(counts)), lowest, highest, CLOSE)
     scaled: Floats = np.where(group, smoothing * np.exp(place)[:, None], smoothing)
     return scaled
-
-
-def _slopes(
-    counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, place: Floats
-) -> Floats:
-    """The derivative of the log-likelihood by the logarithm of the factor, with the pull.
-
-    ``place [P, R]`` are P logarithms for each replica.
-    """
-    constant = np.where(group, smoothing * np.exp(place)[..., None], smoothing)
-    total = constant.sum(axis=-1)
-    arms = counts.shape[-1]
-    of_all = digamma(pulls + total[..., None]).sum(axis=-1) - arms * digamma(total)
-    of_level = digamma(counts + constant[..., None]).sum(axis=-1) - arms * digamma(constant)
-    slope = constant * (of_level - of_all[..., None]) - np.log(constant) / WIDTH**2
-    result: Floats = np.where(group, slope, 0.0).sum(axis=-1)
-    return result

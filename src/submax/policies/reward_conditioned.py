@@ -134,6 +134,8 @@ class RewardConditioned(Conditioning):
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
         if state.shared is not None:
+            if context.shape[1] == 1:
+                return state.shared
             rows = (len(context), context.shape[1], state.shared.shape[-1])
             return np.broadcast_to(state.shared, rows)
         if context.shape[:2] == (1, 1) and not self.strategy.needs_table:

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import positive
 from submax.core.errors import InvalidValue
+from submax.core.falling_root import falling_root
 from submax.core.marginalization import ends, normalized
 from submax.core.strategy import Strategy
 from submax.core.table import Experience, Table
@@ -21,13 +22,14 @@ PATIENCE = 5.0
 """κ is at least ln(t / (PATIENCE · N)), so that no action is given up for good."""
 SINGLE = 20.0
 """Fewer decisions at a time than this count as so many."""
-STEPS = 60
-CLOSE = 1e-7
-"""By how much the filled decisions may differ from those there are, as a ratio."""
+CLOSE, ENOUGH = 1e-12, 1e-4
+"""When the mark is found: in the logarithm of its height, and in that of what it fills."""
 EDGE = 1e-12
 """Values are kept so far from 0 and 1, and the mark so far above the best of them."""
 TINY = 1e-150
 """Stands for 0 where it must be divided by, and squared."""
+LOWEST, HIGHEST = np.log(EDGE), np.log(60.0)
+"""Between which the logarithm of the mark's height lies."""
 
 
 class Arms(NamedTuple):
@@ -35,6 +37,36 @@ class Arms(NamedTuple):
 
     value: Floats
     evidence: Floats
+
+
+class Distance(NamedTuple):
+    """How far every action is from a mark L that lies e^place above the best, in logits.
+
+    With h = logit L − logit v and g = v (e^h − 1): kl(v, L) = ln(1 + g) − v h, and
+    L − v = (1 − v) g / (1 + g). Above one half the same holds of 1 − v, with −h: so little is lost
+    by subtracting. ``rarer`` is v or 1 − v, ``side`` the sign of h, ``below`` is h where L is the
+    best value.
+    """
+
+    rarer: Floats
+    side: Floats
+    below: Floats
+
+    @classmethod
+    def of(cls, value: Floats) -> Self:
+        """Of actions with these values, ``[..., M]``."""
+        logit = np.log(value) - np.log1p(-value)
+        side = np.where(value > 0.5, -1.0, 1.0)
+        below = side * (logit.max(axis=-1, keepdims=True) - logit)
+        return cls(np.minimum(value, 1 - value), side, below)
+
+    def to_mark(self, place: Floats) -> tuple[Floats, Floats]:
+        """The divergence, and its derivative by the place, which is (L − v) e^place."""
+        above = np.exp(place)
+        height = self.below + self.side * above
+        growth = self.rarer * np.expm1(height)
+        divergence = np.maximum(np.log1p(growth) - self.rarer * height, TINY)
+        return divergence, (self.side * above) * ((1 - self.rarer) * growth / (1 + growth))
 
 
 @dataclass(frozen=True)
@@ -127,40 +159,27 @@ def _filled(arms: Arms, demand: Floats, decisions: Floats) -> Floats:
     """The evidence missing of every action, ``[..., M]``, which sums to the decisions.
 
     What is missing falls as the mark rises, about as the inverse square of its height over the
-    best value: Newton's method in logarithms, held between bounds, takes few steps.
+    best value: in logarithms nearly a line.
     """
     value, evidence = arms
     best = value.max(axis=-1, keepdims=True)
-    logit = np.log(value) - np.log1p(-value)
-    foot = logit.max(axis=-1, keepdims=True)
-    side = np.where(value > 0.5, -1.0, 1.0)
-    rarer = np.minimum(value, 1 - value)
+    distance = Distance.of(value)
     wanted = np.log(decisions)
-    lowest, highest = np.full_like(wanted, np.log(EDGE)), np.full_like(wanted, np.log(60.0))
+
+    def excess(place: Floats) -> tuple[Floats, Floats]:
+        divergence, rise = distance.to_mark(place)
+        full = demand / divergence
+        missing = np.maximum(full - evidence, 0.0)
+        total = np.maximum(missing.sum(axis=-1, keepdims=True), TINY)
+        fall = ((missing > 0) * full * (rise / divergence)).sum(axis=-1, keepdims=True)
+        return np.log(total) - wanted, -fall / total
+
     # Where the best action alone is filled, with the variance of its value.
     leading = np.where(value == best, evidence, 0.0).max(axis=-1, keepdims=True)
-    known = best * (1 - best) * (leading + decisions)
-    place = np.clip(np.log(2 * demand / known) / 2, lowest, highest)
-    for _ in range(STEPS):
-        # With h = logit L − logit v and g = v (e^h − 1): kl = ln(1 + g) − v h, and L − v follows.
-        # Above one half the same holds of 1 − v, with −h: so little is lost by subtracting.
-        height = side * (foot + np.exp(place) - logit)
-        growth = rarer * np.expm1(height)
-        divergence = np.maximum(np.log1p(growth) - rarer * height, TINY)
-        missing: Floats = np.maximum(demand / divergence - evidence, 0.0)
-        total = np.maximum(missing.sum(axis=-1, keepdims=True), TINY)
-        excess = np.log(total) - wanted
-        searching = np.abs(excess) >= CLOSE
-        if not searching.any():
-            break
-        lowest = np.where(excess > 0, place, lowest)
-        highest = np.where(excess < 0, place, highest)
-        above = side * (1 - rarer) * growth / (1 + growth)
-        fall = np.where(missing > 0, demand * above / divergence**2, 0.0)
-        slope = -np.exp(place) * fall.sum(axis=-1, keepdims=True) / total
-        there = place - excess / np.where(slope < 0, slope, -np.inf)
-        outside = ~((there > lowest) & (there < highest)) | (slope >= 0)
-        there = np.where(outside, (lowest + highest) / 2, there)
-        place = np.where(searching, there, place)
+    start = np.log(2 * demand / (best * (1 - best) * (leading + decisions))) / 2
+    start = np.minimum(np.maximum(start, LOWEST), HIGHEST)
+    bounds = np.full_like(start, LOWEST), np.full_like(start, HIGHEST)
+    divergence, _ = distance.to_mark(falling_root(excess, start, *bounds, CLOSE, ENOUGH))
+    missing: Floats = np.maximum(demand / divergence - evidence, 0.0)
     # Where counts are so large that nothing is missing but by rounding, the best action is all.
-    return np.where(total > TINY, missing, value == best)
+    return np.where(missing.any(axis=-1, keepdims=True), missing, value == best)
