@@ -26,7 +26,6 @@ from submax.core.policy import Policy
 from submax.environments.bernoulli import Bernoulli
 from submax.policies import make_policy
 from submax.policies.arm_statistics import ArmStatistics
-from submax.policies.thompson import Thompson
 
 WORLDS = Bernoulli(100, 1.0, 9.0)
 BATCH = 100
@@ -66,8 +65,9 @@ def _claims(where: str, cost: dict[str, float], rivals: Sequence[str]) -> Iterat
 
 def _costs(replicas: int) -> dict[str, float]:
     """Seconds of a batch."""
-    tasks = {name: _batch(make_policy(name), replicas) for name in POLICIES}
-    tasks[PLAIN] = _batch(PlainThompson(), replicas)
+    made = {name: make_policy(name) for name in POLICIES}
+    tasks = {name: _batch(policy, policy.act, replicas) for name, policy in made.items()}
+    tasks[PLAIN] = _batch(made["thompson-1-1"], _every_posterior, replicas)
     best = dict.fromkeys(tasks, np.inf)
     for _ in range(ROUNDS):
         for name, task in tasks.items():
@@ -76,15 +76,12 @@ def _costs(replicas: int) -> dict[str, float]:
     return best
 
 
-class PlainThompson(Thompson):
-    """Every decision draws every posterior."""
-
-    def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
-        """Nothing is shared between decisions."""
-        a, b = 1 + state.rewards, 1 + state.pulls - state.rewards
-        shape = (context.shape[1], *a.shape)
-        index = rng.beta(a, b, size=shape).argmax(axis=-1).T
-        return Decision(state.problem.space.action(index), None)
+def _every_posterior(state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
+    """Thompson sampling where nothing is shared between decisions."""
+    a, b = 1 + state.rewards, 1 + state.pulls - state.rewards
+    shape = (context.shape[1], *a.shape)
+    index = rng.beta(a, b, size=shape).argmax(axis=-1).T
+    return Decision(state.problem.space.action(index), None)
 
 
 def _repeat(task: Callable[[], object], times: int) -> None:
@@ -92,21 +89,23 @@ def _repeat(task: Callable[[], object], times: int) -> None:
         task()
 
 
-def _batch(policy: Policy[Any], replicas: int) -> Callable[[], object]:
+def _batch(
+    policy: Policy[Any], act: Callable[..., Decision], replicas: int
+) -> Callable[[], object]:
     """One batch, decided and learned from, in the middle of a run."""
     rng = np.random.default_rng(1)
     world = WORLDS.reset(replicas, rng)
     state = policy.init(WORLDS.problem, replicas, rng)
     context = np.zeros((replicas, BATCH, 0))
     for _ in range(SEEN):
-        action, log_prob = policy.act(state, context, rng)
+        action, log_prob = act(state, context, rng)
         state = policy.record(state, action)
         reward = WORLDS.reward(world, context, action, rng)
         feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
         state = policy.update(state, feedback, rng)
 
     def task() -> object:
-        policy.act(state, context, rng)
+        act(state, context, rng)
         return policy.update(state, feedback, rng)
 
     return task

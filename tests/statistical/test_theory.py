@@ -17,12 +17,14 @@ from submax.core.conditioned import Conditioned
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.rejection import FIRST_ROUND, rejection
+from submax.core.slots import Slots
 from submax.core.table import Experience, Table
 from submax.environments.bernoulli import Bernoulli
 from submax.estimators.counting import Counting
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.policies import make_policy
 from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.slot_by_slot import SlotBySlot
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.simulate import simulate
 from submax.strategies.clipped import Clipped
@@ -618,3 +620,89 @@ def test_the_fitted_prior_comes_closer_with_more_arms(seed):
     )
     # Thirty times less is expected; the quotient of two such means varies as F does.
     assert few / many > 30 * stats.f.ppf(FALSE_ALARM, 40, 40)
+
+
+# 6. Slot by slot
+
+
+def logged(space, logging, value):
+    """What ``[M]`` actions come to in the mean: every action with both rewards, weighted."""
+    action = np.tile(space.listing(), (2, 1))[None]
+    reward = np.repeat([[0.0, 1.0]], space.size, axis=1)
+    weight = np.concatenate([logging * (1 - value), logging * value])[None]
+    return Feedback(np.zeros((1, 2 * space.size, 0)), action, reward, None, weight)
+
+
+def improved(kind, space, logging, value):
+    """SubMax of one kind after the feedback of ``logged``: the probability of every action."""
+    policy, rng = kind(Counting(0.0), SubMax()), np.random.default_rng(0)
+    state = policy.init(Problem(space), 1, rng)
+    state = policy.update(state, logged(space, logging, value), rng)
+    return policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+
+
+def product(slots):
+    """The probability of every joint choice, the last slot fastest."""
+    joint = np.ones(1)
+    for slot in slots:
+        joint = np.outer(joint, slot).ravel()
+    return joint
+
+
+def test_every_slot_takes_its_own_step(seed):
+    space, rng = Slots((3, 4)), np.random.default_rng(seed)
+    for _ in range(50):
+        logging, value = rng.dirichlet(np.ones(12)), rng.random(12)
+        mean, expected = logging @ value, []
+        for axis in (1, 0):
+            share = logging.reshape(3, 4).sum(axis=axis)
+            worth = (logging * value).reshape(3, 4).sum(axis=axis) / share
+            step = share * np.maximum(worth - mean, 0)
+            expected.append(step / step.sum())
+        found = improved(SlotBySlot, space, logging, value)
+        assert np.allclose(found, product(expected))
+
+
+def test_the_gains_of_slots_that_add_up_add_up(seed):
+    space, rng = Slots((3, 4, 2)), np.random.default_rng(seed)
+    for _ in range(50):
+        slots = [rng.dirichlet(np.ones(size)) for size in space.sizes]
+        parts = [rng.uniform(0, 0.3, size=size) for size in space.sizes]
+        listing = space.listing()
+        value = sum(part[listing[:, slot]] for slot, part in enumerate(parts))
+        logging, gain = product(slots), 0.0
+        for share, part in zip(slots, parts, strict=True):
+            above = np.maximum(part - share @ part, 0)
+            gain += (share @ above**2) / (share @ above)
+        found = improved(SlotBySlot, space, logging, value)
+        assert found @ value == pytest.approx(logging @ value + gain)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 5, 10])
+def test_a_joint_step_gains_as_the_root_of_the_slots(slots):
+    space = Slots((2,) * slots)
+    value = 0.5 + 0.04 * (2 * space.listing() - 1).sum(axis=1)
+    logging = np.full(space.size, 1 / space.size)
+    by_slot, joint = (
+        improved(kind, space, logging, value) @ value - 0.5
+        for kind in (SlotBySlot, RewardConditioned)
+    )
+    # Where a walk of so many steps is on average.
+    walk = sum(abs(2 * up - slots) * stats.binom(slots, 0.5).pmf(up) for up in range(slots + 1))
+    assert by_slot == pytest.approx(0.04 * slots)
+    assert joint == pytest.approx(0.04 * slots / walk)
+    assert walk == pytest.approx((2 * slots / np.pi) ** 0.5, rel=0.3 / slots)
+
+
+def test_what_only_a_combination_earns_is_not_seen():
+    space, logging = Slots((2, 2)), np.full(4, 0.25)
+    value = np.array([0.6, 0.2, 0.2, 0.6])
+    assert np.allclose(improved(SlotBySlot, space, logging, value), 0.25)
+    assert np.allclose(improved(RewardConditioned, space, logging, value), [0.5, 0, 0, 0.5])
+
+
+def test_steps_that_are_good_alone_can_be_bad_together():
+    space, logging = Slots((2, 2)), product([[0.9, 0.1]] * 2)
+    value = np.array([0.5, 0.8, 0.8, 0.0])
+    assert np.allclose(improved(SlotBySlot, space, logging, value), [0, 0, 0, 1])
+    assert improved(RewardConditioned, space, logging, value) @ value == pytest.approx(0.8)
