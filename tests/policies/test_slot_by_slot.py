@@ -35,11 +35,9 @@ def taught(policy, problem, feedback, seed):
 
 
 def by_hand(arm, reward, size):
-    """SubMax of one slot from the raw rows of a replica, each joint action counted at 1."""
-    others = 6 // size
+    """SubMax with add-one of one slot, from the raw rows of a replica."""
     good, bad = (
-        np.array([others + np.sum(arm[reward == r] == choice) for choice in range(size)])
-        for r in (1, 0)
+        np.array([1 + np.sum(arm[reward == r] == choice) for choice in range(size)]) for r in (1, 0)
     )
     gain = np.maximum(good / good.sum() - bad / bad.sum(), 0)
     return gain / gain.sum() if gain.sum() > 1e-12 else np.full(size, 1 / size)
@@ -140,6 +138,65 @@ def test_contexts_of_other_replicas_are_refused(seed):
     state = policy.init(problem, 2, np.random.default_rng(seed))
     with pytest.raises(InvalidValue, match="the state has 2 replicas, and context has 3"):
         policy.act(state, np.zeros((3, 1, 0)), np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("estimator", [SOFTMAX, NETWORK], ids=lambda one: type(one).__name__)
+def test_networks_say_of_choices_what_they_say_of_joint_actions(estimator, seed):
+    space = Slots((2, 3, 4))
+    problem, rng = Problem(space, context_width=2), np.random.default_rng(seed)
+    params = estimator.init(problem, 2, rng)
+    params = estimator.fit(params, some_feedback(problem, 2, 60, seed), rng)
+    context = some_contexts(problem, 2, 5, seed)
+    listed = np.exp(estimator.log_prob(params, context, space.listing()[None, None]))
+    for slot, found in enumerate(estimator.prob_of_choices(params, context, space)):
+        for choice in range(space.sizes[slot]):
+            with_it = space.listing()[:, slot] == choice
+            expected = listed[..., with_it].sum(axis=-1)
+            np.testing.assert_allclose(found[..., choice], expected, rtol=1e-6)
+
+
+def test_smoothing_counts_once_for_each_choice_and_not_for_each_joint_action(seed):
+    """Rewards are rare, the better choice was taken most: joint smoothing would hide it."""
+    space, rng = Slots((8,) * 5), np.random.default_rng(seed)
+    action = space.uniform((1, 20_000), rng)
+    popular = rng.random((1, 20_000, 5)) < 0.5
+    action = np.where(popular, 3, action)
+    reward = (rng.random((1, 20_000)) < np.where(action[..., 0] == 3, 0.09, 0.03)) * 1.0
+    feedback = Feedback(np.zeros((1, 20_000, 0)), action, reward, None, np.ones((1, 20_000)))
+    for policy in (SlotBySlot(), SlotBySlot(Counting(None), Filling())):
+        state = taught(policy, Problem(space), feedback, seed)
+        assert policy.choices(state, np.zeros((1, 1, 0)))[0][0, 0, 3] > 0.95
+
+
+@pytest.mark.parametrize("smoothing", [1.0, None])
+def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
+    problem, estimator = Problem(Slots((2, 3))), Counting(smoothing)
+    feedback, rng = some_feedback(problem, 2, 60, seed), np.random.default_rng(seed)
+    params = estimator.fit(estimator.init(problem, 2, rng), feedback, rng)
+    context = np.zeros((2, 1, 0))
+    found = estimator.evidence_of_choices(params, context, problem.space)
+    for slot, size in enumerate((2, 3)):
+        # As if the slot were a problem of its own.
+        alone = Problem(Arms(size))
+        part = feedback._replace(action=feedback.action[..., slot, None])
+        own = estimator.fit(estimator.init(alone, 2, rng), part, rng)
+        np.testing.assert_allclose(found[slot], estimator.evidence(own, context), rtol=1e-5)
+
+
+def test_strategies_that_read_joint_values_are_refused(seed):
+    with pytest.raises(InvalidValue, match="which no slot has"):
+        SlotBySlot(Counting(), Optimized()).init(
+            Problem(Slots((2, 2))), 1, np.random.default_rng(seed)
+        )
+
+
+def test_where_contexts_do_not_matter_the_choices_are_found_once(seed):
+    problem, policy = Problem(Slots((2, 3)), context_width=2), SlotBySlot(Counting(None), Filling())
+    state = taught(policy, problem, some_feedback(problem, 2, 60, seed), seed)
+    context = some_contexts(problem, 2, 4, seed)
+    found = policy.find_chances(state, context)
+    np.testing.assert_allclose(policy.chances(state, context), found)
+    np.testing.assert_allclose(state.shared, found[:, :1])
 
 
 def test_each_slot_finds_its_best_choice_where_a_joint_step_is_spread_thin(seed):

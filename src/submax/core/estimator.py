@@ -47,17 +47,13 @@ class Estimator(ABC, Generic[Params]):
         """
         return self.prob(params, context, space.listing()[None, None])
 
-    def prob_of_choices(self, params: Params, context: Floats, space: Space) -> Floats:
-        """Probability of every choice, whatever the other slots choose: ``[R, n, L, Σ choices]``.
+    def prob_of_choices(self, params: Params, context: Floats, space: Space) -> list[Floats]:
+        """The probability of each slot's choices, whatever the others: ``[R, n, L, choices]``.
 
-        The choices of all slots stand one slot behind the other. An estimator that need not list
-        joint actions for it overrides this.
+        An estimator that need not list joint actions for it overrides this, and one that knows
+        more about the choices of a slot than about joint actions.
         """
-        joint = self.prob_of_all(params, context, space)
-        cube = joint.reshape(*joint.shape[:-1], *space.choices)
-        slots = range(-len(space.choices), 0)
-        parts = [cube.sum(axis=tuple(set(slots) - {slot})) for slot in slots]
-        return np.concatenate(parts, axis=-1)
+        return sums_by_slot(self.prob_of_all(params, context, space), space.choices)
 
     @abstractmethod
     def sample(
@@ -96,6 +92,10 @@ class Estimator(ABC, Generic[Params]):
             "is worth, and the strategy must know: take another, such as submax"
         )
 
+    def evidence_of_choices(self, params: Params, context: Floats, space: Space) -> list[Floats]:
+        """The same for each slot, where its choices stand for themselves."""
+        return [self.evidence(params, context)] * space.slots
+
     def conditioned(self, params: Params, context: Floats) -> Conditioned:
         """The belief in these contexts; an estimator that can prepare something overrides this."""
         return _AsAsked(self, params, context)
@@ -119,6 +119,17 @@ class Estimator(ABC, Generic[Params]):
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
         """Instances that the conformance suite runs."""
+
+
+def sums_by_slot(joint: Floats, sizes: tuple[int, ...]) -> list[Floats]:
+    """Sums over all slots but one, for each slot: ``[..., M] -> [..., choices]``.
+
+    >>> sums_by_slot(np.arange(6.0), (2, 3))
+    [array([ 3., 12.]), array([3., 5., 7.])]
+    """
+    cube = joint.reshape(*joint.shape[:-1], *sizes)
+    slots = range(-len(sizes), 0)
+    return [cube.sum(axis=tuple(set(slots) - {slot})) for slot in slots]
 
 
 @dataclass(frozen=True)

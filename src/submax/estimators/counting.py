@@ -10,7 +10,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.buffer import Buffer
 from submax.core.categorical import draw
 from submax.core.checks import non_negative
-from submax.core.estimator import Estimator
+from submax.core.estimator import Estimator, sums_by_slot
 from submax.core.feedback import Feedback
 from submax.core.marginalization import normalized, with_total
 from submax.core.memory import Memory
@@ -124,6 +124,21 @@ class Counting(Estimator[CountingParams]):
         """The smoothed counts as they are."""
         return _for_rows(self._table(params), context)
 
+    def prob_of_choices(
+        self, params: CountingParams, context: Floats, space: Space
+    ) -> list[Floats]:
+        """Counted by choice: π(a_s | r) ∝ n + c with the counts of the choice alone.
+
+        Summed over joint actions, c would count once for each of them.
+        """
+        return [_for_rows(normalized(mass), context) for mass in self._by_slot(params)]
+
+    def evidence_of_choices(
+        self, params: CountingParams, context: Floats, space: Space
+    ) -> list[Floats]:
+        """The smoothed counts of each level, by choice."""
+        return [_for_rows(mass.sum(axis=-1), context) for mass in self._by_slot(params)]
+
     def sample(
         self,
         params: CountingParams,
@@ -176,6 +191,16 @@ class Counting(Estimator[CountingParams]):
             return params.counts + self.smoothing
         assert params.smoothing is not None, "a state of another estimator"
         return params.counts + params.smoothing[..., None]
+
+    def _by_slot(self, params: CountingParams) -> list[Floats]:
+        """The smoothed counts of each slot's choices, ``[R, L, choices]``."""
+        sizes = params.problem.space.choices
+        if len(sizes) == 1:
+            return [self._smoothed(params)]
+        counts = sums_by_slot(params.counts, sizes)
+        if self.smoothing is not None:
+            return [slot + self.smoothing for slot in counts]
+        return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
 
     def _fitted(self, counts: Floats, before: Floats | None) -> Floats | None:
         return fitted_smoothing(counts, before) if self.smoothing is None else None

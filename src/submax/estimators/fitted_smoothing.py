@@ -50,7 +50,7 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
     if start is None:
         # The shares are a good guess; half an arm more of each level keeps it within reason.
         start = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
-    smoothing = np.where(free, start, 1.0)
+    smoothing = np.where(free, np.clip(start, np.exp(-FURTHEST), np.exp(FURTHEST)), 1.0)
     if levels == 2:
         # One of them is free, and the other need not be looked at.
         alone = counts[np.arange(len(counts)), 1 - rarest, None]
@@ -71,7 +71,7 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
 
 
 def _scaled(
-    counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, rest: float | Floats
+    counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, rest: float
 ) -> Floats:
     """The constants with those of a ``group [R, L]`` times the factor that is most likely.
 

@@ -27,7 +27,11 @@ from submax.networks.density_head import outputs
 from submax.networks.mixture_density import MixtureDensity
 from submax.networks.replicas import Parameters, parameters_where
 from submax.networks.single_network import SingleNetwork
-from submax.networks.slot_choices import choice_probabilities, joint_probabilities
+from submax.networks.slot_choices import (
+    choice_probabilities,
+    first_choices,
+    joint_probabilities,
+)
 from submax.networks.slot_network import SlotNetwork
 
 AT_ONCE = 2**22
@@ -213,11 +217,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         probabilities = choice_probabilities(self._outputs(params, context), space.choices)
         return joint_probabilities(probabilities, space.choices).swapaxes(1, 2)
 
-    def prob_of_choices(self, params: NetworkParams, context: Floats, space: Space) -> Floats:
+    def prob_of_choices(self, params: NetworkParams, context: Floats, space: Space) -> list[Floats]:
         """Averaged over the latent draws; the cost does not depend on the joint actions."""
         probabilities = choice_probabilities(self._outputs(params, context), space.choices)
         mean: Floats = probabilities.mean(axis=3).swapaxes(1, 2)
-        return mean
+        return np.split(mean, first_choices(space.choices)[1:], axis=-1)
 
     def sample(
         self,

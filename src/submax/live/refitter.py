@@ -196,10 +196,13 @@ class Refitter:
     def _ahead(self) -> int:
         """How many decisions are taken before those of now are learned from.
 
-        As many as are under way, and as many as came since the last version.
+        As many as are under way, and as many as came since the last version; where a version is
+        made because choices or policy have changed, which says nothing about the pace, at least as
+        many as the last one expected.
         """
-        counts = self.ledger.counts
-        return max(1, self._new_rows()) + counts["decisions"] - counts["matured"]
+        counts, versions = self.ledger.counts, self._present.control.versions
+        ahead = max(1, self._new_rows()) + counts["decisions"] - counts["matured"]
+        return max(ahead, versions[max(versions)].ahead) if self._outdated() else ahead
 
     def _history(self) -> list[Columns]:
         """What the bandit was started with; it never changes."""

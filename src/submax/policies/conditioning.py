@@ -1,7 +1,7 @@
 """What policies made of an estimator and a strategy have in common."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,10 @@ from submax.core.quantile_levels import MOST
 from submax.core.space import Space
 from submax.core.strategy import Strategy
 from submax.core.table import Table, no_probabilities, unknown_values
-from submax.estimators.counting import Counting
 from submax.policies.pace import Pace
 from submax.policies.reward_conditioned_state import RewardConditionedState
-from submax.strategies.submax import SubMax
 
 
-@dataclass(frozen=True)
 class Conditioning(Policy[RewardConditionedState]):
     """Learn by the ``estimator``, and tell the ``strategy`` what it needs; draw as subclasses say.
 
@@ -31,13 +28,9 @@ class Conditioning(Policy[RewardConditionedState]):
     problem says.
     """
 
-    estimator: Estimator[Any] = field(default_factory=Counting)
-    strategy: Strategy = field(default_factory=SubMax)
-    levels: int | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.levels is not None:
-            whole_number("levels", self.levels, at_least=2, at_most=MOST)
+    estimator: Estimator[Any]
+    strategy: Strategy
+    levels: int | None
 
     @property
     def ignores_context(self) -> bool:
@@ -76,9 +69,18 @@ class Conditioning(Policy[RewardConditionedState]):
     def check_space(self, space: Space) -> None:
         """Refuse actions that it cannot draw."""
 
-    def ready(self, state: RewardConditionedState) -> RewardConditionedState:
-        """The state with what can be found before decisions are asked for."""
-        return state
+    @abstractmethod
+    def find_chances(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """The probabilities that decisions are drawn from: ``[R, n, D] -> [R, n, ...]``."""
+
+    def chances(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """The same, as the state has them where all contexts share them."""
+        if state.shared is None:
+            return self.find_chances(state, context)
+        if context.shape[1] == 1:
+            return state.shared
+        rows = (len(context), context.shape[1], state.shared.shape[-1])
+        return np.broadcast_to(state.shared, rows)
 
     def check_rows(self, state: RewardConditionedState, context: Floats) -> None:
         """Refuse contexts that are not the problem's, or those of another number of replicas."""
@@ -112,14 +114,14 @@ class Conditioning(Policy[RewardConditionedState]):
         informed = state.informed | (feedback.weight > 0).any(axis=1)
         pace = None if state.pace is None else state.pace.after(feedback)
         values = self._values(params)
-        return self.ready(RewardConditionedState(state.problem, params, informed, values, pace))
+        return self._ready(RewardConditionedState(state.problem, params, informed, values, pace))
 
     def expecting(self, state: RewardConditionedState, decisions: int) -> RewardConditionedState:
         """Take it for the batch, where the strategy asks how many there are."""
         if state.pace is None:
             return state
         whole_number("decisions", decisions, at_least=1)
-        return self.ready(state._replace(pace=state.pace.expecting(decisions), shared=None))
+        return self._ready(state._replace(pace=state.pace.expecting(decisions), shared=None))
 
     def record(self, state: RewardConditionedState, action: Actions) -> RewardConditionedState:
         """Count the decisions under way, where the strategy asks how many there are."""
@@ -127,6 +129,19 @@ class Conditioning(Policy[RewardConditionedState]):
             return state
         return state._replace(pace=state.pace.taking(action.shape[1]))
 
+    def _ready(self, state: RewardConditionedState) -> RewardConditionedState:
+        """With what all contexts share, where it takes long to find: no decision waits for it."""
+        if state.pace is None or not self.ignores_context:
+            return state
+        nowhere = np.zeros((len(state.informed), 1, state.problem.context_width))
+        return state._replace(shared=self.find_chances(state, nowhere))
+
     def _values(self, params: Any) -> Floats | None:
         """Once for each refit, since they do not depend on the context."""
         return self.estimator.values(params) if self.strategy.needs_values else None
+
+
+def check_levels(levels: int | None) -> None:
+    """Refuse a number of levels that cannot be asked for."""
+    if levels is not None:
+        whole_number("levels", levels, at_least=2, at_most=MOST)

@@ -1,8 +1,8 @@
 """The reward-conditioned policy: one estimator and one strategy."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from submax.core.checks import whole_number
 from submax.core.decision import Decision
 from submax.core.errors import InvalidValue
 from submax.core.estimated_density import EstimatedDensity
+from submax.core.estimator import Estimator
 from submax.core.fallback import standing_for
 from submax.core.marginalization import mixture_of_one, unseen
 from submax.core.problem import Problem
@@ -20,7 +21,7 @@ from submax.core.strategy import Strategy
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
-from submax.policies.conditioning import Conditioning
+from submax.policies.conditioning import Conditioning, check_levels
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
 from submax.policies.reward_conditioned_state import RewardConditionedState
 from submax.policies.unlisted import density, drawn
@@ -48,17 +49,20 @@ class RewardConditioned(Conditioning):
     the first data every strategy is uniform. Up to ``listing_limit`` joint actions are written out
     one by one; beyond it decisions are drawn by rejection, at a cost that does not depend on
     their number. A strategy that must see every action always lists them. ``levels`` is how many
-    rewards are conditioned on, where it is not what the scale of the problem says. `SlotBySlot`
-    never lists joint actions.
+    rewards are conditioned on, where it is not what the scale of the problem says. Slots can also
+    be chosen one by one: see `SlotBySlot`.
 
     Reference: Xu et al. (2024), equation gm-inference.
     """
 
+    estimator: Estimator[Any] = field(default_factory=Counting)
+    strategy: Strategy = field(default_factory=SubMax)
     listing_limit: int = 4096
+    levels: int | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
+        check_levels(self.levels)
 
     def check_space(self, space: Space) -> None:
         """A strategy that must see every action needs a list of them."""
@@ -91,26 +95,25 @@ class RewardConditioned(Conditioning):
             return drawn_listed(space, shared, context.shape[1], rng, how)
         listed = [
             drawn_listed(space, self.probabilities(state, part), part.shape[1], rng)
-            for part in self._parts(state, context)
+            for part in split(context, self._at_once(state, context))
         ]
         return Decision(*map(joined, zip(*listed, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         """Look the actions up in the list of all; where there is none, see ``density``."""
-        state.problem.check_context(context)
+        self.check_rows(state, context)
         state.problem.check_action(action)
         if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
             return self.density(state, context, action).log_prob
         index = state.problem.space.index(action)
         if state.problem.context_width == 0:
             return log_prob_of(self.probabilities(state, context[:, :1]), index)
-        parts = self._parts(state, context)
-        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-        found = [
-            log_prob_of(self.probabilities(state, part), indices)
-            for part, indices in zip(parts, np.split(index, ends, axis=1), strict=True)
-        ]
-        return np.concatenate(found, axis=1)
+        rows = self._at_once(state, context)
+        pairs = zip(split(context, rows), split(index, rows), strict=True)
+        found: Floats = joined(
+            [log_prob_of(self.probabilities(state, part), indices) for part, indices in pairs]
+        )
+        return found
 
     def density(
         self, state: RewardConditionedState, context: Floats, action: Actions
@@ -133,11 +136,10 @@ class RewardConditioned(Conditioning):
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
-        if state.shared is not None:
-            if context.shape[1] == 1:
-                return state.shared
-            rows = (len(context), context.shape[1], state.shared.shape[-1])
-            return np.broadcast_to(state.shared, rows)
+        return self.chances(state, context)
+
+    def find_chances(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """Those of all joint actions."""
         if context.shape[:2] == (1, 1) and not self.strategy.needs_table:
             return self._one(state, context)[None, None]
         listed = self.estimator.prob_of_all(state.params, context, state.problem.space)
@@ -145,22 +147,15 @@ class RewardConditioned(Conditioning):
             self.table(state, context)._replace(probabilities=listed)
         )
 
-    def ready(self, state: RewardConditionedState) -> RewardConditionedState:
-        """With the probabilities that all contexts share, where it takes long to find them."""
-        if state.pace is None or not self.ignores_context:
-            return state
-        nowhere = np.zeros((len(state.informed), 1, state.problem.context_width))
-        return state._replace(shared=self.probabilities(state, nowhere))
-
     def _lists(self, problem: Problem) -> bool:
         if problem.space.reals:
             return False
         return self.strategy.needs_table or problem.space.size <= self.listing_limit
 
-    def _parts(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
-        """The rows in parts whose probabilities can be written out at a time."""
+    def _at_once(self, state: RewardConditionedState, context: Floats) -> int:
+        """So many rows have probabilities that can be written out at a time."""
         size = len(context) * state.problem.scale.levels * state.problem.space.size
-        return split(context, max(1, AT_ONCE // size))
+        return max(1, AT_ONCE // size)
 
     def _one(self, state: RewardConditionedState, context: Floats) -> Floats:
         """The probabilities of one decision, in few steps."""
@@ -203,7 +198,6 @@ class RewardConditioned(Conditioning):
             yield cls(estimator, Optimized())
         yield cls(next(CVAE.examples()), Clipped(4.0), listing_limit=1)
         yield cls(next(CVAE.examples()), Optimistic())
-        yield cls(next(Softmax.examples()), Filling())
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:

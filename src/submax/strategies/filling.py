@@ -19,7 +19,7 @@ DEMAND = 44.0
 LEAST, MOST = 1.0, 6.0
 """Between which κ stays at first."""
 PATIENCE = 5.0
-"""κ is at least ln(t / (PATIENCE · N)), so that no action is given up for good."""
+"""κ is at least ln(t / (PATIENCE · N)) times the demand: no action is given up for good."""
 SINGLE = 20.0
 """Fewer decisions at a time than this count as so many."""
 CLOSE, ENOUGH = 1e-12, 1e-4

@@ -29,6 +29,7 @@ def check_belief(
         rule = "the probabilities of all joint actions must sum to one at every level"
         require(np.allclose(listed.sum(axis=-1), 1, atol=1e-9), estimator, rule)
         _check_forms(estimator, problem, params, context, listed)
+        _check_choices(estimator, problem, params, context, listed)
         prior = estimator.level_prior(params, context)
         require(prior.shape == shape[:3], estimator, f"level_prior must have shape {shape[:3]}")
         require(np.all(prior >= 0), estimator, "level_prior must not be negative")
@@ -78,12 +79,18 @@ def _check_forms(
             found = np.exp(estimator.log_prob(params, context, form))
             same = np.allclose(found, listed, rtol=1e-9, atol=1e-12)
             require(same, estimator, "shared actions and own actions must give the same")
-    space = problem.space
-    choices = estimator.prob_of_choices(params, context, space)
-    sums = [
-        np.where(space.listing()[:, slot] == choice, listed, 0.0).sum(axis=-1)
-        for slot, size in enumerate(space.choices)
-        for choice in range(size)
-    ]
-    same = np.allclose(choices, np.stack(sums, axis=-1), rtol=1e-6, atol=1e-9)
-    require(same, estimator, "the probability of a choice must be the sum of its joint actions'")
+
+
+def _check_choices(
+    estimator: Estimator[Any], problem: Problem, params: Any, context: Floats, listed: Floats
+) -> None:
+    """Check what is said of each slot's choices; with one slot they are the actions."""
+    found = estimator.prob_of_choices(params, context, problem.space)
+    shapes = [(*listed.shape[:-1], size) for size in problem.space.choices]
+    require([slot.shape for slot in found] == shapes, estimator, f"choices must have {shapes}")
+    for slot in found:
+        sums = np.allclose(slot.sum(axis=-1), 1, atol=1e-9) and np.all(slot >= 0)
+        require(sums, estimator, "the probabilities of a slot's choices must sum to one")
+    if len(found) == 1:
+        same = np.allclose(found[0], listed, rtol=1e-6, atol=1e-9)
+        require(same, estimator, "the choices of one slot must be its actions")
