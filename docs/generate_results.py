@@ -78,7 +78,8 @@ def page() -> str:
         f"Final regret after {contextual[0]['observations']} observations in batches of 1000, mean "
         f"of {contextual[0]['replicas']} replicas ± standard error ([data](contextual.csv)); 4 "
         "arms, a context of 20 numbers, s the shift of the logits. Hyper-parameters were chosen on "
-        "other environments: [tuning](../tuning.md).",
+        "other environments: [tuning](../tuning.md). Here and below, reward-conditioned policies "
+        "without a network in their name have the CVAE.",
         _by_shift(contextual),
         "![s varies](contextual.png)",
         _calibration(read("contextual-calibration")),

@@ -38,7 +38,7 @@ def paper() -> Iterator[Problem]:
 
 
 def held_out() -> Iterator[Problem]:
-    """What played no part in finding the rule."""
+    """What played no part in finding the rule, but for the length of 20000 observations."""
     for arms, beta in itertools.product((3, 30, 1000), (1, 9, 99)):
         yield Problem(f"K={arms} Beta(1,{beta}) N=500", Bernoulli(arms, 1, beta), 500)
     for arms, batch in itertools.product((10, 100), (100, 1000)):

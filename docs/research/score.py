@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent))
 from problems import CLASSIC, SETS, Problem
 
+from submax.core.errors import InvalidValue
 from submax.core.policy import Policy
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush
@@ -54,7 +55,17 @@ class Ratio(NamedTuple):
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the problems in processes, and print the ratios."""
-    given = _parser().parse_args(words)
+    parser = _parser()
+    given = parser.parse_args(words)
+    if given.replicas < 2 or given.jobs < 1:
+        parser.error("at least two replicas and one job are needed")
+    if not given.policies and not given.classics:
+        parser.error("name a policy, such as rcp-adaptive or FILE.py:CLASS")
+    for policy in given.policies:
+        try:
+            made(policy)
+        except InvalidValue as error:
+            parser.error(str(error))
     chosen = [problem for name in given.problems for problem in SETS[name]()]
     with local_executor(given.jobs) as executor:
         if given.classics:
@@ -62,7 +73,13 @@ def main(words: Sequence[str] | None = None) -> None:
         rivals = _rivals(given.seed)
         missing = [problem.name for problem in chosen if problem.name not in rivals]
         if missing:
-            sys.exit(f"no classic policies for seed {given.seed}: give --classics; {missing[0]}")
+            seeds = {one.seed for one in _read() if one.problem in missing}
+            parser.error(
+                f"{FILE.name} has no classic policies for {missing[0]} and seed {given.seed}: "
+                f"give --seed {' or '.join(map(str, sorted(seeds)))}, or --classics to run them"
+                if seeds
+                else f"{FILE.name} has no classic policies for {missing[0]}: give --classics"
+            )
         for policy in given.policies:
             finals = run([policy], chosen, given.seed, given.replicas, executor)
             ratios = [ratio(final, rivals[final.problem]) for final in finals]
@@ -105,6 +122,8 @@ def final(problem: Problem, policy: str, seed: int, replicas: int) -> Final:
 
 def made(policy: str) -> Policy[Any]:
     """A preset by its name, or a class of the user's own file by its path."""
+    if policy.endswith(".py"):
+        raise InvalidValue(f"name the class as well: {policy}:CLASS")
     return make_policy({"kind": policy} if ".py:" in policy else policy)
 
 
@@ -136,8 +155,14 @@ def _read() -> list[Final]:
 
 
 def _add(finals: Sequence[Final]) -> None:
-    new = {(one.problem, one.policy, one.seed) for one in finals}
-    kept = [one for one in _read() if (one.problem, one.policy, one.seed) not in new]
+    """To the file, but for what stands there with more replicas."""
+    cells = {one[:3]: one for one in finals}
+    before = _read()
+    better = {
+        one[:3] for one in before if one[:3] in cells and one.replicas > cells[one[:3]].replicas
+    }
+    kept = [one for one in before if one[:3] not in cells or one[:3] in better]
+    finals = [one for one in finals if one[:3] not in better]
     with FILE.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Final._fields)

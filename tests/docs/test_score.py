@@ -59,7 +59,34 @@ def test_a_policy_may_be_a_class_in_a_file(score, tmp_path):
     assert type(score.made(f"{path}:Mine")).__name__ == "Mine"
 
 
-def test_without_classic_policies_it_says_what_to_do(score, monkeypatch):
+def test_without_classic_policies_it_says_what_to_do(score, monkeypatch, capsys):
     monkeypatch.setattr(score, "_read", list)
-    with pytest.raises(SystemExit, match="--classics"):
+    with pytest.raises(SystemExit):
         score.main(["random", "--jobs", "1"])
+    assert "give --classics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "name a policy"),
+        (["rcp-adaptve"], "rcp-adaptive"),
+        (["mine.py"], "mine.py:CLASS"),
+        (["nowhere.py:Mine"], "there is no file 'nowhere.py'"),
+        (["random", "--replicas", "1"], "at least two replicas"),
+        (["random", "--jobs", "0"], "one job"),
+        (["random", "--problems", "held-out"], "give --seed 2024, or --classics"),
+    ],
+)
+def test_wrong_words_are_told_at_once(score, words, told, capsys):
+    with pytest.raises(SystemExit) as ended:
+        score.main(words)
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_classic_policies_with_more_replicas_stay(score, tmp_path, monkeypatch):
+    monkeypatch.setattr(score, "FILE", tmp_path / "classics.csv")
+    score._add([score.Final("p", name, 1, 400, 50.0, 3.0) for name in "ab"])
+    score._add([score.Final("p", "a", 1, 2, 1.0, 1.0), score.Final("p", "b", 1, 500, 2.0, 1.0)])
+    assert sorted((one.policy, one.mean) for one in score._read()) == [("a", 50.0), ("b", 2.0)]

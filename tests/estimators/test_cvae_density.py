@@ -219,7 +219,8 @@ def test_others_refuse_real_valued_actions(space, seed):
         Softmax(): f"the Softmax estimator is made for choices, and {space} is real-valued: take "
         "the CVAE",
         Counting(): "the counting estimator keeps a number for every joint action, and "
-        f"{space} has no list",
+        f"{space} has no list: take one with the CVAE, such as rcp-cvae-submax or, for slots, "
+        "rcp-cvae-submax-by-slot",
     }
     for estimator, sentence in sentences.items():
         with pytest.raises(InvalidValue) as refusal:
@@ -229,5 +230,6 @@ def test_others_refuse_real_valued_actions(space, seed):
         RewardConditioned(ESTIMATOR, Optimized()).init(Problem(space), 1, rng)
     assert str(refusal.value) == (
         f"the Optimized strategy must see every action, and {space} has no list of them: "
-        "take submax, advantage, clipped or target"
+        "take the strategy submax, advantage, clipped or target with the CVAE, such as "
+        "rcp-cvae-submax"
     )

@@ -411,6 +411,29 @@ def test_a_version_is_the_same_when_it_is_fitted_again_from_the_store(opened, cl
     assert hash_of(model.to_bytes()) == first.model
 
 
+def test_a_version_expects_as_many_decisions_as_came_since_the_last_and_those_under_way(
+    opened, clock
+):
+    bandit = fed(opened(), clock, rows=30)
+    assert bandit.refit().ahead == 30
+    fed(bandit, clock, rows=12, first=100)
+    for number in range(5):
+        bandit.decide(id=f"open{number}")
+    assert bandit.refit().ahead == 12 + 5
+
+
+@pytest.mark.parametrize("rows", [0, 4])
+def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
+    """Else the next version would try the new arm alone, for want of decisions to share out."""
+    bandit = fed(opened(), clock, rows=300)
+    assert bandit.refit().ahead == 300
+    bandit.add("D")
+    fed(bandit, clock, rows=rows, first=1000)
+    assert bandit.refit().ahead == 300
+    taken = [bandit.decide().action for _ in range(200)]
+    assert 0 < taken.count("D") < 150
+
+
 def test_another_seed_gives_another_version_of_a_network(opened, clock):
     policy = {
         "kind": "neural-epsilon-greedy",

@@ -34,7 +34,7 @@ from submax.testing.examples import rows_of, some_contexts, some_feedback
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.leaves import leaves
 
-ADAPTIVE = RewardConditioned(Counting(None), Filling())
+ADAPTIVE = RewardConditioned(Counting("fitted"), Filling())
 EARLIER = {new: old for old, new in state_file.MOVED.items()}
 """The names under which classes were written before they moved."""
 ADDED = {
@@ -181,6 +181,27 @@ def test_single_decisions_follow_the_probabilities(seed):
     np.testing.assert_allclose(np.exp(said), expected[drawn])
 
 
+@pytest.mark.parametrize("ahead", [1, 30, 900])
+def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
+    feedback = bernoulli_feedback(6, 90, seed)
+    state = taught(ADAPTIVE, Problem(Arms(6)), feedback, seed)
+    told = ADAPTIVE.expecting(state, ahead)
+    found = listed(ADAPTIVE, told)
+    for replica in range(3):
+        counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], 6)
+        np.testing.assert_allclose(found[replica], slow(*counts, 90, ahead), atol=1e-3)
+    # What comes back later is counted again.
+    assert (
+        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).pace.batch.tolist() == [90] * 3
+    )
+
+
+def test_a_policy_that_does_not_ask_hears_nothing_of_what_lies_ahead(seed):
+    policy = RewardConditioned()
+    state = taught(policy, Problem(Arms(6)), bernoulli_feedback(6, 90, seed), seed)
+    assert policy.expecting(state, 7) is state
+
+
 def test_a_batch_is_given_out_in_lots(seed):
     problem = Problem(Arms(900))
     fresh = ADAPTIVE.init(problem, 2, np.random.default_rng(seed))
@@ -243,7 +264,7 @@ def test_decisions_under_way_change_no_probability_until_rewards_come(seed):
 @pytest.mark.parametrize("scale", [Problem(Arms(4)).scale, Continuous()], ids=repr)
 def test_a_state_that_was_saved_decides_the_same(memory, scale, seed):
     problem = Problem(Arms(4), scale=scale)
-    policy = RewardConditioned(Counting(None, memory), Filling())
+    policy = RewardConditioned(Counting("fitted", memory), Filling())
     state = taught(policy, problem, bernoulli_feedback(4, 40, seed), seed)
     data = state_bytes(state, {"name": "it"})
     again, facts = read_state(data)
@@ -325,7 +346,7 @@ def test_a_state_of_an_earlier_version_is_read_and_decides(name, scale, earlier,
 
 @pytest.mark.parametrize("window", [5, 30])
 def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
-    policy = RewardConditioned(Counting(None, Memory(window=window)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Filling())
     feedback, rng = bernoulli_feedback(4, 60, seed), np.random.default_rng(seed)
     feedback.reward[:, -2:] = [0, 1]
     state = policy.init(Problem(Arms(4)), 3, rng)
@@ -339,7 +360,7 @@ def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
 
 
 def test_what_fades_counts_in_part(seed):
-    policy = RewardConditioned(Counting(None, Memory(discount=0.95)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Filling())
     feedback = bernoulli_feedback(4, 60, seed)
     feedback.reward[:, -2:] = [0, 1]
     found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
@@ -351,7 +372,7 @@ def test_what_fades_counts_in_part(seed):
 
 
 def test_a_window_without_a_reward_forgets_the_rewards_before(seed):
-    policy = RewardConditioned(Counting(None, Memory(window=10)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(window=10)), Filling())
     feedback = bernoulli_feedback(4, 60, seed)
     feedback.reward[:, -10:] = 0
     found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
@@ -410,7 +431,7 @@ def test_on_moving_levels_rewards_that_are_all_the_same_tell_nothing(scale, seed
 
 @pytest.mark.parametrize("levels", [2, 3])
 def test_levels_asked_for_are_those_it_fits(levels, seed):
-    policy = RewardConditioned(Counting(None), Filling(), levels=levels)
+    policy = RewardConditioned(Counting("fitted"), Filling(), levels=levels)
     problem = Problem(Arms(3), scale=Discrete((1.0, 2.0, 3.0, 4.0, 5.0)))
     feedback = some_feedback(problem, 2, 60, seed)
     state = taught(policy, problem, feedback, seed)
@@ -438,7 +459,7 @@ def test_a_context_changes_nothing(seed):
 def test_it_lists_all_actions_whatever_the_listing_limit(problem, seed):
     feedback, context = some_feedback(problem, 2, 50, seed), np.zeros((2, 40, 0))
     found = []
-    for policy in (ADAPTIVE, RewardConditioned(Counting(None), Filling(), listing_limit=1)):
+    for policy in (ADAPTIVE, RewardConditioned(Counting("fitted"), Filling(), listing_limit=1)):
         state = taught(policy, problem, feedback, seed)
         found.append(policy.act(state, context, np.random.default_rng(seed)))
     np.testing.assert_array_equal(found[0].action, found[1].action)

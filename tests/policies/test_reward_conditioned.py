@@ -212,7 +212,7 @@ def test_a_strategy_that_lists_refuses_a_space_beyond_the_limit(strategy, seed):
         )
     assert str(refusal.value) == (
         f"the {name} strategy keeps a number for every joint action, at most 1048576, "
-        "and this space has 1000000000000"
+        "and this space has 1000000000000: take rcp-cvae-submax or rcp-cvae-submax-by-slot"
     )
 
 

@@ -97,7 +97,7 @@ def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
     "policy",
     [
         SlotBySlot(),
-        SlotBySlot(Counting(None), Filling()),
+        SlotBySlot(Counting("fitted"), Filling()),
         SlotBySlot(NETWORK),
         SlotBySlot(SOFTMAX, Filling(0.3)),
     ],
@@ -129,7 +129,7 @@ def test_it_does_not_list_joint_actions(seed):
 
 def test_real_actions_are_refused(seed):
     for policy in (SlotBySlot(NETWORK), SlotBySlot(NETWORK, Filling())):
-        with pytest.raises(InvalidValue, match="take reward-conditioned"):
+        with pytest.raises(InvalidValue, match="take reward-conditioned with the CVAE"):
             policy.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
 
 
@@ -163,12 +163,12 @@ def test_smoothing_counts_once_for_each_choice_and_not_for_each_joint_action(see
     action = np.where(popular, 3, action)
     reward = (rng.random((1, 20_000)) < np.where(action[..., 0] == 3, 0.09, 0.03)) * 1.0
     feedback = Feedback(np.zeros((1, 20_000, 0)), action, reward, None, np.ones((1, 20_000)))
-    for policy in (SlotBySlot(), SlotBySlot(Counting(None), Filling())):
+    for policy in (SlotBySlot(), SlotBySlot(Counting("fitted"), Filling())):
         state = taught(policy, Problem(space), feedback, seed)
         assert policy.choices(state, np.zeros((1, 1, 0)))[0][0, 0, 3] > 0.95
 
 
-@pytest.mark.parametrize("smoothing", [1.0, None])
+@pytest.mark.parametrize("smoothing", [1.0, "fitted"])
 def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
     problem, estimator = Problem(Slots((2, 3))), Counting(smoothing)
     feedback, rng = some_feedback(problem, 2, 60, seed), np.random.default_rng(seed)
@@ -191,7 +191,10 @@ def test_strategies_that_read_joint_values_are_refused(seed):
 
 
 def test_where_contexts_do_not_matter_the_choices_are_found_once(seed):
-    problem, policy = Problem(Slots((2, 3)), context_width=2), SlotBySlot(Counting(None), Filling())
+    problem, policy = (
+        Problem(Slots((2, 3)), context_width=2),
+        SlotBySlot(Counting("fitted"), Filling()),
+    )
     state = taught(policy, problem, some_feedback(problem, 2, 60, seed), seed)
     context = some_contexts(problem, 2, 4, seed)
     found = policy.find_chances(state, context)

@@ -48,7 +48,15 @@ def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
     assert shown["actions"]["layout"][0] == {"choice": "wide", "status": "active"}
     assert shown["context"]["age"] == {"type": "number", "default": 40.0}
     assert (shown["reward_wait"], shown["default_reward"], shown["version"]) == (60.0, None, 0)
+    assert not shown["context_ignored"]
     assert done(http.get("/bandits")) == {"bandits": ["page"]}
+
+
+@pytest.mark.filterwarnings("ignore:the policy 'rcp-adaptive' does not look")
+def test_a_bandit_whose_policy_ignores_the_context_says_so(http):
+    assert created(http, {**PAGE, "policy": "rcp-adaptive"})["context_ignored"]
+    arms = {"name": "plain", "actions": ["a", "b"], "policy": "rcp-adaptive"}
+    assert not created(http, arms)["context_ignored"]
 
 
 def test_a_decision_over_http_is_what_the_store_holds(http, store):

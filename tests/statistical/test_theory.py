@@ -694,7 +694,33 @@ def test_a_joint_step_gains_as_the_root_of_the_slots(slots):
     assert walk == pytest.approx((2 * slots / np.pi) ** 0.5, rel=0.3 / slots)
 
 
-def test_what_only_a_combination_earns_is_not_seen():
+def test_a_mixture_of_batches_can_mislead_a_slot():
+    space, value = Slots((2, 2)), np.array([0.35, 0.40, 0.65, 0.70])
+    # The second choice of each slot is the better one, by 0.3 and by 0.05.
+    logging = 0.5 * np.full(4, 0.25) + 0.5 * np.array([0, 0, 1, 0])
+    found = improved(SlotBySlot, space, logging, value)
+    assert np.allclose(found, [0, 0, 1, 0])
+    assert found @ value < improved(RewardConditioned, space, logging, value) @ value
+
+
+def test_noise_breaks_a_tie_between_combinations(seed):
+    space, rng = Slots((2, 2)), np.random.default_rng(seed)
+    policy, value = SlotBySlot(), np.array([[0.6, 0.2], [0.2, 0.6]])
+    state, earned = policy.init(Problem(space), 60, rng), []
+    for _ in range(30):
+        action, log_prob = policy.act(state, np.zeros((60, 200, 0)), rng)
+        chance = value[action[..., 0], action[..., 1]]
+        reward = (rng.random(chance.shape) < chance) * 1.0
+        context = np.zeros((*chance.shape, 0))
+        feedback = Feedback(context, action, reward, log_prob, np.ones(chance.shape))
+        state = policy.update(state, feedback, rng)
+        earned.append(chance.mean(axis=1))
+    assert earned[0].mean() == pytest.approx(0.4, abs=0.02)
+    # Either all or nothing is matched in the end, and mostly all.
+    assert np.mean(earned[-1] > 0.55) > 0.7
+
+
+def test_what_only_a_combination_earns_is_not_seen_in_one_step():
     space, logging = Slots((2, 2)), np.full(4, 0.25)
     value = np.array([0.6, 0.2, 0.2, 0.6])
     assert np.allclose(improved(SlotBySlot, space, logging, value), 0.25)

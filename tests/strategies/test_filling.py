@@ -48,10 +48,10 @@ def divergence(value, mark):
     return value * math.log(value / mark) + rest
 
 
-def slow(mass, levels, observations, decisions):
+def slow(mass, levels, observations, decisions, share=1.0):
     """The mark by root finding on plain numbers, one action at a time."""
     decisions = max(decisions, 1)
-    demand = slow_demand(observations, decisions)
+    demand = share * slow_demand(observations, decisions)
     evidence = [sum(column) for column in zip(*mass, strict=True)]
     value = []
     for column, total in zip(zip(*mass, strict=True), evidence, strict=True):
@@ -85,10 +85,10 @@ def cases(draw, most_levels=4):
     return mass, rewards, draw(observed), draw(batches)
 
 
-@given(case=cases())
-def test_the_mark_is_that_of_a_root_finder(case):
-    expected = slow(*case)
-    found = Filling().probabilities(table_of(*case))
+@given(case=cases(), share=st.sampled_from([0.3, 1.0, 2.5]))
+def test_the_mark_is_that_of_a_root_finder(case, share):
+    expected = slow(*case, share)
+    found = Filling(share).probabilities(table_of(*case))
     if expected is not None:
         np.testing.assert_allclose(found, expected, atol=1e-5)
 

@@ -77,7 +77,10 @@ class Folder(Generic[Kind]):
             else _converted(f"{key} of {self.word} {table['kind']!r}", value, types_of[key])
             for key, value in values.items()
         }
-        return found(**made)
+        try:
+            return found(**made)
+        except InvalidValue as error:
+            raise InvalidValue(f"{self.word} {table['kind']!r}: {error}") from None
 
     def _files(self) -> list[str]:
         package = importlib.import_module(self.package)
@@ -185,5 +188,12 @@ def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:
             return _converted(where, value, option)
         except InvalidValue:
             continue
-    names = " or ".join(getattr(option, "__name__", str(option)) for option in options)
+    names = " or ".join(map(_told, options))
     raise InvalidValue(f"{where} must be of type {names}, not {value!r}")
+
+
+def _told(option: Any) -> str:
+    """A type in words: what a literal may be, else its name."""
+    if typing.get_origin(option) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(option)))
+    return str(getattr(option, "__name__", option))

@@ -85,14 +85,18 @@ class Space(ABC):
         """All joint actions in the order of their numbers, ``[size, S]``."""
         return self.action(np.arange(self.size, dtype=np.int64))
 
-    def check_listable(self, who: str) -> None:
-        """Refuse a space with more joint actions than can be written out."""
+    def check_listable(self, who: str, instead: str = "") -> None:
+        """Refuse a space with more joint actions than can be written out; say what to do instead.
+
+        ``instead`` follows a colon.
+        """
+        advice = f": {instead}" if instead else ""
         if self.reals:
             raise InvalidValue(
-                f"{who} keeps a number for every joint action, and {self} has no list"
+                f"{who} keeps a number for every joint action, and {self} has no list{advice}"
             )
         if self.size > LISTING_LIMIT:
             raise InvalidValue(
                 f"{who} keeps a number for every joint action, at most {LISTING_LIMIT}, "
-                f"and this space has {self.size}"
+                f"and this space has {self.size}{advice}"
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from submax.core.ruler import Ruler
 from submax.core.space import Space
 from submax.core.tally import tally
 from submax.estimators.fitted_smoothing import fitted_smoothing
+
+INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cvae-submax-by-slot"
 
 
 class CountingParams(NamedTuple):
@@ -41,7 +43,7 @@ class Counting(Estimator[CountingParams]):
     """π(a | r) ∝ n_{a,r} + c, with n the counts and c the ``smoothing`` constant.
 
     The context is not used. A reward counts at the nearest level. With c = 0 a level without data
-    is uniform; with None every level has a constant of its own, fitted to the counts after each
+    is uniform; "fitted" gives every level a constant of its own, fitted to the counts after each
     update: see ``fitted_smoothing``. ``memory`` says what is kept of the past.
 
     *Departs from the paper:* it counts without saying how an arm that was never seen with a
@@ -49,11 +51,11 @@ class Counting(Estimator[CountingParams]):
     optimized policy is the optimistic one; the default adds one.
     """
 
-    smoothing: float | None = 1.0
+    smoothing: float | Literal["fitted"] = 1.0
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        if self.smoothing is not None:
+        if self.smoothing != "fitted":
             non_negative("smoothing", self.smoothing)
 
     @property
@@ -68,7 +70,7 @@ class Counting(Estimator[CountingParams]):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
         """No counts."""
-        problem.space.check_listable("the counting estimator")
+        problem.space.check_listable("the counting estimator", INSTEAD)
         size = problem.space.size
         nothing = np.zeros((replicas, 0))
         again = problem.scale.moves or self.memory.forgets
@@ -78,7 +80,7 @@ class Counting(Estimator[CountingParams]):
             np.zeros((replicas, size)),
             problem.scale.ruler(nothing, nothing),
             Buffer.empty(_without_context(problem), replicas) if again else None,
-            None if self.smoothing is not None else np.ones((replicas, problem.scale.levels)),
+            np.ones((replicas, problem.scale.levels)) if self.smoothing == "fitted" else None,
         )
 
     def fit(
@@ -177,8 +179,9 @@ class Counting(Estimator[CountingParams]):
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """No smoothing, little, the default, and fitted; and three that forget."""
-        for smoothing in (0.0, 0.1, 1.0, None):
+        for smoothing in (0.0, 0.1, 1.0):
             yield cls(smoothing)
+        yield cls("fitted")
         yield cls(memory=Memory(discount=0.9))
         yield cls(memory=Memory(window=10))
         yield cls(memory=Memory(reservoir=5))
@@ -187,7 +190,7 @@ class Counting(Estimator[CountingParams]):
         return normalized(self._smoothed(params))
 
     def _smoothed(self, params: CountingParams) -> Floats:
-        if self.smoothing is not None:
+        if self.smoothing != "fitted":
             return params.counts + self.smoothing
         assert params.smoothing is not None, "a state of another estimator"
         return params.counts + params.smoothing[..., None]
@@ -198,12 +201,12 @@ class Counting(Estimator[CountingParams]):
         if len(sizes) == 1:
             return [self._smoothed(params)]
         counts = sums_by_slot(params.counts, sizes)
-        if self.smoothing is not None:
+        if self.smoothing != "fitted":
             return [slot + self.smoothing for slot in counts]
         return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
 
     def _fitted(self, counts: Floats, before: Floats | None) -> Floats | None:
-        return fitted_smoothing(counts, before) if self.smoothing is None else None
+        return fitted_smoothing(counts, before) if self.smoothing == "fitted" else None
 
 
 def _for_rows(values: Floats, context: Floats) -> Floats:

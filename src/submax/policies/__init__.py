@@ -32,6 +32,9 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         return named[specification]
     if not isinstance(specification, Mapping):
         raise InvalidValue(f"a policy is a name or a table with a 'kind', not {specification!r}")
+    kind = specification.get("kind")
+    if kind in set(presets()) - set(POLICIES.names()):
+        raise InvalidValue(f"{kind!r} is the name of a policy and not a kind: give the name alone")
     parts: dict[str, Folder[Any]] = {
         "estimator": ESTIMATORS,
         "strategy": STRATEGIES,

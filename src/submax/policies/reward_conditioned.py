@@ -71,10 +71,10 @@ class RewardConditioned(Conditioning):
         who = f"the {type(self.strategy).__name__} strategy"
         if space.reals:
             raise InvalidValue(
-                f"{who} must see every action, and {space} has no list of them: take submax, "
-                "advantage, clipped or target"
+                f"{who} must see every action, and {space} has no list of them: take the strategy "
+                "submax, advantage, clipped or target with the CVAE, such as rcp-cvae-submax"
             )
-        space.check_listable(who)
+        space.check_listable(who, "take rcp-cvae-submax or rcp-cvae-submax-by-slot")
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
@@ -210,7 +210,7 @@ class RewardConditioned(Conditioning):
         return {
             **{f"rcp-{name}": cls(Counting(), strategy) for name, strategy in strategies.items()},
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
-            "rcp-adaptive": cls(Counting(None), Filling()),
+            "rcp-adaptive": cls(Counting("fitted"), Filling()),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
         }

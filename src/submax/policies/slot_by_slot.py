@@ -57,7 +57,7 @@ class SlotBySlot(Conditioning):
         if space.reals:
             raise InvalidValue(
                 f"the slot-by-slot policy is made for choices, and {space} is real-valued: take "
-                "reward-conditioned"
+                "reward-conditioned with the CVAE, such as rcp-cvae-submax"
             )
         if self.strategy.needs_values and space.slots > 1:
             raise InvalidValue(
@@ -131,7 +131,7 @@ class SlotBySlot(Conditioning):
     def examples(cls) -> Iterator[Self]:
         """Counts, and small networks."""
         yield cls()
-        yield cls(Counting(None), Filling())
+        yield cls(Counting("fitted"), Filling())
         yield cls(next(Softmax.examples()), Filling(NETWORK_DEMAND))
         yield cls(next(CVAE.examples()))
 

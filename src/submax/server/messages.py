@@ -141,12 +141,16 @@ class ChoiceShown(msgspec.Struct, frozen=True):
 
 
 class BanditShown(msgspec.Struct, frozen=True):
-    """A bandit as it stands; plain arms are one slot with an empty name."""
+    """A bandit as it stands; plain arms are one slot with an empty name.
+
+    ``context_ignored``: there is a context, and the policy does not look at it.
+    """
 
     name: str
     actions: dict[str, list[ChoiceShown | float]]
     context: dict[str, Any]
     policy: Any
+    context_ignored: bool
     rewards: dict[str, Any]
     combine: str
     reward_wait: float
