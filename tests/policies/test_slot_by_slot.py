@@ -57,9 +57,15 @@ def test_every_slot_is_submax_of_its_own_choices(seed):
         np.testing.assert_allclose(found[replica], np.outer(first, second).ravel(), atol=1e-9)
 
 
-@pytest.mark.parametrize("strategy", [SubMax(), Optimized(), Iterated(2), Filling()], ids=repr)
 @pytest.mark.parametrize(
-    "estimator", [Counting(), SOFTMAX, NETWORK], ids=lambda e: type(e).__name__
+    ("estimator", "strategy"),
+    [
+        *((Counting(), strategy) for strategy in (SubMax(), Optimized(), Iterated(2), Filling())),
+        (Counting("fitted"), Filling()),
+        (SOFTMAX, Filling(0.3)),
+        (NETWORK, SubMax()),
+    ],
+    ids=lambda one: type(one).__name__,
 )
 def test_with_one_slot_it_is_the_policy_that_lists(estimator, strategy, seed):
     problem = Problem(Arms(5), context_width=3)
@@ -73,8 +79,11 @@ def test_with_one_slot_it_is_the_policy_that_lists(estimator, strategy, seed):
     assert np.ptp(found, axis=-1).min() > 0
 
 
-@pytest.mark.parametrize("estimator", [SOFTMAX, NETWORK], ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("strategy", [SubMax(), Filling(0.3)], ids=repr)
+@pytest.mark.parametrize(
+    ("estimator", "strategy"),
+    [(SOFTMAX, Filling(0.3)), (NETWORK, SubMax())],
+    ids=lambda one: type(one).__name__,
+)
 def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
     problem, policy = Problem(TRILLION, context_width=2), SlotBySlot(estimator, strategy)
     state = taught(policy, problem, some_feedback(problem, 2, 80, seed), seed)
@@ -95,12 +104,7 @@ def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
 
 @pytest.mark.parametrize(
     "policy",
-    [
-        SlotBySlot(),
-        SlotBySlot(Counting("fitted"), Filling()),
-        SlotBySlot(NETWORK),
-        SlotBySlot(SOFTMAX, Filling(0.3)),
-    ],
+    [SlotBySlot(), SlotBySlot(Counting("fitted"), Filling()), SlotBySlot(NETWORK)],
     ids=lambda policy: f"{type(policy.estimator).__name__}-{type(policy.strategy).__name__}",
 )
 def test_draws_are_those_of_the_product(policy, seed):

@@ -108,9 +108,22 @@ class Forgets(Counting):
 
 @dataclass(frozen=True)
 class MixesReplicas(Counting):
-    def _table(self, params):
-        mean = Counting._table(self, params).mean(axis=0)
+    def _smoothed(self, params):
+        mean = Counting._smoothed(self, params).mean(axis=0)
         return np.tile(mean, (len(params.counts), 1, 1))
+
+
+@dataclass(frozen=True)
+class ChoosesTooOften(Counting):
+    def prob_of_choices(self, params, context, space):
+        return [1.1 * slot for slot in Counting.prob_of_choices(self, params, context, space)]
+
+
+@dataclass(frozen=True)
+class TurnsChoicesAround(Counting):
+    def prob_of_choices(self, params, context, space):
+        found = Counting.prob_of_choices(self, params, context, space)
+        return [slot[..., ::-1] for slot in found]
 
 
 @dataclass(frozen=True)
@@ -153,6 +166,8 @@ class ForgetsWhenNothingComes(Counting):
         (LastRowCountsDouble(), "level_prior must count all feedback so far"),
         (ReadsAbsentRows(), "rows of weight 0 must change nothing"),
         (Forgets(), "level_prior must count all feedback so far"),
+        (ChoosesTooOften(), "the probabilities of a slot's choices must sum to one"),
+        (TurnsChoicesAround(), "the choices of one slot must be its actions"),
         (MixesReplicas(), "the feedback of one replica must not reach another"),
         (FitsInPlace(), "fit must not change the parameters it was given"),
         (ChangesFeedback(), "fit must not change the feedback"),

@@ -92,16 +92,13 @@ class Counting(Estimator[CountingParams]):
         if history is None:
             counts, importance = _counted(problem, params.ruler, feedback)
             counts, importance = params.counts + counts, params.importance + importance
-            return params._replace(
-                counts=counts,
-                importance=importance,
-                smoothing=self._fitted(counts, params.smoothing),
-            )
+            smoothing = self._fitted(counts, params)
+            return params._replace(counts=counts, importance=importance, smoothing=smoothing)
         context = np.zeros((*feedback.reward.shape, 0))
         history = history.add(feedback._replace(context=context), self.memory, rng)
         ruler = problem.scale.ruler(history.reward, history.weight)
         counts, importance = _counted(problem, ruler, _as_feedback(history))
-        smoothing = self._fitted(counts, params.smoothing)
+        smoothing = self._fitted(counts, params)
         return CountingParams(problem, counts, importance, ruler, history, smoothing)
 
     def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
@@ -205,8 +202,12 @@ class Counting(Estimator[CountingParams]):
             return [slot + self.smoothing for slot in counts]
         return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
 
-    def _fitted(self, counts: Floats, before: Floats | None) -> Floats | None:
-        return fitted_smoothing(counts, before) if self.smoothing == "fitted" else None
+    def _fitted(self, counts: Floats, before: CountingParams) -> Floats | None:
+        """What is fitted to the counts; where they are the same as before, it stays."""
+        if before.smoothing is None:
+            return None
+        same = np.all(counts == before.counts, axis=(1, 2))[:, None]
+        return np.where(same, before.smoothing, fitted_smoothing(counts, before.smoothing))
 
 
 def _for_rows(values: Floats, context: Floats) -> Floats:

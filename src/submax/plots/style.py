@@ -51,6 +51,7 @@ LOOKS = {
     "rcp-cvae-adaptive": Look("#1a1a1a", "-", "d", 2.4),
     "rcp-softmax-adaptive": Look("#5a5a5a", "-", "d", 1.8),
     "rcp-submax-by-slot": Look("#6e0000", (0, (4, 1)), "h", 2.0),
+    "rcp-cvae-submax-by-slot": Look("#6e0000", (0, (4, 1)), "h", 2.0),
     "thompson-fitted": Look("#00a5b5", (0, (5, 1, 1, 1, 1, 1)), "v"),
     "thompson-sharpened": Look("#006d77", (0, (5, 1, 1, 1, 1, 1)), "D"),
     "rcp-iterated-2": Look("#6a2bb0", "-", "*", 2.0),
