@@ -7,6 +7,7 @@ from submax.core.discrete import Discrete
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES, presets
+from submax.policies.fourier_thompson import FourierThompson
 from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 from submax.testing import (
@@ -23,10 +24,12 @@ def examples(folder):
     return [example for kind in folder.classes() for example in kind.examples()]
 
 
-# Presets that train networks differ from the examples of their class in size alone.
-POLICIES_ONCE = dict.fromkeys(
-    [*examples(POLICIES), *(one for one in presets().values() if not one.trains_networks)]
-)
+def quick(policy):
+    """Not presets that differ from the examples of their class in size alone, and take long."""
+    return not (policy.trains_networks or isinstance(policy, FourierThompson))
+
+
+POLICIES_ONCE = dict.fromkeys([*examples(POLICIES), *filter(quick, presets().values())])
 
 
 def together(instances):

@@ -430,8 +430,10 @@ def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
     bandit.add("D")
     fed(bandit, clock, rows=rows, first=1000)
     assert bandit.refit().ahead == 300
-    taken = [bandit.decide().action for _ in range(200)]
-    assert 0 < taken.count("D") < 150
+    # Told of one decision ahead, all of these would be D.
+    taken = {bandit.decide().action for _ in range(200)}
+    assert "D" in taken
+    assert len(taken) > 1
 
 
 def test_another_seed_gives_another_version_of_a_network(opened, clock):
