@@ -107,11 +107,15 @@ def test_interruption_leaves_what_is_done(tmp_path):
 
 
 def test_cells_under_way_are_stored_when_a_sweep_is_interrupted(tmp_path):
-    release = threading.Event()
+    begun, release = threading.Event(), threading.Event()
 
     def run(number: int) -> CellResult:
         if number == 1:
+            begun.set()
             release.wait(10)
+        else:
+            # A cell that no thread has taken up yet would be left out, rightly.
+            begun.wait(10)
         return result(number)
 
     def interrupt(key: str, found: CellResult) -> None:
