@@ -1,13 +1,18 @@
 import numpy as np
 import pytest
 
+from submax.core.arms import Arms
+from submax.core.problem import Problem
+from submax.estimators.softmax import Softmax
 from submax.networks import state_file
 from submax.networks.state_file import MOVED, read_state, state_bytes
 from submax.policies import make_policy
+from submax.policies.reward_conditioned import RewardConditioned
 from submax.schema.columns import Columns
 from submax.schema.menu import Menu
 from submax.schema.model import Model, hash_of
 from submax.schema.schema import Schema
+from submax.testing.examples import some_feedback
 
 BEFORE = {now: before for before, now in MOVED.items()}
 
@@ -40,3 +45,16 @@ def test_rows_of_an_earlier_version_are_read(earlier):
     again, _ = read_state(data)
     assert isinstance(again, Columns)
     assert again.hash == rows.hash
+
+
+def test_a_network_of_an_earlier_version_is_read(earlier, seed):
+    policy, problem = RewardConditioned(next(Softmax.examples())), Problem(Arms(3))
+    rng = np.random.default_rng(seed)
+    state = policy.init(problem, 1, rng)
+    state = policy.update(state, some_feedback(problem, 1, 20, seed), rng)
+    data = state_bytes(state, {})
+    assert b"submax.estimators.network_estimator:NetworkParams" in data
+    again, _ = read_state(data)
+    context = np.zeros((1, 1, 0))
+    found, expected = (policy.probabilities(one, context) for one in (again, state))
+    np.testing.assert_array_equal(found, expected)

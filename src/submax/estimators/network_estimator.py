@@ -1,7 +1,7 @@
 """What the estimators that train a network have in common."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ from submax.core.real_space import RealSpace
 from submax.core.ruler import Ruler
 from submax.core.space import Space
 from submax.core.training import Training
+from submax.estimators.network_params import NetworkParams
 from submax.networks.decoded_choices import DecodedChoices
 from submax.networks.decoded_density import DecodedDensity
 from submax.networks.density_head import outputs
 from submax.networks.mixture_density import MixtureDensity
 from submax.networks.replicas import Parameters, parameters_where
-from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_choices import (
     choice_probabilities,
     first_choices,
@@ -36,24 +36,6 @@ from submax.networks.slot_network import SlotNetwork
 
 AT_ONCE = 2**22
 """About so many activations are held at a time when many rows are evaluated."""
-
-
-class NetworkParams(NamedTuple):
-    """The feedback kept, the trained parameters by name, and the network as plain arrays.
-
-    ``ruler`` has the levels at which the network was written out, ``latent [R, L or 1, Z, J]`` the
-    draws of the latent variable; ``share [R, 1, L]`` is how often each level was observed;
-    ``single`` is the network laid out for one decision at a time, where there is one replica.
-    """
-
-    problem: Problem
-    buffer: Buffer
-    parameters: Parameters
-    network: SlotNetwork
-    ruler: Ruler
-    latent: Floats
-    share: Floats
-    single: SingleNetwork | None
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
@@ -107,7 +89,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
         ruler = problem.scale.ruler(nothing, nothing)
         latent = np.zeros((replicas, 1, self.latent_draws, 0))
         network = self._silent(problem, replicas, problem.scale.levels)
-        return _params(problem, Buffer.empty(problem, replicas), {}, network, ruler, latent)
+        return NetworkParams.of(
+            problem, Buffer.empty(problem, replicas), {}, network, ruler, latent
+        )
 
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
@@ -136,7 +120,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
         if params.parameters:
             latent = np.where(learned[:, None, None, None], latent, params.latent)
-        return _params(
+        return NetworkParams.of(
             problem,
             buffer,
             parameters_where(learned, trained.parameters, params.parameters),
@@ -153,7 +137,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
         if params.parameters:
             written = self._written(problem, params.parameters, ruler, params.latent)
             network = written.where(params.buffer.filled > 0, network)
-        return _params(problem, params.buffer, params.parameters, network, ruler, params.latent)
+        return NetworkParams.of(
+            problem, params.buffer, params.parameters, network, ruler, params.latent
+        )
 
     def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
         replicas, drawn = len(params.latent), params.latent.shape[1]
@@ -288,17 +274,3 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
 def _ruler(problem: Problem, buffer: Buffer) -> Ruler:
     return problem.scale.ruler(buffer.reward, buffer.weight)
-
-
-def _params(
-    problem: Problem,
-    buffer: Buffer,
-    parameters: Parameters,
-    network: SlotNetwork,
-    ruler: Ruler,
-    latent: Floats,
-) -> NetworkParams:
-    """With what follows from the others."""
-    share = buffer.level_share(ruler)[:, None]
-    single = SingleNetwork.of(network) if len(share) == 1 else None
-    return NetworkParams(problem, buffer, parameters, network, ruler, latent, share, single)

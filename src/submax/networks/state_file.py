@@ -19,6 +19,9 @@ MOVED = {
     "submax.live.model:Model": "submax.schema.model:Model",
     "submax.live.model:Standardization": "submax.schema.standardization:Standardization",
     "submax.live.training_rows:Columns": "submax.schema.columns:Columns",
+    "submax.estimators.network_estimator:NetworkParams": (
+        "submax.estimators.network_params:NetworkParams"
+    ),
     "submax.policies.reward_conditioned:RewardConditionedState": (
         "submax.policies.reward_conditioned_state:RewardConditionedState"
     ),

@@ -10,7 +10,15 @@ BANDIT = "/bandits/{name}"
 
 def operations() -> list[Operation]:
     """All of them."""
-    return [*_deciding(), *_bandits(), *_versions(), *_keys(), *_health()]
+    return [
+        *_deciding(),
+        *_telling(),
+        *_bandits(),
+        *_one_bandit(),
+        *_versions(),
+        *_keys(),
+        *_health(),
+    ]
 
 
 def _deciding() -> list[Operation]:
@@ -36,6 +44,11 @@ def _deciding() -> list[Operation]:
             m.DecideMany,
             cost=lambda body: len(body.requests),
         ),
+    ]
+
+
+def _telling() -> list[Operation]:
+    return [
         Operation(
             "reward",
             "POST",
@@ -93,6 +106,11 @@ def _bandits() -> list[Operation]:
             m.Create,
             status=201,
         ),
+    ]
+
+
+def _one_bandit() -> list[Operation]:
+    return [
         Operation(
             "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditShown, handlers.show
         ),

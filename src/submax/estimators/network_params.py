@@ -1,0 +1,44 @@
+"""What an estimator that trains a network has learned."""
+
+from typing import NamedTuple, Self
+
+from submax.core.arrays import Floats
+from submax.core.buffer import Buffer
+from submax.core.problem import Problem
+from submax.core.ruler import Ruler
+from submax.networks.replicas import Parameters
+from submax.networks.single_network import SingleNetwork
+from submax.networks.slot_network import SlotNetwork
+
+
+class NetworkParams(NamedTuple):
+    """The feedback kept, the trained parameters by name, and the network as plain arrays.
+
+    ``ruler`` has the levels at which the network was written out, ``latent [R, L or 1, Z, J]`` the
+    draws of the latent variable; ``share [R, 1, L]`` is how often each level was observed;
+    ``single`` is the network laid out for one decision at a time, where there is one replica.
+    """
+
+    problem: Problem
+    buffer: Buffer
+    parameters: Parameters
+    network: SlotNetwork
+    ruler: Ruler
+    latent: Floats
+    share: Floats
+    single: SingleNetwork | None
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        buffer: Buffer,
+        parameters: Parameters,
+        network: SlotNetwork,
+        ruler: Ruler,
+        latent: Floats,
+    ) -> Self:
+        """With what follows from the others."""
+        share = buffer.level_share(ruler)[:, None]
+        single = SingleNetwork.of(network) if len(share) == 1 else None
+        return cls(problem, buffer, parameters, network, ruler, latent, share, single)
