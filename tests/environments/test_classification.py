@@ -116,7 +116,8 @@ def test_labels_in_a_dictionary_are_read(tmp_path):
 
 def test_its_fields_are_plain_and_say_what_it_is(tmp_path):
     file = written(tmp_path / "table.csv")
-    fields = {"file": file, "label": "label", "standardize": True}
+    fields = {"file": file, "label": "label", "standardize": True, "replacement": True}
+    fields["pays"] = (0.0, 1.0)
     environment = Classification(file)
     assert environment.problem.context_width == 2
     assert dataclasses.asdict(environment) == fields
@@ -131,6 +132,8 @@ def test_arrays_are_equal_when_their_content_is():
     assert one == Classification.of(np.array(FEATURES), np.array(LABELS))
     assert hash(one) == hash(Classification.of(FEATURES, LABELS))
     assert one != Classification.of(FEATURES, LABELS, standardize=False)
+    assert one != Classification.of(FEATURES, LABELS, replacement=False)
+    assert one != Classification.of(FEATURES, LABELS, pays=(0.0, 0.5))
     assert one != Classification.of(FEATURES, LABELS[::-1])
     assert one != Classification.of(np.array(FEATURES)[::-1], LABELS)
 

