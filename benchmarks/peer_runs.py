@@ -16,6 +16,9 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parent / ".venv-bench"
 BESIDE = {
+    # The script that asks it needs numpy, which gittins itself does not require.
+    "gittins": ("numpy",),
+    "vowpalwabbit": ("numpy",),
     # It imports scipy.special.btdtri, which later versions no longer have.
     "SMPyBandits": ("scipy<1.14",),
 }
@@ -34,6 +37,8 @@ ALONE = {
     ),
 }
 """Peers that are installed without what they ask for, and what they get instead."""
+OTHER_PROBLEMS = ("torch", "vowpalwabbit", "obp", "gittins", "contextualbandits")
+"""Peers that do not play the problem of ``throughput.py``."""
 PATIENCE = 600
 """Seconds until an installation or a run is given up."""
 
@@ -59,8 +64,8 @@ def peers() -> dict[str, str]:
 
 
 def bandit_peers() -> list[str]:
-    """Those that play the whole problem of the throughput; the others have one of their own."""
-    return [peer for peer in peers() if peer not in ("torch", "vowpalwabbit", "obp")]
+    """Those that play the whole problem of ``throughput.py``; the others have one of their own."""
+    return [peer for peer in peers() if peer not in OTHER_PROBLEMS]
 
 
 def install(peer: str) -> Path:
