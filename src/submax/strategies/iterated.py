@@ -46,7 +46,7 @@ class Iterated(Strategy):
         value = earned / np.where(marginal > 0, marginal, 1.0)
         mass = marginal
         for _ in range(self.depth):
-            mass = _improved(normalized(mass), value)
+            mass = improved(normalized(mass), value)
         return normalized(mass, forget=unseen(table, self.weights(table)))
 
     @classmethod
@@ -56,8 +56,11 @@ class Iterated(Strategy):
             yield cls(depth)
 
 
-def _improved(policy: Floats, value: Floats) -> Floats:
-    """One step, not normalized."""
+def improved(policy: Floats, value: Floats) -> Floats:
+    """One step of policy improvement from ``policy`` by the ``value`` of actions, not normalized.
+
+    Where no action is better than the average by more than rounding, the policy stays.
+    """
     mean = np.einsum("...m,...m->...", policy, value)[..., None]
     # What is above the mean by rounding alone is not above it.
     mass = policy * np.maximum(value - mean * (1 + ROUNDING), 0.0)

@@ -1,0 +1,284 @@
+"""Conditioned probabilities from Bayesian regressions on features of the context."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.categorical import draw
+from submax.core.checks import non_negative, whole_number
+from submax.core.errors import InvalidValue
+from submax.core.estimator import Estimator
+from submax.core.feedback import Feedback
+from submax.core.memory import Memory
+from submax.core.problem import Problem
+from submax.core.ruler import Ruler
+from submax.core.space import Space
+from submax.core.tally import tally
+from submax.estimators.level_chances import level_chances
+from submax.regression.context_belief import BeliefSettings, ContextBelief
+from submax.regression.sampled_rows import Rows
+
+MOST_NUMBERS = 5_000_000
+"""Numbers in the sums of all regressions: 40 MB. More actions mean fewer features for each."""
+FEWEST_FEATURES = 4
+"""With fewer features for each action there would be nothing to learn from the context."""
+LEAST_WORTH = 1e-3
+"""What is believed of an action is worth at least this many observations."""
+
+
+class FeatureParams(NamedTuple):
+    """The belief of each replica, the reward ``levels [R, L]``, and the weight of rows at each.
+
+    If the levels move with the rewards, the ``counts [R, L]`` are those of the sample of rows that
+    each belief keeps, else those of all rows.
+    """
+
+    problem: Problem
+    beliefs: tuple[ContextBelief, ...]
+    levels: Floats
+    counts: Floats
+
+
+@dataclass(frozen=True)
+class BayesianFeatures(Estimator[FeatureParams]):
+    """A Bayesian linear regression for every action, on features fitted to the context.
+
+    r = φ(x)·θ_a + noise. The features φ are a constant, the context and kernels around some of
+    its rows (see `FeatureMap`); how far kernels reach and how much each number of the context
+    counts is chosen by marginal likelihood from the first ``rows`` rows and then stays. The prior
+    variances of θ and of the noise are fitted by marginal likelihood as long as rows come. What
+    actions have in common is part of the prior: their coefficients may be positively correlated
+    (contexts in which everything earns more) or negatively (only one action is right). Rows are
+    remembered as sums, so that cost and memory do not depend on how many there were.
+
+    There are at most ``features`` of them, fewer if there are many actions. ``draws`` posterior
+    draws are kept after each update, with the share ``width`` of the posterior's deviation. Of the
+    ``memory`` only its discount can be used. Without ``kernels`` the regressions are linear.
+
+    π(a | x, r) ∝ s_a(x) p(r | x, a): s_a is the number of observations that the belief about a in
+    x is worth, v (1 − v) / variance − 1 with the expected reward v scaled to 0 … 1, as estimated
+    from the draws; p(r | x, a) is the distribution over the levels that has the expected reward as
+    its mean and otherwise differs least from that of all rewards.
+
+    Not in the paper; see docs/research.
+    """
+
+    features: int = 320
+    rows: int = 2000
+    draws: int = 16
+    width: float = 0.25
+    kernels: bool = True
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        whole_number("features", self.features, at_least=FEWEST_FEATURES, at_most=4096)
+        whole_number("rows", self.rows, at_least=10, at_most=100_000)
+        whole_number("draws", self.draws, at_least=1, at_most=4096)
+        non_negative("width", self.width)
+        if self.memory.window is not None or self.memory.reservoir is not None:
+            raise InvalidValue(
+                "the bayesian-features estimator remembers sums, and cannot take single rows out "
+                "of them again: use memory = { discount = 0.999 } instead of a window or reservoir"
+            )
+
+    @property
+    def forgets(self) -> bool:
+        """Whether old feedback counts less than new."""
+        return self.memory.forgets
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FeatureParams:
+        problem.space.check_listable("the bayesian-features estimator", "take bayesian-slots")
+        self.settings(problem)
+        belief = ContextBelief.unlearned(problem.context_width)
+        nothing = np.zeros((replicas, 0))
+        levels = problem.scale.ruler(nothing, nothing).levels
+        return FeatureParams(problem, (belief,) * replicas, levels, np.zeros(levels.shape))
+
+    def settings(self, problem: Problem) -> BeliefSettings:
+        """How the beliefs of a problem are learned."""
+        actions = problem.space.size
+        features = min(self.features, math.isqrt(MOST_NUMBERS // actions))
+        if features < FEWEST_FEATURES:
+            raise InvalidValue(
+                f"the bayesian-features estimator has a regression for every action, for at most "
+                f"{MOST_NUMBERS // FEWEST_FEATURES**2} actions, and this problem has {actions}: "
+                "declare slots and take bayesian-slots"
+            )
+        discount = self.memory.discount
+        return BeliefSettings(
+            actions, features, self.rows, self.draws, self.width, discount, self.kernels
+        )
+
+    def fit(
+        self, params: FeatureParams, feedback: Feedback, rng: np.random.Generator
+    ) -> FeatureParams:
+        problem = params.problem
+        feedback.check(problem)
+        settings = self.settings(problem)
+        # Each replica has a stream of its own, so that none depends on the rows of another.
+        streams = rng.spawn(len(params.beliefs))
+        beliefs = []
+        for replica, (belief, stream) in enumerate(zip(params.beliefs, streams, strict=True)):
+            rows = rows_of(feedback, replica, problem)
+            beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
+        taught = params._replace(beliefs=tuple(beliefs))
+        if problem.scale.moves:
+            return _sample_counted(taught)
+        return taught._replace(counts=self._counted(params, feedback))
+
+    def expected(self, params: FeatureParams, context: Floats) -> Floats:
+        """The expected reward of every action, ``[R, n, K]``; NaN before anything was learned."""
+        found = np.full((*context.shape[:2], params.problem.space.size), np.nan)
+        for replica, belief in enumerate(params.beliefs):
+            if belief.feature_map is not None:
+                found[replica] = belief.mean(belief.feature_map.raw(context[replica]))
+        return found
+
+    def drawn(self, params: FeatureParams, context: Floats) -> Floats:
+        """The expected rewards by each kept posterior draw, ``[R, n, P, K]``; NaN at first."""
+        shape = (*context.shape[:2], self.draws, params.problem.space.size)
+        found = np.full(shape, np.nan)
+        for replica, belief in enumerate(params.beliefs):
+            if belief.feature_map is not None:
+                found[replica] = belief.drawn(context[replica])
+        return found
+
+    def log_prob(self, params: FeatureParams, context: Floats, action: Integers) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self.prob(params, context, action))
+
+    def prob(self, params: FeatureParams, context: Floats, action: Integers) -> Floats:
+        listed = self._listed(params, context)
+        index = params.problem.space.index(action)
+        shape = (*listed.shape[:3], index.shape[-1])
+        wanted = np.broadcast_to(index[:, :, None], shape)
+        return np.take_along_axis(listed, wanted, axis=-1)
+
+    def prob_of_all(self, params: FeatureParams, context: Floats, space: Space) -> Floats:
+        return self._listed(params, context)
+
+    def sample(
+        self,
+        params: FeatureParams,
+        context: Floats,
+        level: int,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Integers:
+        replicas, rows = context.shape[:2]
+        listed = self._listed(params, context)[:, :, level]
+        repeated = np.repeat(listed, count, axis=1)
+        index = draw(repeated, rows * count, rng).reshape(replicas, rows, count)
+        return params.problem.space.action(index)
+
+    def levels(self, params: FeatureParams) -> Floats:
+        return params.levels
+
+    def level_prior(self, params: FeatureParams, context: Floats) -> Floats:
+        replicas, rows = context.shape[:2]
+        share = _share(params)
+        return np.broadcast_to(share[:, None], (replicas, rows, share.shape[1]))
+
+    def values(self, params: FeatureParams) -> Floats:
+        """V_l over the sample of rows that is kept."""
+        levels = params.problem.scale.levels
+        found = np.zeros((len(params.beliefs), levels))
+        for replica, belief in enumerate(params.beliefs):
+            rows = belief.sample.rows
+            total = rows.weight.sum()
+            if total == 0:
+                continue
+            one = slice(replica, replica + 1)
+            alone = params._replace(
+                beliefs=(belief,), levels=params.levels[one], counts=params.counts[one]
+            )
+            listed = self._listed(alone, rows.context[None])[0]
+            chosen = listed[np.arange(len(rows.number)), :, rows.number]
+            paid = rows.reward != 0
+            ratio = rows.weight[paid] * rows.reward[paid] * np.exp(-rows.log_prob[paid])
+            found[replica] = ratio @ chosen[paid] / total
+        return found
+
+    def evidence(self, params: FeatureParams, context: Floats) -> Floats:
+        """The observations that the belief is worth, summed over the actions at each level."""
+        return self._masses(params, context).sum(axis=-1)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Few features, linear ones alone, and old rows that fade."""
+        yield cls(features=24, draws=8)
+        yield cls(features=24, draws=4, kernels=False)
+        yield cls(features=24, draws=4, memory=Memory(discount=0.9))
+
+    def _counted(self, params: FeatureParams, feedback: Feedback) -> Floats:
+        """The weight of all rows at each level that stands still."""
+        there = feedback.weight > 0
+        present = np.count_nonzero(there, axis=1)[:, None]
+        later = np.maximum(present - np.cumsum(there, axis=1), 0)
+        weight = np.where(there, feedback.weight, 0.0) * self.memory.discount**later
+        ruler = Ruler(params.levels, params.levels)
+        level = ruler.nearest(np.where(there, feedback.reward, params.levels[:, :1]))
+        old = params.counts * self.memory.discount**present
+        return old + tally(level, weight, params.counts.shape[1])
+
+    def _listed(self, params: FeatureParams, context: Floats) -> Floats:
+        """π(a | x, l) of all actions, ``[R, n, L, K]``."""
+        masses = self._masses(params, context)
+        listed: Floats = masses / masses.sum(axis=-1, keepdims=True)
+        return listed
+
+    def _masses(self, params: FeatureParams, context: Floats) -> Floats:
+        """s_a(x) p(l | x, a), ``[R, n, L, K]``."""
+        levels = params.levels[:, None]
+        mean = self.expected(params, context)
+        drawn = self.drawn(params, context)
+        unknown = np.isnan(mean)
+        lowest, span = levels[..., :1], np.maximum(levels[..., -1:] - levels[..., :1], 1e-300)
+        value = np.clip(np.where(unknown, 0.5, (mean - lowest) / span), 1e-6, 1 - 1e-6)
+        width = max(self.width, 1e-12)
+        spread = np.mean((drawn - mean[:, :, None]) ** 2, axis=2) / (width * span) ** 2
+        worth = value * (1 - value) / np.maximum(spread, 1e-12) - 1.0
+        worth = np.where(unknown, 1.0, np.maximum(worth, LEAST_WORTH))
+        chances = level_chances(params.levels, _share(params), value)
+        masses: Floats = worth[:, :, None] * chances
+        return masses
+
+
+def _share(params: FeatureParams) -> Floats:
+    """How often each level occurs, ``[R, L]``; equal shares before the first row."""
+    total = params.counts.sum(axis=1, keepdims=True)
+    share = params.counts / np.where(total > 0, total, 1.0)
+    return np.where(total > 0, share, 1.0 / params.counts.shape[1])
+
+
+def _sample_counted(params: FeatureParams) -> FeatureParams:
+    """With levels and counts of the samples of rows."""
+    samples = [belief.sample.rows for belief in params.beliefs]
+    most = max(len(rows.reward) for rows in samples)
+    reward, weight = np.zeros((len(samples), most)), np.zeros((len(samples), most))
+    for replica, rows in enumerate(samples):
+        reward[replica, : len(rows.reward)] = rows.reward
+        weight[replica, : len(rows.reward)] = rows.weight
+    ruler = params.problem.scale.ruler(reward, weight)
+    counts = tally(ruler.nearest(reward), weight, params.counts.shape[1])
+    return params._replace(levels=ruler.levels, counts=counts)
+
+
+def rows_of(feedback: Feedback, replica: int, problem: Problem) -> Rows:
+    """The rows of one replica that are there."""
+    there = feedback.weight[replica] > 0
+    count = int(there.sum())
+    log_prob = np.full(count, np.nan)
+    if feedback.log_prob is not None:
+        log_prob = feedback.log_prob[replica, there].astype(np.float64)
+    return Rows(
+        feedback.context[replica, there].astype(np.float64),
+        problem.space.index(feedback.action[replica, there]),
+        feedback.reward[replica, there].astype(np.float64),
+        log_prob,
+        feedback.weight[replica, there].astype(np.float64),
+    )

@@ -1,0 +1,94 @@
+"""SubMax on posterior draws."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import whole_number
+from submax.core.decision import Decision
+from submax.core.feedback import Feedback
+from submax.core.listing_policy import ListingPolicy
+from submax.core.problem import Problem
+from submax.estimators.bayesian_features import BayesianFeatures, FeatureParams
+from submax.policies.listed import drawn_one
+from submax.strategies.iterated import improved
+
+AT_ONCE = 2**21
+"""About this many values of actions are held at a time."""
+
+
+class PosteriorState(NamedTuple):
+    """What the estimator has learned."""
+
+    problem: Problem
+    params: FeatureParams
+
+
+@dataclass(frozen=True)
+class PosteriorSubMax(ListingPolicy[PosteriorState]):
+    """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
+
+    Each draw v of the expected reward of every action gives a policy: from the uniform one,
+    π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0), ``depth`` times. A decision takes one of the
+    draws that the ``estimator`` keeps by chance, so that its probability is the mean of these
+    policies, which is exact. Between two updates all decisions share the draws. Before anything is
+    known the policy is uniform.
+
+    Not in the paper, whose SubMax it applies to draws; see docs/research.
+    """
+
+    estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
+    depth: int = 2
+
+    def __post_init__(self) -> None:
+        whole_number("depth", self.depth, at_least=1, at_most=100)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PosteriorState:
+        return PosteriorState(problem, self.estimator.init(problem, replicas, rng))
+
+    def act(self, state: PosteriorState, context: Floats, rng: np.random.Generator) -> Decision:
+        if context.shape[:2] == (1, 1):
+            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+        return super().act(state, context, rng)
+
+    def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        replicas, rows, _ = context.shape
+        size = state.problem.space.size
+        step = max(1, AT_ONCE // (self.estimator.draws * size))
+        found = np.full((replicas, rows, size), 1 / size)
+        for replica, belief in enumerate(state.params.beliefs):
+            if belief.feature_map is None:
+                continue
+            for begin in range(0, rows, step):
+                part = slice(begin, begin + step)
+                drawn = belief.drawn(context[replica, part])
+                found[replica, part] = self._policy(drawn)
+        return found
+
+    def update(
+        self, state: PosteriorState, feedback: Feedback, rng: np.random.Generator
+    ) -> PosteriorState:
+        return state._replace(params=self.estimator.fit(state.params, feedback, rng))
+
+    def _policy(self, drawn: Floats) -> Floats:
+        """The mean of the policies of all draws: ``[n, P, K] -> [n, K]``."""
+        policy = np.full(drawn.shape, 1 / drawn.shape[-1])
+        for _ in range(self.depth):
+            policy = improved(policy, drawn)
+            policy /= policy.sum(axis=-1, keepdims=True)
+        mean: Floats = policy.mean(axis=1)
+        return mean
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small ones, with one step and with several."""
+        yield cls(BayesianFeatures(features=24, draws=8))
+        yield cls(BayesianFeatures(features=24, draws=4, kernels=False), depth=5)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        return {"posterior-submax": cls()}

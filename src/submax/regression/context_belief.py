@@ -1,0 +1,260 @@
+"""What is believed about the reward of every action in every context, learned row by row."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.regression.design import Design, Prior
+from submax.regression.feature_map import GROUPS, FeatureMap, new_map
+from submax.regression.fitting import fitted
+from submax.regression.posterior import Posterior
+from submax.regression.sampled_rows import Rows, SampledRows
+from submax.regression.sums import Sums
+
+LENGTHS = (0.2, 0.35, 0.7, 1.4)
+"""Kernel lengths to choose from, in units of the typical distance between two contexts."""
+GROWTH = 1.6
+"""The map is made anew whenever there are this many times as many rows as when it was made."""
+FIRST_STEPS = 3
+"""Fixed-point steps for the prior of a new map; later there is one step at a time."""
+REFIT_SHARE = 0.05
+"""The posterior is computed again when the rows have grown by this share."""
+REFIT_ROWS = 100
+"""The posterior is computed again after this many new rows at the latest."""
+PRIOR_SHARE = 0.1
+"""The prior is fitted again when the rows have grown by this share."""
+LIKE_UNIFORM = 2.0
+"""A row tells what a uniform choice earns if its action had at most this many times the uniform
+probability. What a policy earns that has learned something says nothing about the other actions."""
+RELEVANCE_ROWS = 10.0
+"""As if this many rows for each number of the context had shown all numbers equally relevant."""
+SENSITIVITY_ROWS = 400
+"""The relevance is computed from this many rows."""
+CHUNK = 4096
+"""Rows are turned into features this many at a time."""
+
+
+class Uniform(NamedTuple):
+    """Sums over rows that tell what a uniform choice earns: weights, and weighted rewards."""
+
+    weight: float
+    reward: float
+
+
+@dataclass(frozen=True)
+class BeliefSettings:
+    """How a belief is learned.
+
+    ``features`` is the largest number of features, ``rows`` the number of rows from which the map
+    is made and the size of the sample kept, ``draws`` how many posterior draws are kept and
+    ``width`` their deviation from the mean as a share of the posterior's, ``discount`` the factor
+    by which the weight of a row falls with every later row, ``kernels`` whether there are kernels
+    beside the linear part.
+    """
+
+    actions: int
+    features: int
+    rows: int
+    draws: int
+    width: float
+    discount: float
+    kernels: bool = True
+
+
+class ContextBelief(NamedTuple):
+    """One replica's belief: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
+
+    ``coefficients [K, F]`` are the posterior mean and ``pool [P, K, F]`` posterior draws of θ, for
+    the features of ``FeatureMap.raw``; all are None before anything can be told from the rows.
+    The rest is remembered only to learn further: the sums, the sample of rows, the prior, the
+    number of rows ``mapped`` when the map was made, and the weight of rows when the posterior was
+    last ``solved`` and the prior last ``fitted``.
+    """
+
+    feature_map: FeatureMap | None
+    centre: float
+    coefficients: Floats | None
+    pool: Floats | None
+    sums: Sums | None
+    prior: Prior | None
+    sample: SampledRows
+    uniform: Uniform
+    mapped: int
+    solved: float
+    fitted: float
+
+    @classmethod
+    def unlearned(cls, width: int) -> Self:
+        """Before any row."""
+        sample = SampledRows(Rows.empty(width), 0)
+        nothing = Uniform(0.0, 0.0)
+        return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
+
+    def learned(self, new: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+        """The belief after more rows."""
+        sample = self.sample.add(new, settings.rows, settings.discount, rng)
+        uniform = self._explored(new, settings)
+        belief = self._replace(sample=sample, uniform=uniform)
+        if self.mapped < settings.rows and sample.seen >= GROWTH * self.mapped:
+            # While the map is made anew, the sample holds every row that came before.
+            everything = self.sample.rows.joined(new)
+            return belief._mapped(everything, settings, rng)
+        assert self.sums is not None and self.feature_map is not None, "a map comes first"
+        count = len(new.reward)
+        sums = self.sums.faded(settings.discount**count)
+        weighted = new._replace(weight=new.weight * _fading(settings.discount, count))
+        sums = added(sums, self.feature_map, weighted)
+        grown = sums.weight - self.solved
+        belief = belief._replace(sums=sums)
+        if grown < min(REFIT_ROWS, REFIT_SHARE * sums.weight) and settings.discount == 1:
+            return belief
+        return belief._solved(settings, rng)
+
+    def drawn(self, context: Floats) -> Floats:
+        """The expected reward of every action by each kept draw: ``[n, D] -> [n, P, K]``."""
+        assert self.feature_map is not None and self.pool is not None, "nothing was learned"
+        raw = self.feature_map.raw(context)
+        draws, actions, features = self.pool.shape
+        drawn = raw @ self.pool.reshape(draws * actions, features).T
+        drawn += self.centre
+        return drawn.reshape(len(raw), draws, actions)
+
+    def mean(self, raw: Floats) -> Floats:
+        """The expected reward of every action, from raw features: ``[n, F] -> [n, K]``."""
+        assert self.coefficients is not None, "nothing was learned"
+        expected: Floats = raw @ self.coefficients.T + self.centre
+        return expected
+
+    def posterior(self, settings: BeliefSettings) -> Posterior:
+        """The posterior under the prior as last fitted, computed again from the sums."""
+        assert self.sums is not None and self.prior is not None, "nothing was learned"
+        return Posterior.of(self.sums, self._design(settings), self.prior, self.centre)
+
+    def _explored(self, new: Rows, settings: BeliefSettings) -> Uniform:
+        factor = settings.discount ** len(new.reward)
+        known = ~np.isnan(new.log_prob)
+        chance = np.exp(np.where(known, new.log_prob, 0.0))
+        like = known & (chance * settings.actions <= LIKE_UNIFORM)
+        weight = new.weight * np.where(like, 1.0 / np.where(like, chance, 1.0), 0.0)
+        return Uniform(
+            self.uniform.weight * factor + float(weight.sum()),
+            self.uniform.reward * factor + float(weight @ new.reward),
+        )
+
+    def _design(self, settings: BeliefSettings) -> Design:
+        assert self.feature_map is not None, "a map comes first"
+        return Design.sharing(self.feature_map.groups, settings.actions)
+
+    def _mapped(self, rows: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+        """With a map made from rows, or from some of them, and the sums of all of them."""
+        offset = float(np.average(rows.reward, weights=rows.weight))
+        some = rows
+        if len(rows.reward) > settings.rows:
+            some = rows.taken(np.sort(rng.permutation(len(rows.reward))[: settings.rows]))
+        start = self._replace(centre=self._centre(offset), mapped=self.sample.seen)
+        found = _best_map(start, some, offset, settings, rng)
+        if found is None:
+            return start._replace(mapped=self.mapped)
+        feature_map, prior = found
+        empty = Sums.empty(settings.actions, feature_map.width, offset)
+        sums = added(empty, feature_map, rows)
+        belief = start._replace(feature_map=feature_map, prior=prior, sums=sums, fitted=0.0)
+        return belief._solved(settings, rng)
+
+    def _centre(self, otherwise: float) -> float:
+        """What a uniform choice earns, as far as rows tell."""
+        if self.uniform.weight <= 0:
+            return otherwise
+        return self.uniform.reward / self.uniform.weight
+
+    def _solved(self, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+        """With the posterior of the sums, and draws from it."""
+        sums, prior = self.sums, self.prior
+        assert sums is not None and prior is not None and self.feature_map is not None
+        centre = self._centre(sums.offset + sums.reward / sums.weight)
+        due = abs(sums.weight - self.fitted) >= PRIOR_SHARE * sums.weight
+        posterior = fitted(sums, self._design(settings), prior, centre, steps=int(due))
+        coefficients = self.feature_map.for_raw(posterior.coefficients)
+        deviation = posterior.draws(settings.draws, rng) * settings.width
+        return self._replace(
+            centre=centre,
+            prior=posterior.prior,
+            coefficients=coefficients,
+            pool=coefficients + self.feature_map.for_raw(deviation),
+            solved=sums.weight,
+            fitted=sums.weight if due else self.fitted,
+        )
+
+
+def added(sums: Sums, feature_map: FeatureMap, rows: Rows) -> Sums:
+    """The sums with more rows, in pieces."""
+    for begin in range(0, len(rows.reward), CHUNK):
+        some = rows.taken(slice(begin, begin + CHUNK))
+        sums = sums.add(feature_map.rows(some.context), some.number, some.reward, some.weight)
+    return sums
+
+
+def _fading(discount: float, count: int) -> Floats:
+    return discount ** np.arange(count - 1, -1, -1.0)
+
+
+class _Candidate(NamedTuple):
+    feature_map: FeatureMap
+    posterior: Posterior
+
+
+def _best_map(
+    belief: ContextBelief,
+    rows: Rows,
+    offset: float,
+    settings: BeliefSettings,
+    rng: np.random.Generator,
+) -> tuple[FeatureMap, Prior] | None:
+    """The map and the prior with the highest evidence; None if all rewards are equal."""
+    most = settings.features if settings.kernels else rows.context.shape[1] + 1
+    first = new_map(rows.context, rows.weight, most, LENGTHS[-1], rng)
+    if not settings.kernels:
+        first = first._replace(landmarks=first.landmarks[:0], whitening=first.whitening[:0, :0])
+
+    def candidate(feature_map: FeatureMap, prior: Prior | None) -> _Candidate | None:
+        empty = Sums.empty(settings.actions, feature_map.width, offset)
+        sums = added(empty, feature_map, rows)
+        if sums.variance == 0.0:
+            return None
+        start = prior or Prior.vague(GROUPS, sums.variance)
+        design = Design.sharing(feature_map.groups, settings.actions)
+        return _Candidate(feature_map, fitted(sums, design, start, belief.centre, FIRST_STEPS))
+
+    lengths = LENGTHS if len(first.landmarks) else LENGTHS[:1]
+    found = [candidate(first.of_length(length), belief.prior) for length in lengths]
+    tried = [one for one in found if one is not None]
+    if not tried:
+        return None
+    best = max(tried, key=lambda one: one.posterior.log_evidence)
+    if len(first.landmarks):
+        relevance = _relevance(best, rows)
+        another = candidate(best.feature_map.relearned(relevance), best.posterior.prior)
+        if another and another.posterior.log_evidence > best.posterior.log_evidence:
+            best = another
+    return best.feature_map, best.posterior.prior
+
+
+def _relevance(best: _Candidate, rows: Rows) -> Floats:
+    """How much each number of the context counts for distances, 1 on average.
+
+    Its square is the sensitivity of the regressions to the number, drawn towards equal relevance
+    the more, the fewer rows there are for each number.
+
+    Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
+    backpropagation-free machine learning models, on average gradient outer products.
+    """
+    recent = rows.context[-SENSITIVITY_ROWS:]
+    squared = best.feature_map.sensitivity(recent, best.posterior.coefficients)
+    mean = squared.mean()
+    if not mean > 0:
+        return np.ones(len(squared))
+    shrink = RELEVANCE_ROWS * len(squared) / len(rows.reward)
+    relevance: Floats = np.sqrt((squared / mean + shrink) / (1 + shrink))
+    return relevance

@@ -1,0 +1,72 @@
+"""How the coefficients of several regressions are related before any data."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+
+OWN, COMMON, ALIKE = 0, 1, 2
+"""The kinds of directions between regressions: those of each regression alone, that in which all
+move together, and those in which regressions with similar actions move together."""
+KINDS = 3
+SMALLEST = 1e-8
+"""Directions whose length is below this share of the longest one add nothing."""
+
+
+class Design(NamedTuple):
+    """Groups of features, and directions between regressions, that share a prior variance.
+
+    ``groups [F]`` is the number of the group of each feature. The columns of ``directions [K, q]``
+    are orthonormal, and ``kinds [q]`` says of which kind each is; whatever is orthogonal to them is
+    of the kind ``OWN``. The prior variance of a coefficient's component is that of its feature's
+    group and its direction's kind.
+    """
+
+    groups: Integers
+    directions: Floats
+    kinds: Integers
+
+    @classmethod
+    def single(cls, groups: Integers) -> Self:
+        """One regression, which has nothing to share."""
+        return cls(groups, np.zeros((1, 0)), np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def sharing(cls, groups: Integers, regressions: int, alike: Floats | None = None) -> Self:
+        """Regressions that have something in common.
+
+        ``alike [K, q]`` are numbers that describe the action of each regression: those with
+        similar numbers are expected to have similar coefficients.
+        """
+        if regressions == 1:
+            return cls.single(groups)
+        common = np.full((regressions, 1), regressions**-0.5)
+        described = np.zeros((regressions, 0)) if alike is None else alike - alike.mean(axis=0)
+        left, length, _ = np.linalg.svd(described, full_matrices=False)
+        basis = left[:, length > SMALLEST * max(length.max(initial=0.0), 1e-300)]
+        kinds = np.array([COMMON] + [ALIKE] * basis.shape[1])
+        return cls(groups, np.concatenate([common, basis], axis=1), kinds)
+
+    @property
+    def regressions(self) -> int:
+        """How many regressions there are (K)."""
+        return len(self.directions)
+
+    def dimensions(self, group: int) -> Floats:
+        """How many components of coefficients each kind has in a group of features."""
+        of_kind = np.bincount(self.kinds, minlength=KINDS)
+        of_kind[OWN] = self.regressions - len(self.kinds)
+        return of_kind * float(np.count_nonzero(self.groups == group))
+
+
+class Prior(NamedTuple):
+    """The ``noise`` variance of a reward, and the ``variance [groups, kinds]`` of coefficients."""
+
+    noise: float
+    variance: Floats
+
+    @classmethod
+    def vague(cls, groups: int, variance: float) -> Self:
+        """Where fitting starts, for rewards with this ``variance``."""
+        return cls(variance / 2, np.full((groups, KINDS), variance / 2))

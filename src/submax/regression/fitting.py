@@ -1,0 +1,117 @@
+"""Prior variances and noise fitted by marginal likelihood."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.regression.design import KINDS, OWN, Design, Prior
+from submax.regression.posterior import Posterior
+from submax.regression.sums import Sums
+
+LARGEST_STEP = 100.0
+"""A variance changes at most by this factor in one step."""
+RANGE = 1e8
+"""Variances stay within this factor of the variance of the rewards."""
+LEAST_NOISE = 1e-4
+"""The noise has at least this share of the variance of the rewards."""
+
+
+class Moments(NamedTuple):
+    """Posterior moments of components of coefficients, summed, ``[groups, kinds]``.
+
+    ``squares`` of their means and ``variances``, in units of the prior variance of a regression's
+    own coefficients; ``noise`` is the variance of a reward that the posterior expects.
+    """
+
+    squares: Floats
+    variances: Floats
+    residual: float
+    used: float
+
+
+def fitted(sums: Sums, design: Design, prior: Prior, centre: float, steps: int) -> Posterior:
+    """The posterior under the prior that ``steps`` fixed-point steps lead to.
+
+    A step sets each variance to Σ E[θ]² / γ with γ = Σ (1 − Var[θ] / prior variance), the number
+    of components that the data determine, and the noise to the squared residuals divided by the
+    weight of the rows less all γ. Where the steps end, the derivatives of the marginal likelihood
+    are zero.
+
+    Reference: MacKay (1992), Bayesian interpolation.
+    """
+    found = Posterior.of(sums, design, prior, centre)
+    for _ in range(steps):
+        prior = _improved(found, sums.variance)
+        found = Posterior.of(sums, design, prior, centre)
+    return found
+
+
+def gradient(posterior: Posterior) -> tuple[float, Floats]:
+    """Derivatives of the log-evidence by the logarithms of the noise and of each variance."""
+    moments = moments_of(posterior)
+    groups = len(posterior.prior.variance)
+    dimensions = np.array([posterior.design.dimensions(group) for group in range(groups)])
+    ratio = posterior.prior.variance / posterior.prior.variance[:, OWN, None]
+    by_variance = ((moments.squares + moments.variances) / ratio - dimensions) / 2
+    left = moments.residual / posterior.prior.noise + moments.used
+    return (left - posterior.weight) / 2, by_variance
+
+
+def moments_of(posterior: Posterior) -> Moments:
+    """The moments by which the prior is fitted."""
+    design, inverse, mean = posterior.design, posterior.inverse, posterior.mean
+    own = np.einsum("kff->kf", inverse).sum(axis=0)
+    along = posterior_along(posterior)
+    spread = np.diag(along).reshape(-1, mean.shape[1])
+    product = _coupled(posterior)
+    own += np.einsum("kfg,kfg->f", product, inverse)
+    projected = design.directions.T @ mean
+    squares = np.zeros((len(posterior.prior.variance), KINDS))
+    variances = np.zeros_like(squares)
+    kinds = np.concatenate([[OWN], design.kinds])
+    square_rows = np.vstack([(mean**2).sum(axis=0) - (projected**2).sum(axis=0), projected**2])
+    variance_rows = np.vstack([own - spread.sum(axis=0), spread])
+    for kind, square, variance in zip(kinds, square_rows, variance_rows, strict=True):
+        squares[:, kind] += np.bincount(design.groups, square, len(squares))
+        variances[:, kind] += np.bincount(design.groups, variance, len(squares))
+    # tr(G covariance) with G = A − I: what part of the residuals the coefficients took up.
+    used = inverse.shape[0] * inverse.shape[1] - np.einsum("kff->", inverse)
+    used += np.einsum("kff->", product) - np.einsum("kfg,kfg->", product, inverse)
+    fit = float(np.einsum("kf,kfg,kg->", mean, posterior.gram, mean, optimize=True))
+    residual = posterior.square - (2 * posterior.explained - fit) * posterior.prior.noise
+    return Moments(squares, variances, max(residual, 0.0), float(used))
+
+
+def posterior_along(posterior: Posterior) -> Floats:
+    """The covariance of the components along the directions: T + T Q⁻¹ T, T = Uᵀ A⁻¹ U."""
+    from submax.regression.posterior import _along
+
+    alone = _along(posterior.design, posterior.inverse)
+    result: Floats = alone + alone @ posterior.coupling @ alone
+    return result
+
+
+def _coupled(posterior: Posterior) -> Floats:
+    """A_k⁻¹ (u_kᵀ Q⁻¹ u_k) for each regression: ``[K, F, F]``."""
+    directions, features = posterior.design.directions, posterior.mean.shape[1]
+    count = directions.shape[1]
+    if count == 0:
+        return np.zeros_like(posterior.inverse)
+    blocks = posterior.coupling.reshape(count, features, count, features)
+    mixed = np.einsum("ki,ifjg,kj->kfg", directions, blocks, directions, optimize=True)
+    return posterior.inverse @ mixed
+
+
+def _improved(posterior: Posterior, reward_variance: float) -> Prior:
+    moments, prior = moments_of(posterior), posterior.prior
+    groups = len(prior.variance)
+    dimensions = np.array([posterior.design.dimensions(group) for group in range(groups)])
+    ratio = prior.variance / prior.variance[:, OWN, None]
+    determined = np.maximum(dimensions - moments.variances / ratio, 1e-3)
+    factor = np.where(dimensions > 0, moments.squares / determined / ratio, 1.0)
+    variance = prior.variance * np.clip(factor, 1 / LARGEST_STEP, LARGEST_STEP)
+    variance = np.clip(variance, reward_variance / RANGE, reward_variance * RANGE)
+    left = max(posterior.weight - moments.used, 0.1 * posterior.weight)
+    noise = max(moments.residual / left, LEAST_NOISE * reward_variance)
+    return Prior(noise, variance)

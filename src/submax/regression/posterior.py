@@ -1,0 +1,162 @@
+"""The posterior of the coefficients of several regressions."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import lapack
+
+from submax.core.arrays import Floats
+from submax.regression.design import OWN, Design, Prior
+from submax.regression.sums import Sums
+
+JITTER = 1e-7
+"""Added to a matrix that may be singular, as a share of its mean diagonal."""
+
+
+class Posterior(NamedTuple):
+    """N(mean, covariance) of the coefficients θ ``[K, F]``, given ``Sums`` and a ``Prior``.
+
+    Everything is in units in which the prior variance of a regression's own coefficients is 1:
+    θ = ``unit`` · (what is written here). If regressions shared nothing, the covariance would be
+    that of each alone, ``inverse [K, F, F]`` = (I + G_k / σ²)⁻¹. With the directions U between
+    regressions, whose prior variances are 1 + c instead of 1, it is
+
+        A⁻¹ + A⁻¹ U Q⁻¹ Uᵀ A⁻¹,  Q⁻¹ = C (I + H C)⁻¹,  H = Uᵀ (I − A⁻¹) U
+
+    by the formula of Woodbury, A⁻¹ being all the ``inverse`` and ``coupling [q F, q F]`` being Q⁻¹:
+    it costs K + q³ inversions of F × F matrices, and c may be negative, down to −1, which is what
+    regressions need whose rewards exclude each other. ``log_evidence`` is the marginal likelihood.
+    """
+
+    design: Design
+    prior: Prior
+    centre: float
+    unit: Floats
+    gram: Floats
+    inverse: Floats
+    coupling: Floats
+    mean: Floats
+    explained: float
+    square: float
+    weight: float
+    log_evidence: float
+
+    @classmethod
+    def of(cls, sums: Sums, design: Design, prior: Prior, centre: float) -> Self:
+        """Solve for the coefficients of rewards counted from ``centre``."""
+        unit = np.sqrt(prior.variance[design.groups, OWN])
+        moment, square = sums.centred(centre)
+        gram = sums.gram * (unit[:, None] * unit / prior.noise)
+        response = moment * (unit / prior.noise)
+        inverse, log_det = _inverted(gram)
+        ratio = prior.variance[design.groups] / prior.variance[design.groups, OWN, None]
+        # Direction by direction, each with all features.
+        change = (ratio[:, design.kinds].T - 1.0).ravel()
+        coupled = np.eye(len(change)) + (np.eye(len(change)) - _along(design, inverse)) * change
+        coupling = change[:, None] * np.linalg.inv(coupled)
+        coupling = (coupling + coupling.T) / 2
+        mean = _applied(design, inverse, coupling, response)
+        explained = float(np.sum(response * mean))
+        log_det += float(np.linalg.slogdet(coupled)[1])
+        spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
+        evidence = -(spread + log_det - explained) / 2
+        return cls(
+            design, prior, centre, unit, gram, inverse, coupling, mean,
+            explained, square, sums.weight, evidence,
+        )  # fmt: skip
+
+    @property
+    def coefficients(self) -> Floats:
+        """The posterior mean of θ, ``[K, F]``."""
+        return self.mean * self.unit
+
+    def draws(self, count: int, rng: np.random.Generator) -> Floats:
+        """Deviations from the mean, ``[count, K, F]``: θ ~ coefficients + deviation.
+
+        By Matheron's rule: a draw from the prior, corrected by what the data would have said
+        about it; the draws are exact, and correlated between regressions as the posterior is.
+        """
+        regressions, features = self.mean.shape
+        shape = (count, regressions, features)
+        prior = self._prior_draws(rng.standard_normal(shape))
+        noise = np.empty(shape)
+        for number in range(regressions):
+            root = _root(self.gram[number])
+            noise[:, number] = rng.standard_normal((count, features)) @ root.T
+        heard = np.einsum("kfg,pkg->pkf", self.gram, prior) + noise
+        deviation = prior - _applied(self.design, self.inverse, self.coupling, heard)
+        return deviation * self.unit
+
+    def variance(self, features: Floats) -> Floats:
+        """The posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
+        scaled = features * self.unit
+        alone = np.einsum("nf,kfg->nkg", scaled, self.inverse)
+        found: Floats = np.einsum("nkf,nf->nk", alone, scaled)
+        if not len(self.coupling):
+            return found
+        seen = np.einsum("ki,nkf->nkif", self.design.directions, alone)
+        flat = seen.reshape(*found.shape, len(self.coupling))
+        found += np.einsum("nki,ij,nkj->nk", flat, self.coupling, flat, optimize=True)
+        return found
+
+    def _prior_draws(self, normal: Floats) -> Floats:
+        directions = self.design.directions
+        ratio = self.prior.variance / self.prior.variance[:, OWN, None]
+        stretch = np.sqrt(ratio[self.design.groups][:, self.design.kinds].T) - 1.0
+        along = np.einsum("ki,pkf->pif", directions, normal) * stretch
+        return normal + np.einsum("ki,pif->pkf", directions, along)
+
+
+def _inverted(gram: Floats) -> tuple[Floats, float]:
+    """(I + G_k)⁻¹ of each matrix, and the sum of the log-determinants of I + G_k."""
+    inverse, log_det = np.empty_like(gram), 0.0
+    for number, matrix in enumerate(gram):
+        precision = matrix.copy(order="F")
+        precision.flat[:: len(precision) + 1] += 1.0
+        factor, _ = _checked(lapack.dpotrf(precision, lower=1, overwrite_a=1, clean=0))
+        log_det += 2.0 * float(np.log(np.diag(factor)).sum())
+        lower, _ = _checked(lapack.dpotri(factor, lower=1, overwrite_c=1))
+        lower = np.tril(lower)
+        inverse[number] = lower + np.tril(lower, -1).T
+    return inverse, log_det
+
+
+def _checked(result: Any) -> Any:
+    """What LAPACK gave, if it says that the matrix was positive definite."""
+    if result[-1] != 0:
+        raise np.linalg.LinAlgError("a precision matrix is not positive definite")
+    return result
+
+
+def _root(gram: Floats) -> Floats:
+    """A lower triangular root of a matrix that may be singular."""
+    matrix = gram.copy(order="F")
+    matrix.flat[:: len(matrix) + 1] += JITTER * (np.trace(gram) / len(gram)) + 1e-12
+    factor, _ = _checked(lapack.dpotrf(matrix, lower=1, overwrite_a=1))
+    return np.tril(factor)
+
+
+def _along(design: Design, matrices: Floats) -> Floats:
+    """Uᵀ blockdiag(matrices) U: ``[K, F, F] -> [q F, q F]``."""
+    directions = design.directions
+    count, features = directions.shape[1], matrices.shape[-1]
+    blocks = np.empty((count, features, count, features))
+    for one in range(count):
+        for other in range(one + 1):
+            weights = directions[:, one] * directions[:, other]
+            block = np.tensordot(weights, matrices, axes=1)
+            blocks[one, :, other], blocks[other, :, one] = block, block
+    return blocks.reshape(count * features, count * features)
+
+
+def _applied(design: Design, inverse: Floats, coupling: Floats, response: Floats) -> Floats:
+    """The covariance times a response: ``[..., K, F] -> [..., K, F]``."""
+    alone = np.einsum("kfg,...kg->...kf", inverse, response, optimize=True)
+    if not len(coupling):
+        return alone
+    directions = design.directions
+    along = np.einsum("ki,...kf->...if", directions, alone)
+    flat = along.reshape(*along.shape[:-2], len(coupling)) @ coupling
+    back = np.einsum("ki,...if->...kf", directions, flat.reshape(along.shape))
+    result: Floats = alone + np.einsum("kfg,...kg->...kf", inverse, back, optimize=True)
+    return result

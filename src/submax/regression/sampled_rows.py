@@ -1,0 +1,65 @@
+"""A bounded sample of the rows seen."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+
+
+class Rows(NamedTuple):
+    """Contexts ``[n, D]`` and, ``[n]`` each, the number of the action, the reward and the rest.
+
+    ``log_prob`` is NaN if the logging policy did not say.
+    """
+
+    context: Floats
+    number: Integers
+    reward: Floats
+    log_prob: Floats
+    weight: Floats
+
+    @classmethod
+    def empty(cls, width: int) -> Self:
+        """No rows."""
+        nothing = np.zeros(0)
+        return cls(
+            np.zeros((0, width)), np.zeros(0, dtype=np.int64), nothing, nothing, nothing
+        )
+
+    def joined(self, other: Self) -> Self:
+        """The rows of both."""
+        return type(self)(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+    def taken(self, which: Integers | Booleans | slice) -> Self:
+        """Some of the rows."""
+        return type(self)(*(column[which] for column in self))
+
+
+class SampledRows(NamedTuple):
+    """Up to so many rows, each row seen with the same chance; ``seen`` counts all of them."""
+
+    rows: Rows
+    seen: int
+
+    def add(self, new: Rows, most: int, discount: float, rng: np.random.Generator) -> Self:
+        """Take in new rows; the weight of a row is multiplied by ``discount`` for each later one.
+
+        Reference: Vitter (1985), Random sampling with a reservoir.
+        """
+        count = len(new.reward)
+        old = self.rows._replace(weight=self.rows.weight * discount**count)
+        fading = discount ** np.arange(count - 1, -1, -1)
+        new = new._replace(weight=new.weight * fading)
+        seen = self.seen + count
+        room = min(max(most - len(old.reward), 0), count)
+        kept, rest = old.joined(new.taken(slice(0, room))), new.taken(slice(room, None))
+        if not len(rest.reward):
+            return self._replace(rows=kept, seen=seen)
+        place = rng.integers(np.arange(self.seen + room + 1, seen + 1))
+        enters = place < most
+        columns = tuple(column.copy() for column in kept)
+        for column, coming in zip(columns, rest, strict=True):
+            # If two rows come to one place, the later one stays.
+            column[place[enters]] = coming[enters]
+        return self._replace(rows=Rows(*columns), seen=seen)

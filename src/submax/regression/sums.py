@@ -1,0 +1,77 @@
+"""What regressions remember of their rows."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+
+
+class Sums(NamedTuple):
+    """Sums over rows with features φ, reward r and weight w, for K regressions.
+
+    ``gram [K, F, F]`` is Σ w φ φᵀ and ``moment [K, F]`` is Σ w (r − offset) φ, both over the rows
+    of each regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
+    Σ w (r − offset)² over all rows. The first feature must be the constant 1. The ``offset`` is
+    near the rewards, so that nothing is lost if they are large and differ little.
+    """
+
+    gram: Floats
+    moment: Floats
+    weight: float
+    reward: float
+    square: float
+    offset: float
+
+    @classmethod
+    def empty(cls, regressions: int, features: int, offset: float) -> Self:
+        """The sums over no rows."""
+        gram = np.zeros((regressions, features, features))
+        return cls(gram, np.zeros((regressions, features)), 0.0, 0.0, 0.0, offset)
+
+    def add(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
+        """Add rows: ``features [n, F]``, the ``number [n]`` of the regression each belongs to."""
+        gram, moment = self.gram.copy(), self.moment.copy()
+        relative = reward - self.offset
+        order = np.argsort(number, kind="stable")
+        numbers, first = np.unique(number[order], return_index=True)
+        for one, rows in zip(numbers, np.split(order, first[1:]), strict=True):
+            weighted = features[rows] * weight[rows, None]
+            gram[one] += weighted.T @ features[rows]
+            moment[one] += relative[rows] @ weighted
+        return self._replace(
+            gram=gram,
+            moment=moment,
+            weight=self.weight + float(weight.sum()),
+            reward=self.reward + float(weight @ relative),
+            square=self.square + float(weight @ relative**2),
+        )
+
+    def faded(self, factor: float) -> Self:
+        """The same rows with weights multiplied by a factor."""
+        return self._replace(
+            gram=self.gram * factor,
+            moment=self.moment * factor,
+            weight=self.weight * factor,
+            reward=self.reward * factor,
+            square=self.square * factor,
+        )
+
+    def centred(self, centre: float) -> tuple[Floats, float]:
+        """The moments and the sum of squares of rewards counted from ``centre``."""
+        shift = centre - self.offset
+        square = self.square - 2 * shift * self.reward + shift**2 * self.weight
+        return self.moment - shift * self.gram[:, :, 0], max(square, 0.0)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the rewards; 0 if there are none, or if rounding explains it."""
+        if self.weight <= 0:
+            return 0.0
+        mean = self.reward / self.weight
+        spread = self.square / self.weight - mean**2
+        return spread if spread > ROUNDING * (self.offset**2 + mean**2) else 0.0
+
+
+ROUNDING = 1e-13
+"""A variance below this share of the squared rewards cannot be told from rounding."""
