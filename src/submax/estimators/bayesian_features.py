@@ -205,7 +205,8 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     def evidence(self, params: FeatureParams, context: Floats) -> Floats:
         """The observations that the belief is worth, summed over the actions at each level."""
-        return self._masses(params, context).sum(axis=-1)
+        worth: Floats = self._masses(params, context).sum(axis=-1)
+        return worth
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -223,7 +224,8 @@ class BayesianFeatures(Estimator[FeatureParams]):
         ruler = Ruler(params.levels, params.levels)
         level = ruler.nearest(np.where(there, feedback.reward, params.levels[:, :1]))
         old = params.counts * self.memory.discount**present
-        return old + tally(level, weight, params.counts.shape[1])
+        counts: Floats = old + tally(level, weight, params.counts.shape[1])
+        return counts
 
     def _listed(self, params: FeatureParams, context: Floats) -> Floats:
         """π(a | x, l) of all actions, ``[R, n, L, K]``."""

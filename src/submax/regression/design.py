@@ -57,7 +57,7 @@ class Design(NamedTuple):
         """How many components of coefficients each kind has in a group of features."""
         of_kind = np.bincount(self.kinds, minlength=KINDS)
         of_kind[OWN] = self.regressions - len(self.kinds)
-        return of_kind * float(np.count_nonzero(self.groups == group))
+        return of_kind * np.float64(np.count_nonzero(self.groups == group))
 
 
 class Prior(NamedTuple):

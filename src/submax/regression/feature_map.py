@@ -4,7 +4,6 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 
@@ -81,7 +80,7 @@ class FeatureMap(NamedTuple):
         return changed
 
     def standardized(self, context: Floats) -> Floats:
-        """z of contexts: ``[n, D] -> [n, D]``."""
+        """The standardized numbers of contexts: ``[n, D] -> [n, D]``."""
         z = context - self.shift
         z *= self.scale
         np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)
@@ -160,19 +159,15 @@ def _different(rows: Floats, most: int, rng: np.random.Generator) -> Floats:
     """Up to ``most`` rows that differ from each other, in random order."""
     order = rng.permutation(len(rows))
     seen: set[bytes] = set()
-    chosen = []
+    chosen: list[int] = []
     for number in order:
         if len(chosen) >= most:
             break
-        key = _key(rows[number])
+        key = rows[number].tobytes()
         if key not in seen:
             seen.add(key)
-            chosen.append(number)
+            chosen.append(int(number))
     return rows[chosen]
-
-
-def _key(row: NDArray[np.float64]) -> bytes:
-    return row.tobytes()
 
 
 def _whitening(landmarks: Floats, length: float) -> Floats:

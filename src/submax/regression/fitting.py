@@ -6,7 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.regression.design import KINDS, OWN, Design, Prior
-from submax.regression.posterior import Posterior
+from submax.regression.posterior import Posterior, along, times
 from submax.regression.sums import Sums
 
 LARGEST_STEP = 100.0
@@ -20,8 +20,9 @@ LEAST_NOISE = 1e-4
 class Moments(NamedTuple):
     """Posterior moments of components of coefficients, summed, ``[groups, kinds]``.
 
-    ``squares`` of their means and ``variances``, in units of the prior variance of a regression's
-    own coefficients; ``noise`` is the variance of a reward that the posterior expects.
+    ``squares`` of their means and ``variances`` are in units of the prior variance of a
+    regression's own coefficients; ``residual`` is the sum of squared residuals at the posterior
+    mean, and ``used`` the number of rows that the coefficients took up.
     """
 
     squares: Floats
@@ -62,8 +63,7 @@ def moments_of(posterior: Posterior) -> Moments:
     """The moments by which the prior is fitted."""
     design, inverse, mean = posterior.design, posterior.inverse, posterior.mean
     own = np.einsum("kff->kf", inverse).sum(axis=0)
-    along = posterior_along(posterior)
-    spread = np.diag(along).reshape(-1, mean.shape[1])
+    spread = _along_variance(posterior)
     product = _coupled(posterior)
     own += np.einsum("kfg,kfg->f", product, inverse)
     projected = design.directions.T @ mean
@@ -78,18 +78,19 @@ def moments_of(posterior: Posterior) -> Moments:
     # tr(G covariance) with G = A − I: what part of the residuals the coefficients took up.
     used = inverse.shape[0] * inverse.shape[1] - np.einsum("kff->", inverse)
     used += np.einsum("kff->", product) - np.einsum("kfg,kfg->", product, inverse)
-    fit = float(np.einsum("kf,kfg,kg->", mean, posterior.gram, mean, optimize=True))
+    fit = float(np.sum(mean * times(posterior.gram, mean)))
     residual = posterior.square - (2 * posterior.explained - fit) * posterior.prior.noise
     return Moments(squares, variances, max(residual, 0.0), float(used))
 
 
-def posterior_along(posterior: Posterior) -> Floats:
-    """The covariance of the components along the directions: T + T Q⁻¹ T, T = Uᵀ A⁻¹ U."""
-    from submax.regression.posterior import _along
+def _along_variance(posterior: Posterior) -> Floats:
+    """Variances of the components along the directions, the diagonal of T + T Q⁻¹ T, ``[q, F]``.
 
-    alone = _along(posterior.design, posterior.inverse)
-    result: Floats = alone + alone @ posterior.coupling @ alone
-    return result
+    T = Uᵀ A⁻¹ U.
+    """
+    alone = along(posterior.design, posterior.inverse)
+    variance: Floats = np.diag(alone) + np.einsum("ij,ij->i", alone @ posterior.coupling, alone)
+    return variance.reshape(-1, posterior.mean.shape[1])
 
 
 def _coupled(posterior: Posterior) -> Floats:
@@ -98,8 +99,11 @@ def _coupled(posterior: Posterior) -> Floats:
     count = directions.shape[1]
     if count == 0:
         return np.zeros_like(posterior.inverse)
-    blocks = posterior.coupling.reshape(count, features, count, features)
-    mixed = np.einsum("ki,ifjg,kj->kfg", directions, blocks, directions, optimize=True)
+    if count == 1:
+        return directions[:, :1, None] ** 2 * (posterior.inverse @ posterior.coupling)
+    blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)
+    pairs = directions[:, :, None] * directions[:, None, :]
+    mixed = np.tensordot(pairs.reshape(len(pairs), -1), blocks.reshape(-1, features, features), 1)
     return posterior.inverse @ mixed
 
 

@@ -52,7 +52,7 @@ class Posterior(NamedTuple):
         ratio = prior.variance[design.groups] / prior.variance[design.groups, OWN, None]
         # Direction by direction, each with all features.
         change = (ratio[:, design.kinds].T - 1.0).ravel()
-        coupled = np.eye(len(change)) + (np.eye(len(change)) - _along(design, inverse)) * change
+        coupled = np.eye(len(change)) + (np.eye(len(change)) - along(design, inverse)) * change
         coupling = change[:, None] * np.linalg.inv(coupled)
         coupling = (coupling + coupling.T) / 2
         mean = _applied(design, inverse, coupling, response)
@@ -83,28 +83,29 @@ class Posterior(NamedTuple):
         for number in range(regressions):
             root = _root(self.gram[number])
             noise[:, number] = rng.standard_normal((count, features)) @ root.T
-        heard = np.einsum("kfg,pkg->pkf", self.gram, prior) + noise
+        heard = times(self.gram, prior) + noise
         deviation = prior - _applied(self.design, self.inverse, self.coupling, heard)
         return deviation * self.unit
 
     def variance(self, features: Floats) -> Floats:
         """The posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
         scaled = features * self.unit
-        alone = np.einsum("nf,kfg->nkg", scaled, self.inverse)
-        found: Floats = np.einsum("nkf,nf->nk", alone, scaled)
-        if not len(self.coupling):
-            return found
-        seen = np.einsum("ki,nkf->nkif", self.design.directions, alone)
-        flat = seen.reshape(*found.shape, len(self.coupling))
-        found += np.einsum("nki,ij,nkj->nk", flat, self.coupling, flat, optimize=True)
+        found = np.empty((len(features), len(self.inverse)))
+        for number, inverse in enumerate(self.inverse):
+            alone = scaled @ inverse
+            found[:, number] = np.einsum("nf,nf->n", alone, scaled)
+            if len(self.coupling):
+                weights = self.design.directions[number]
+                seen = (weights[:, None] * alone[:, None]).reshape(len(alone), -1)
+                found[:, number] += np.einsum("ni,ni->n", seen @ self.coupling, seen)
         return found
 
     def _prior_draws(self, normal: Floats) -> Floats:
         directions = self.design.directions
         ratio = self.prior.variance / self.prior.variance[:, OWN, None]
         stretch = np.sqrt(ratio[self.design.groups][:, self.design.kinds].T) - 1.0
-        along = np.einsum("ki,pkf->pif", directions, normal) * stretch
-        return normal + np.einsum("ki,pif->pkf", directions, along)
+        projected: Floats = (directions.T @ normal) * stretch
+        return normal + directions @ projected
 
 
 def _inverted(gram: Floats) -> tuple[Floats, float]:
@@ -136,10 +137,12 @@ def _root(gram: Floats) -> Floats:
     return np.tril(factor)
 
 
-def _along(design: Design, matrices: Floats) -> Floats:
+def along(design: Design, matrices: Floats) -> Floats:
     """Uᵀ blockdiag(matrices) U: ``[K, F, F] -> [q F, q F]``."""
     directions = design.directions
     count, features = directions.shape[1], matrices.shape[-1]
+    if count == 1:
+        return np.tensordot(directions[:, 0] ** 2, matrices, axes=1)
     blocks = np.empty((count, features, count, features))
     for one in range(count):
         for other in range(one + 1):
@@ -149,14 +152,21 @@ def _along(design: Design, matrices: Floats) -> Floats:
     return blocks.reshape(count * features, count * features)
 
 
+def times(matrices: Floats, vectors: Floats) -> Floats:
+    """Each symmetric matrix times its vectors: ``[K, F, F]`` and ``[..., K, F] -> [..., K, F]``."""
+    if vectors.ndim == 2:
+        return (matrices @ vectors[..., None])[..., 0]
+    product = vectors.swapaxes(0, 1) @ matrices
+    return product.swapaxes(0, 1)
+
+
 def _applied(design: Design, inverse: Floats, coupling: Floats, response: Floats) -> Floats:
-    """The covariance times a response: ``[..., K, F] -> [..., K, F]``."""
-    alone = np.einsum("kfg,...kg->...kf", inverse, response, optimize=True)
+    """The covariance times responses: ``[K, F] -> [K, F]``, or ``[P, K, F] -> [P, K, F]``."""
+    alone = times(inverse, response)
     if not len(coupling):
         return alone
     directions = design.directions
-    along = np.einsum("ki,...kf->...if", directions, alone)
-    flat = along.reshape(*along.shape[:-2], len(coupling)) @ coupling
-    back = np.einsum("ki,...if->...kf", directions, flat.reshape(along.shape))
-    result: Floats = alone + np.einsum("kfg,...kg->...kf", inverse, back, optimize=True)
-    return result
+    projected = directions.T @ alone
+    flat = projected.reshape(*projected.shape[:-2], len(coupling)) @ coupling
+    back = directions @ flat.reshape(projected.shape)
+    return alone + times(inverse, back)

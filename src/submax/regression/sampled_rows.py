@@ -1,6 +1,7 @@
 """A bounded sample of the rows seen."""
 
-from typing import NamedTuple, Self
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,17 +24,19 @@ class Rows(NamedTuple):
     def empty(cls, width: int) -> Self:
         """No rows."""
         nothing = np.zeros(0)
-        return cls(
-            np.zeros((0, width)), np.zeros(0, dtype=np.int64), nothing, nothing, nothing
-        )
+        return cls(np.zeros((0, width)), np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
 
     def joined(self, other: Self) -> Self:
         """The rows of both."""
-        return type(self)(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        return self._from(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
     def taken(self, which: Integers | Booleans | slice) -> Self:
         """Some of the rows."""
-        return type(self)(*(column[which] for column in self))
+        return self._from(column[which] for column in self)
+
+    @classmethod
+    def _from(cls, columns: Iterable[Any]) -> Self:
+        return cls(*columns)
 
 
 class SampledRows(NamedTuple):
@@ -58,8 +61,8 @@ class SampledRows(NamedTuple):
             return self._replace(rows=kept, seen=seen)
         place = rng.integers(np.arange(self.seen + room + 1, seen + 1))
         enters = place < most
-        columns = tuple(column.copy() for column in kept)
+        columns: list[Any] = [column.copy() for column in kept]
         for column, coming in zip(columns, rest, strict=True):
             # If two rows come to one place, the later one stays.
             column[place[enters]] = coming[enters]
-        return self._replace(rows=Rows(*columns), seen=seen)
+        return self._replace(rows=Rows._make(columns), seen=seen)
