@@ -4,7 +4,7 @@
 
 Each finished cell is appended to the CSV, and cells that the CSV already has are skipped, so that
 an interrupted run goes on with the same command. With ``--candidates`` the candidates of the tuned
-methods are run instead, on the tables and with the seed reserved for choosing.
+methods are run instead, with the seed that is reserved for choosing.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import importlib.util
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,6 @@ from bakeoff_methods import (
     RARE_TABLES,
     SUBMAX,
     TABLES,
-    TUNED_ON,
     TUNING_SEED,
     Method,
     candidates,
@@ -160,16 +159,11 @@ def main() -> None:
         for name, method in chosen.items()
         if method.peer in pythons
         for seed in options.seeds or ([TUNING_SEED] if options.candidates else [0])
-        for table in options.tables or _default_tables(options, method.peer)
+        for table in options.tables or (RARE_TABLES if options.regime == "rare" else TABLES)
     ]
     pool = Pool(chosen, pythons, options.data or data_folder(), options.out)
     pool.run([cell for cell in cells if cell not in done], options.jobs)
     print_means(read_results(options.out), options.regime)
-
-
-def _default_tables(options: argparse.Namespace, peer: str) -> Sequence[str]:
-    allowed = RARE_TABLES if options.regime == "rare" else TABLES
-    return [table for table in allowed if not options.candidates or table in TUNED_ON[peer]]
 
 
 def _options() -> argparse.Namespace:
@@ -190,7 +184,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _names(*allowed: str):
+def _names(*allowed: str) -> Callable[[str], list[str]]:
     """A parser of comma-separated names that refuses a name that is not allowed."""
 
     def parse(text: str) -> list[str]:

@@ -33,8 +33,9 @@ class ContextualBanditsPlayer:
         # The default of some policies is all cores; the cells already run side by side.
         jobs = ("njobs_arms", "njobs_samples") if policy in BOOTSTRAPPED else ("njobs",)
         settings |= dict.fromkeys(jobs, 1)
+        # Some policies refuse 0 as random_state.
         self._policy = getattr(online, policy)(
-            nchoices=actions, beta_prior="auto", random_state=seed, **settings
+            nchoices=actions, beta_prior="auto", random_state=seed + 1, **settings
         )
         self._updated = policy in UPDATED
         self._actions = actions

@@ -7,7 +7,7 @@ diagonal regression can then learn effects that are not linear in the column.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gittins
@@ -66,7 +66,7 @@ class GittinsPlayer:
             gittins.learn(self._state, decision, earned, self._clock)
 
 
-def _softmax(sharpness: float):
+def _softmax(sharpness: float) -> Callable[[list[float], float], list[float]]:
     def explore(estimates: list[float], epsilon: float) -> list[float]:
         highest = max(estimates)
         weights = [math.exp(sharpness * (estimate - highest)) for estimate in estimates]
