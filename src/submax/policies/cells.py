@@ -35,7 +35,10 @@ class Cells:
 
     def problem(self, problem: Problem) -> Problem:
         """The same problem with cells as its actions."""
-        return replace(problem, space=self.listed)
+        features = problem.action_features
+        if features:
+            features = (*features, *[()] * self.space.reals)
+        return replace(problem, space=self.listed, action_features=features)
 
     def of(self, action: Actions) -> Integers:
         """The cell of each action; what lies outside the space, as absent rows may, is anywhere."""

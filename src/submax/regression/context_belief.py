@@ -1,6 +1,6 @@
 """What is believed about the reward of every action in every context, learned row by row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -51,7 +51,8 @@ class BeliefSettings:
     is made and the size of the sample kept, ``draws`` how many posterior draws are kept and
     ``width`` their deviation from the mean as a share of the posterior's, ``discount`` the factor
     by which the weight of a row falls with every later row, ``kernels`` whether there are kernels
-    beside the linear part.
+    beside the linear part. ``alike [K, q]`` are numbers that describe the actions, if there are
+    any: actions with similar numbers are expected to have similar coefficients.
     """
 
     actions: int
@@ -61,6 +62,7 @@ class BeliefSettings:
     width: float
     discount: float
     kernels: bool = True
+    alike: Floats | None = field(default=None, compare=False)
 
 
 class ContextBelief(NamedTuple):
@@ -145,7 +147,7 @@ class ContextBelief(NamedTuple):
 
     def _design(self, settings: BeliefSettings) -> Design:
         assert self.feature_map is not None, "a map comes first"
-        return Design.sharing(self.feature_map.groups, settings.actions)
+        return Design.sharing(self.feature_map.groups, settings.actions, settings.alike)
 
     def _mapped(self, rows: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
         """With a map made from rows, or from some of them, and the sums of all of them."""
@@ -224,7 +226,7 @@ def _best_map(
         if sums.variance == 0.0:
             return None
         start = prior or Prior.vague(GROUPS, sums.variance)
-        design = Design.sharing(feature_map.groups, settings.actions)
+        design = Design.sharing(feature_map.groups, settings.actions, settings.alike)
         return _Candidate(feature_map, fitted(sums, design, start, belief.centre, FIRST_STEPS))
 
     lengths = LENGTHS if len(first.landmarks) else LENGTHS[:1]

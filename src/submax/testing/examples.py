@@ -23,7 +23,7 @@ PROBLEMS = (
     Problem(Arms(1)),
     Problem(Arms(3)),
     Problem(Slots((2, 3))),
-    Problem(Arms(3), context_width=2),
+    Problem(Arms(3), context_width=2, action_features=(((0.5,), (2.0,), (-1.0,)),)),
 )
 SCALED = (
     Problem(Arms(3), scale=Discrete((-1.0, 0.0, 2.0))),

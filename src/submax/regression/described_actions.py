@@ -1,0 +1,44 @@
+"""The features of actions as numbers that a prior can use."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.problem import ActionFeatures, Problem
+from submax.core.space import Space
+
+MOST_COLUMNS = 16
+"""More columns are reduced to this many principal components, since the cost of a fit grows with
+the third power of their number."""
+SMALLEST = 1e-8
+"""Components whose length is below this share of the longest one are rounding errors."""
+
+
+def described_actions(problem: Problem) -> Floats | None:
+    """The features of every joint action as orthogonal columns, ``[K, q]``; None without features.
+
+    The rows of the choices in all slots stand side by side, and each number is standardized over
+    the actions, so that its unit does not matter. At most 16 columns are left.
+    """
+    if not any(problem.action_features):
+        return None
+    return _components(problem.space, problem.action_features)
+
+
+@lru_cache(maxsize=16)
+def _components(space: Space, features: ActionFeatures) -> Floats | None:
+    joint = space.listing()
+    parts = [np.array(rows)[joint[:, slot]] for slot, rows in enumerate(features) if rows]
+    numbers = np.concatenate(parts, axis=1, dtype=np.float64)
+    centred = numbers - numbers.mean(axis=0)
+    deviation = np.sqrt(np.mean(centred**2, axis=0))
+    varies = deviation > SMALLEST * np.abs(numbers).max(axis=0, initial=0.0)
+    standardized = centred[:, varies] / deviation[varies]
+    left, length, _ = np.linalg.svd(standardized, full_matrices=False)
+    kept = length[:MOST_COLUMNS] > SMALLEST * length.max(initial=0.0)
+    if not kept.any():
+        return None
+    components: Floats = (left * length)[:, : int(kept.sum())]
+    components.flags.writeable = False
+    return components
