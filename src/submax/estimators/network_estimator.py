@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Actions, Floats
 from submax.core.buffer import Buffer
 from submax.core.conditioned import Conditioned
+from submax.core.context_scaling import ContextScaling
 from submax.core.divergence import warn_of_divergence
 from submax.core.errors import InvalidValue
 from submax.core.estimator import Estimator
@@ -108,11 +109,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
             params = self.at_levels(params, _ruler(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
         ruler = _ruler(problem, buffer)
-        rows = Minibatches.of(
-            buffer, problem.space.scaled(buffer.action), ruler.embedded(buffer.reward)
-        )
-        start = self._start(params, ruler)
-        trained = train(self.design(problem), self.training, rows, rng, start)
+        scaling = ContextScaling.of(buffer) if self.training.standardizes else None
+        action, reward = problem.space.scaled(buffer.action), ruler.embedded(buffer.reward)
+        rows = Minibatches.of(buffer, action, reward, scaling)
+        start, before = self._start(params, ruler), params.buffer.filled
+        trained = train(self.design(problem), self.training, rows, rng, start, before)
         latent = self.drawn(len(news), problem.scale.levels, rng)
         network = self._written(problem, trained.parameters, ruler, latent)
         warn_of_divergence(trained.diverged)
@@ -127,6 +128,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
             network.where(learned, params.network),
             ruler.where(learned, params.ruler),
             latent,
+            scaling if scaling is None else scaling.where(learned, params.scaling),
         )
 
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
@@ -138,7 +140,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
             written = self._written(problem, params.parameters, ruler, params.latent)
             network = written.where(params.buffer.filled > 0, network)
         return NetworkParams.of(
-            problem, params.buffer, params.parameters, network, ruler, params.latent
+            problem, params.buffer, params.parameters, network, ruler, params.latent, params.scaling
         )
 
     def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
@@ -158,7 +160,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """The last parameters where training goes on from them, for knots that have moved."""
         from submax.nn.parameters import moved
 
-        if not (self.training.continued and params.parameters):
+        goes_on = self.training.continued
+        if self.training.steps == "fitted":
+            # A memory that forgets moves rows between those trained on and those held out.
+            goes_on = not self.memory.forgets
+        if not (goes_on and params.parameters):
             return None
         if np.array_equal(ruler.knots, params.ruler.knots):
             return params.parameters
@@ -231,9 +237,12 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def _outputs(self, params: NetworkParams, context: Floats) -> NDArray[np.float32]:
         """``[R, L, n, Z, O]``."""
+        given = context
+        if params.scaling is not None:
+            given = params.scaling.scaled(context).astype(np.float64)
         if params.single is not None and context.shape[1] == 1:
-            return params.single.logits(context[0, 0])
-        return params.network.logits(context)
+            return params.single.logits(given[0, 0])
+        return params.network.logits(given)
 
     def levels(self, params: NetworkParams) -> Floats:
         """Those the network is written out at."""

@@ -4,6 +4,7 @@ from typing import NamedTuple, Self
 
 from submax.core.arrays import Floats
 from submax.core.buffer import Buffer
+from submax.core.context_scaling import ContextScaling
 from submax.core.problem import Problem
 from submax.core.ruler import Ruler
 from submax.networks.replicas import Parameters
@@ -16,7 +17,8 @@ class NetworkParams(NamedTuple):
 
     ``ruler`` has the levels at which the network was written out, ``latent [R, L or 1, Z, J]`` the
     draws of the latent variable; ``share [R, 1, L]`` is how often each level was observed;
-    ``single`` is the network laid out for one decision at a time, where there is one replica.
+    ``single`` is the network laid out for one decision at a time, where there is one replica;
+    ``scaling`` is how contexts are given to the network, None if they are given as they are.
     """
 
     problem: Problem
@@ -27,6 +29,7 @@ class NetworkParams(NamedTuple):
     latent: Floats
     share: Floats
     single: SingleNetwork | None
+    scaling: ContextScaling | None = None
 
     @classmethod
     def of(
@@ -37,8 +40,9 @@ class NetworkParams(NamedTuple):
         network: SlotNetwork,
         ruler: Ruler,
         latent: Floats,
+        scaling: ContextScaling | None = None,
     ) -> Self:
         """With what follows from the others."""
         share = buffer.level_share(ruler)[:, None]
         single = SingleNetwork.of(network) if len(share) == 1 else None
-        return cls(problem, buffer, parameters, network, ruler, latent, share, single)
+        return cls(problem, buffer, parameters, network, ruler, latent, share, single, scaling)

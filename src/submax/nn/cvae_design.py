@@ -15,7 +15,17 @@ from submax.nn.dense import Dense
 from submax.nn.density import log_density
 from submax.nn.design import Design, Example
 from submax.nn.folding import slot_network
+from submax.nn.reward_losses import reward_losses
 from submax.nn.trunk import Trunk
+
+LEAST_STEPS = 300
+"""The number of steps tuned for weak signals. Before it the encoder has not learned to tell the
+decoder anything, and a bound that does not fall says little.
+"""
+WIDE = 2.0
+"""ln σ grows like a logarithm beyond this: σ = 7 is far wider than the prior, whose σ is 1."""
+HELD_OUT_DRAWS = 8
+"""Draws of the latent variable with which rows that are held out are evaluated."""
 
 
 class Encoder(eqx.Module):
@@ -30,7 +40,7 @@ class Encoder(eqx.Module):
     ) -> tuple[jax.Array, jax.Array]:
         """``[C + d]``, ``[D]`` and embedded ``[E] -> μ [J]`` and ``ln σ [J]``."""
         hidden = self.trunk(jnp.concatenate([action, context]), reward)
-        return self.mean(hidden), self.log_deviation(hidden)
+        return self.mean(hidden), _bounded(self.log_deviation(hidden))
 
 
 class Decoder(eqx.Module):
@@ -88,10 +98,34 @@ class CVAEDesign(Design[CVAEModel]):
             ),
         )
 
+    @property
+    def least_steps(self) -> int:
+        """As many as were tuned for weak signals."""
+        return LEAST_STEPS
+
     def losses(self, model: CVAEModel, batch: Example, key: jax.Array) -> jax.Array:
         """Minus the evidence bound, with one draw of z for each example."""
         noise = jax.random.normal(key, (*batch.reward.shape[:-1], self.latent))
         return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, noise)
+
+    def held_out_losses(
+        self, model: CVAEModel, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Minus the evidence bound, and the loss of the reward that the action tells.
+
+        For the latter p(a | c, r) is (1/Z) Σ_z p(a | c, r, z), with the same z ~ N(0, 1) for every
+        reward.
+        """
+        latent = jax.random.normal(key, (HELD_OUT_DRAWS, self.latent))
+
+        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
+            def given(one: jax.Array) -> jax.Array:
+                return self._log_prob(model.decoder(one, example.context, reward), example.action)
+
+            return jax.nn.logsumexp(jax.vmap(given)(latent)) - jnp.log(HELD_OUT_DRAWS)
+
+        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
+        return losses[:, None]
 
     def _loss(self, model: CVAEModel, example: Example, noise: jax.Array) -> jax.Array:
         action = features(example.action, self.sizes)
@@ -114,3 +148,13 @@ class CVAEDesign(Design[CVAEModel]):
     ) -> SlotNetwork:
         """The decoder at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``, in numpy."""
         return slot_network(model.decoder.trunk, model.decoder.head, levels, latent)
+
+
+def _bounded(log_deviation: jax.Array) -> jax.Array:
+    """Unchanged up to a wide distribution, then slower.
+
+    ln σ is linear in the features, so that σ² of a context a hundred deviations from the mean would
+    be beyond the floats, and the loss of the whole minibatch with it.
+    """
+    excess = jnp.maximum(log_deviation - WIDE, 0.0)
+    return jnp.minimum(log_deviation, WIDE) + jnp.log1p(excess)

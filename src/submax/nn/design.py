@@ -49,3 +49,23 @@ class Design(ABC, Generic[Model]):
     @abstractmethod
     def losses(self, model: Model, batch: Example, key: jax.Array) -> jax.Array:
         """What training makes small, for each example of a batch: ``[B]``."""
+
+    @abstractmethod
+    def held_out_losses(
+        self, model: Model, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """What must fall for training to go on, for examples that are held out: ``[B, T]``.
+
+        Of T losses the one counts whose mean is lowest. ``share [E]`` is how often each reward
+        occurs, as it is embedded. The likelihood of actions alone would favour a network that
+        knows what the logging policy does, and that of rewards alone one that does not.
+        """
+
+    @property
+    def least_steps(self) -> int:
+        """Steps that new parameters are trained for, whatever the held-out rows say."""
+        return 0
+
+    def informed(self, model: Model, share: jax.Array) -> Model:
+        """A new model that knows how often each reward occurs, and nothing else."""
+        return model

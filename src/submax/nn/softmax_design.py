@@ -12,6 +12,7 @@ from submax.nn.choices import log_prob, one_hot
 from submax.nn.dense import Dense
 from submax.nn.design import Design, Example
 from submax.nn.folding import slot_network
+from submax.nn.reward_losses import reward_losses
 from submax.nn.trunk import Trunk
 
 
@@ -53,6 +54,18 @@ class SoftmaxDesign(Design[SoftmaxModel]):
             return -log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
 
         return jax.vmap(loss)(batch)
+
+    def held_out_losses(
+        self, model: SoftmaxModel, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """The loss of training, and of the reward that the choices tell."""
+
+        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
+            logits = model(example.context, reward)
+            return log_prob(logits, one_hot(example.action, self.sizes), self.sizes)
+
+        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
+        return losses[:, None]
 
     def exported(
         self, model: SoftmaxModel, levels: NDArray[np.float32], latent: ArrayLike

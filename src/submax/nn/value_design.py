@@ -12,6 +12,15 @@ from submax.nn.choices import one_hot
 from submax.nn.dense import Dense
 from submax.nn.design import Design, Example
 
+LEAST_STEPS = 300
+"""The number of steps tuned for weak signals: policies look for the highest value, which is often
+right long before the values are.
+"""
+CONFIDENCE = (1.0, 0.5, 0.25, 0.125)
+"""Shares of a logit's distance from the mean at which held-out rows are evaluated. The lowest loss
+counts, since a network that is too sure of itself may still put actions in the right order.
+"""
+
 
 class ValueModel(eqx.Module):
     """Choices and context → logit of the reward."""
@@ -53,12 +62,38 @@ class ValueDesign(Design[ValueModel]):
             Dense.drawn(self.hidden, 1, keys[2]),
         )
 
+    @property
+    def least_steps(self) -> int:
+        """As many as were tuned for weak signals."""
+        return LEAST_STEPS
+
     def losses(self, model: ValueModel, batch: Example, key: jax.Array) -> jax.Array:
         """Cross-entropy, with dropout masks of its own for each example."""
         kept = 1 - self.dropout
         shape = (*batch.reward.shape[:-1], 2, self.hidden)
         masks = jax.random.bernoulli(key, kept, shape) / kept if self.dropout else jnp.ones(shape)
         return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, masks)
+
+    def held_out_losses(
+        self, model: ValueModel, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Cross-entropy of the whole network, without dropout, if it were less sure of itself."""
+        masks = jnp.ones((2, self.hidden))
+        middle = jnp.log(share[0]) - jnp.log1p(-share[0])
+        parts = jnp.asarray(CONFIDENCE)
+
+        def loss(example: Example) -> jax.Array:
+            x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])
+            logit = middle + parts * (model(x, masks) - middle)
+            return jax.nn.softplus(logit) - example.reward[0] * logit
+
+        return jax.vmap(loss)(batch)
+
+    def informed(self, model: ValueModel, share: jax.Array) -> ValueModel:
+        """Every value is the mean reward: a head that begins at random prefers some actions."""
+        head = model.head
+        bias = jnp.log(share) - jnp.log1p(-share)
+        return ValueModel(model.first, model.second, Dense(jnp.zeros_like(head.weight), bias))
 
     def _loss(self, model: ValueModel, example: Example, masks: jax.Array) -> jax.Array:
         x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])

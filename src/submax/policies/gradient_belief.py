@@ -10,7 +10,7 @@ from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.core.training import Training
 from submax.networks.slot_choices import first_choices
-from submax.networks.value_network import Hidden, ValueNetwork
+from submax.networks.value_network import Hidden, Numbers, ValueNetwork
 from submax.policies.value_belief import ValueBelief
 
 AT_ONCE = 2**22
@@ -66,10 +66,11 @@ class GradientBelief(NamedTuple):
         """Logit and standard deviation for every joint action in each context: ``[R, n, M]``."""
         self.problem.check_context(context)
         network, choices = self.belief.network, self.belief.choices()
+        given = self.belief.given(context)
         logits, deviations = [], []
         for part in self.belief.parts(context.shape[1]):
-            hidden = network.hidden(context[:, part], choices)
-            variance = _variance(network, self.precision, context[:, part], choices, hidden)
+            hidden = network.hidden(given[:, part], choices)
+            variance = _variance(network, self.precision, given[:, part], choices, hidden)
             logits.append(network.logits(hidden))
             deviations.append(np.sqrt(variance).astype(np.float64))
         return np.concatenate(logits, axis=1), np.concatenate(deviations, axis=1)
@@ -78,7 +79,7 @@ class GradientBelief(NamedTuple):
 def _variance(
     network: ValueNetwork,
     precision: ValueNetwork,
-    context: Floats,
+    context: Numbers,
     choices: Integers,
     hidden: Hidden,
 ) -> Weights:
@@ -114,7 +115,7 @@ def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
     """Σ_i g_i² over some rows of the buffer: products of squared inputs and squared slopes."""
     buffer, network = belief.buffer, belief.network
     choices = buffer.action[:, rows] + first_choices(belief.problem.space.choices)
-    context = buffer.context[:, rows]
+    context = belief.given(buffer.context[:, rows])
     hidden = network.hidden(context, choices[:, :, None])
     weight = buffer.weight[:, rows].astype(np.float32)[..., None]
     first, second = (slope[:, :, 0] ** 2 * weight for slope in network.slopes(hidden))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.buffer import Buffer
+from submax.core.context_scaling import ContextScaling
 from submax.core.divergence import warn_of_divergence
 from submax.core.errors import InvalidValue
 from submax.core.extras import require_extra
@@ -18,7 +19,7 @@ from submax.core.scale import Scale
 from submax.core.training import Training
 from submax.networks.replicas import parameters_where
 from submax.networks.slot_choices import first_choices
-from submax.networks.value_network import ValueNetwork
+from submax.networks.value_network import Numbers, ValueNetwork
 
 EVERYTHING = Memory()
 AT_ONCE = 2**22
@@ -28,12 +29,16 @@ LARGEST = 2**28
 
 
 class ValueBelief(NamedTuple):
-    """Everything observed, the trained parameters by name, and the network as plain arrays."""
+    """Everything observed, the trained parameters by name, and the network as plain arrays.
+
+    ``scaling`` is how contexts are given to the network, None if they are given as they are.
+    """
 
     problem: Problem
     buffer: Buffer
     parameters: dict[str, NDArray[np.float32]]
     network: ValueNetwork
+    scaling: ContextScaling | None = None
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
@@ -70,8 +75,11 @@ class ValueBelief(NamedTuple):
             self.network.head_weight.shape[1],
             dropout,
         )
+        scaling = ContextScaling.of(buffer) if training.standardizes else None
+        targets = _targets(self.problem.scale, buffer)
+        rows = Minibatches.of(buffer, buffer.action, targets, scaling)
+        # Going on loses where the signal is weak, if the steps are fitted: docs/tuning.md.
         start = self.parameters if training.continued and self.parameters else None
-        rows = Minibatches.of(buffer, buffer.action, _targets(self.problem.scale, buffer))
         trained = train(design, training, rows, rng, start)
         network = design.exported(restored(design, trained.parameters))
         warn_of_divergence(trained.diverged)
@@ -82,6 +90,7 @@ class ValueBelief(NamedTuple):
             buffer,
             parameters_where(learned, trained.parameters, self.parameters),
             network.where(learned, self.network),
+            scaling if scaling is None else scaling.where(learned, self.scaling),
         )
 
     def choices(self) -> Integers:
@@ -94,13 +103,17 @@ class ValueBelief(NamedTuple):
     ) -> Floats:
         """Logit of the value of every joint action in each context: ``[R, n, M]``."""
         self.problem.check_context(context)
-        choices, network = self.choices(), self.network
+        choices, network, given = self.choices(), self.network, self.given(context)
 
         def some(part: slice) -> Floats:
             few = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
-            return network.logits(network.hidden(context[:, part], choices, few))
+            return network.logits(network.hidden(given[:, part], choices, few))
 
         return np.concatenate([some(part) for part in self.parts(context.shape[1])], axis=1)
+
+    def given(self, context: Numbers) -> Numbers:
+        """Contexts as the network is given them: ``[R, n, D]``."""
+        return context if self.scaling is None else self.scaling.scaled(context)
 
     def parts(self, rows: int) -> list[slice]:
         """The rows in parts whose activations can be held at a time; at least one part."""
