@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Floats, Integers
 from submax.regression.design import Design, Prior
 from submax.regression.feature_map import GROUPS, FeatureMap, new_map
 from submax.regression.fitting import fitted
@@ -52,7 +52,8 @@ class BeliefSettings:
     ``width`` their deviation from the mean as a share of the posterior's, ``discount`` the factor
     by which the weight of a row falls with every later row, ``kernels`` whether there are kernels
     beside the linear part. ``alike [K, q]`` are numbers that describe the actions, if there are
-    any: actions with similar numbers are expected to have similar coefficients.
+    any: actions with similar numbers are expected to have similar coefficients. If the actions are
+    not ``shared``, what is learned of one says nothing about another.
     """
 
     actions: int
@@ -63,6 +64,13 @@ class BeliefSettings:
     discount: float
     kernels: bool = True
     alike: Floats | None = field(default=None, compare=False)
+    shared: bool = True
+
+    def design(self, groups: Integers) -> Design:
+        """How the regressions of the actions are related, for features in these groups."""
+        if self.shared:
+            return Design.sharing(groups, self.actions, self.alike)
+        return Design.independent(groups, self.actions)
 
 
 class ContextBelief(NamedTuple):
@@ -99,15 +107,17 @@ class ContextBelief(NamedTuple):
         sample = self.sample.add(new, settings.rows, settings.discount, rng)
         uniform = self._explored(new, settings)
         belief = self._replace(sample=sample, uniform=uniform)
-        if self.mapped < settings.rows and sample.seen >= GROWTH * self.mapped:
-            # While the map is made anew, the sample holds every row that came before.
-            everything = self.sample.rows.joined(new)
-            return belief._mapped(everything, settings, rng)
-        assert self.sums is not None and self.feature_map is not None, "a map comes first"
         count = len(new.reward)
-        sums = self.sums.faded(settings.discount**count)
+        faded = settings.discount**count
         weighted = new._replace(weight=new.weight * _fading(settings.discount, count))
-        sums = added(sums, self.feature_map, weighted)
+        due = min(GROWTH * self.mapped, settings.rows)
+        if self.mapped < settings.rows and sample.seen >= due:
+            # The sample holds every row that came before, unless all their rewards were equal.
+            everything = self.sample.standing_for_all().faded(faded).joined(weighted)
+            return belief._mapped(everything, settings, rng)
+        assert self.sums is not None, "a map comes first"
+        assert self.feature_map is not None, "a map comes first"
+        sums = added(self.sums.faded(faded), self.feature_map, weighted)
         grown = sums.weight - self.solved
         belief = belief._replace(sums=sums)
         if grown < min(REFIT_ROWS, REFIT_SHARE * sums.weight) and settings.discount == 1:
@@ -116,7 +126,8 @@ class ContextBelief(NamedTuple):
 
     def drawn(self, context: Floats) -> Floats:
         """The expected reward of every action by each kept draw: ``[n, D] -> [n, P, K]``."""
-        assert self.feature_map is not None and self.pool is not None, "nothing was learned"
+        assert self.feature_map is not None, "nothing was learned"
+        assert self.pool is not None, "nothing was learned"
         raw = self.feature_map.raw(context)
         draws, actions, features = self.pool.shape
         drawn = raw @ self.pool.reshape(draws * actions, features).T
@@ -131,7 +142,8 @@ class ContextBelief(NamedTuple):
 
     def posterior(self, settings: BeliefSettings) -> Posterior:
         """The posterior under the prior as last fitted, computed again from the sums."""
-        assert self.sums is not None and self.prior is not None, "nothing was learned"
+        assert self.sums is not None, "nothing was learned"
+        assert self.prior is not None, "nothing was learned"
         return Posterior.of(self.sums, self._design(settings), self.prior, self.centre)
 
     def _explored(self, new: Rows, settings: BeliefSettings) -> Uniform:
@@ -147,7 +159,7 @@ class ContextBelief(NamedTuple):
 
     def _design(self, settings: BeliefSettings) -> Design:
         assert self.feature_map is not None, "a map comes first"
-        return Design.sharing(self.feature_map.groups, settings.actions, settings.alike)
+        return settings.design(self.feature_map.groups)
 
     def _mapped(self, rows: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
         """With a map made from rows, or from some of them, and the sums of all of them."""
@@ -174,9 +186,13 @@ class ContextBelief(NamedTuple):
     def _solved(self, settings: BeliefSettings, rng: np.random.Generator) -> Self:
         """With the posterior of the sums, and draws from it."""
         sums, prior = self.sums, self.prior
-        assert sums is not None and prior is not None and self.feature_map is not None
+        assert sums is not None, "a map comes first"
+        assert prior is not None, "a map comes first"
+        assert self.feature_map is not None, "a map comes first"
         centre = self._centre(sums.offset + sums.reward / sums.weight)
-        due = abs(sums.weight - self.fitted) >= PRIOR_SHARE * sums.weight
+        # If old rows fade, the weight stays the same while the rows become others.
+        grown = abs(sums.weight - self.fitted) >= PRIOR_SHARE * sums.weight
+        due = grown or settings.discount < 1
         posterior = fitted(sums, self._design(settings), prior, centre, steps=int(due))
         coefficients = self.feature_map.for_raw(posterior.coefficients)
         deviation = posterior.draws(settings.draws, rng) * settings.width
@@ -215,10 +231,10 @@ def _best_map(
     rng: np.random.Generator,
 ) -> tuple[FeatureMap, Prior] | None:
     """The map and the prior with the highest evidence; None if all rewards are equal."""
-    most = settings.features if settings.kernels else rows.context.shape[1] + 1
-    first = new_map(rows.context, rows.weight, most, LENGTHS[-1], rng)
-    if not settings.kernels:
-        first = first._replace(landmarks=first.landmarks[:0], whitening=first.whitening[:0, :0])
+    if np.ptp(rows.reward) == 0:
+        return None
+    most, kernels = settings.features, settings.kernels
+    first = new_map(rows.context, rows.weight, most, LENGTHS[-1], rng, kernels)
 
     def candidate(feature_map: FeatureMap, prior: Prior | None) -> _Candidate | None:
         empty = Sums.empty(settings.actions, feature_map.width, offset)
@@ -226,7 +242,7 @@ def _best_map(
         if sums.variance == 0.0:
             return None
         start = prior or Prior.vague(GROUPS, sums.variance)
-        design = Design.sharing(feature_map.groups, settings.actions, settings.alike)
+        design = settings.design(feature_map.groups)
         return _Candidate(feature_map, fitted(sums, design, start, belief.centre, FIRST_STEPS))
 
     lengths = LENGTHS if len(first.landmarks) else LENGTHS[:1]

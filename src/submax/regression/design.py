@@ -11,7 +11,8 @@ OWN, COMMON, ALIKE = 0, 1, 2
 move together, and those in which regressions with similar actions move together."""
 KINDS = 3
 SMALLEST = 1e-8
-"""Directions whose length is below this share of the longest one add nothing."""
+"""Directions whose length is below this share of the longest one add nothing, and numbers that
+differ by less than this share of the largest one are equal."""
 
 
 class Design(NamedTuple):
@@ -28,9 +29,9 @@ class Design(NamedTuple):
     kinds: Integers
 
     @classmethod
-    def single(cls, groups: Integers) -> Self:
-        """One regression, which has nothing to share."""
-        return cls(groups, np.zeros((1, 0)), np.zeros(0, dtype=np.int64))
+    def independent(cls, groups: Integers, regressions: int) -> Self:
+        """Regressions that share nothing but the prior variances."""
+        return cls(groups, np.zeros((regressions, 0)), np.zeros(0, dtype=np.int64))
 
     @classmethod
     def sharing(cls, groups: Integers, regressions: int, alike: Floats | None = None) -> Self:
@@ -40,11 +41,11 @@ class Design(NamedTuple):
         similar numbers are expected to have similar coefficients.
         """
         if regressions == 1:
-            return cls.single(groups)
+            return cls.independent(groups, 1)
         common = np.full((regressions, 1), regressions**-0.5)
-        described = np.zeros((regressions, 0)) if alike is None else alike - alike.mean(axis=0)
+        described = np.zeros((regressions, 0)) if alike is None else _different(alike)
         left, length, _ = np.linalg.svd(described, full_matrices=False)
-        basis = left[:, length > SMALLEST * max(length.max(initial=0.0), 1e-300)]
+        basis = left[:, length > SMALLEST * length.max(initial=0.0)]
         kinds = np.array([COMMON] + [ALIKE] * basis.shape[1])
         return cls(groups, np.concatenate([common, basis], axis=1), kinds)
 
@@ -70,3 +71,12 @@ class Prior(NamedTuple):
     def vague(cls, groups: int, variance: float) -> Self:
         """Where fitting starts, for rewards with this ``variance``."""
         return cls(variance / 2, np.full((groups, KINDS), variance / 2))
+
+
+def _different(alike: Floats) -> Floats:
+    """The columns that differ between regressions, counted from their means, of length 1 each."""
+    centred = alike - alike.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    differs = length > SMALLEST * np.abs(alike).max(axis=0, initial=0.0)
+    found: Floats = centred[:, differs] / length[differs]
+    return found

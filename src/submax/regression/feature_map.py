@@ -122,28 +122,35 @@ class FeatureMap(NamedTuple):
 
 
 def new_map(
-    context: Floats, weight: Floats, most: int, length: float, rng: np.random.Generator
+    context: Floats,
+    weight: Floats,
+    most: int,
+    length: float,
+    rng: np.random.Generator,
+    kernels: bool = True,
 ) -> FeatureMap:
     """A map with at most ``most`` features for contexts like these, ``[n, D]``.
 
     Landmarks are rows picked at random, each different one once. If the context has more numbers
-    than half the features, its linear part is projected at random to that many.
+    than half the features, its linear part is projected at random to that many. Without
+    ``kernels`` the linear part may take up all features.
     """
-    shift, scale = _standardization(context, weight)
+    shift, scale = standardization(context, weight)
     width = context.shape[1]
-    linear = min(width, most // 2)
+    linear = min(width, most // 2 if kernels else most - 1)
     projection = None
     if linear < width:
-        projection = rng.standard_normal((width, linear)) * math.sqrt(width / max(linear, 1))
+        # On average the squares of the projected numbers add up to those of the context.
+        projection = rng.standard_normal((width, linear)) / math.sqrt(max(linear, 1))
     blank = np.zeros((0, width))
     plain = FeatureMap(shift, scale, projection, np.ones(width), blank, length, np.zeros((0, 0)))
-    if not scale.any():
+    if not kernels or not scale.any():
         return plain
     landmarks = _different(plain.standardized(context), max(most - 1 - linear, 0), rng)
     return plain._replace(landmarks=landmarks, whitening=_whitening(landmarks, length))
 
 
-def _standardization(context: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def standardization(context: Floats, weight: Floats) -> tuple[Floats, Floats]:
     """The mean of each number, and one divided by its deviation, or 0 if it does not vary."""
     # In units of the largest number squares do not overflow.
     largest = np.maximum(np.abs(context).max(axis=0, initial=0.0), 1e-300)

@@ -9,9 +9,6 @@ from submax.core.arrays import Floats
 from submax.regression.design import OWN, Design, Prior
 from submax.regression.sums import Sums
 
-JITTER = 1e-7
-"""Added to a matrix that may be singular, as a share of its mean diagonal."""
-
 
 class Posterior(NamedTuple):
     """N(mean, covariance) of the coefficients θ ``[K, F]``, given ``Sums`` and a ``Prior``.
@@ -130,11 +127,12 @@ def _checked(result: Any) -> Any:
 
 
 def _root(gram: Floats) -> Floats:
-    """A lower triangular root of a matrix that may be singular."""
-    matrix = gram.copy(order="F")
-    matrix.flat[:: len(matrix) + 1] += JITTER * (np.trace(gram) / len(gram)) + 1e-12
-    factor, _ = _checked(lapack.dpotrf(matrix, lower=1, overwrite_a=1))
-    return np.tril(factor)
+    """R with R Rᵀ = the matrix, which may be singular: by Cholesky's method with pivots."""
+    factor, pivot, rank, _ = lapack.dpstrf(gram, lower=1)
+    factor[:, rank:] = 0.0
+    root = np.empty_like(gram)
+    root[pivot - 1] = np.tril(factor)
+    return root
 
 
 def along(design: Design, matrices: Floats) -> Floats:

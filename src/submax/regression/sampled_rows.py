@@ -34,6 +34,10 @@ class Rows(NamedTuple):
         """Some of the rows."""
         return self._from(column[which] for column in self)
 
+    def faded(self, factor: float) -> Self:
+        """The same rows with weights multiplied by a factor."""
+        return self._replace(weight=self.weight * factor)
+
     @classmethod
     def _from(cls, columns: Iterable[Any]) -> Self:
         return cls(*columns)
@@ -45,13 +49,20 @@ class SampledRows(NamedTuple):
     rows: Rows
     seen: int
 
+    def standing_for_all(self) -> Rows:
+        """The rows, each with the weight of as many as it stands for."""
+        kept = len(self.rows.reward)
+        if kept in (0, self.seen):
+            return self.rows
+        return self.rows.faded(self.seen / kept)
+
     def add(self, new: Rows, most: int, discount: float, rng: np.random.Generator) -> Self:
         """Take in new rows; the weight of a row is multiplied by ``discount`` for each later one.
 
         Reference: Vitter (1985), Random sampling with a reservoir.
         """
         count = len(new.reward)
-        old = self.rows._replace(weight=self.rows.weight * discount**count)
+        old = self.rows.faded(discount**count)
         fading = discount ** np.arange(count - 1, -1, -1)
         new = new._replace(weight=new.weight * fading)
         seen = self.seen + count

@@ -31,6 +31,8 @@ class Sums(NamedTuple):
 
     def add(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
         """Add rows: ``features [n, F]``, the ``number [n]`` of the regression each belongs to."""
+        if not len(reward):
+            return self
         gram, moment = self.gram.copy(), self.moment.copy()
         relative = reward - self.offset
         order = np.argsort(number, kind="stable")
@@ -66,12 +68,16 @@ class Sums(NamedTuple):
     @property
     def variance(self) -> float:
         """The variance of the rewards; 0 if there are none, or if rounding explains it."""
+        # Rewards are rounded before they are counted from the offset, and squares after that.
         if self.weight <= 0:
             return 0.0
         mean = self.reward / self.weight
         spread = self.square / self.weight - mean**2
-        return spread if spread > ROUNDING * (self.offset**2 + mean**2) else 0.0
+        rounding = (ROUNDED_REWARD * self.offset) ** 2 + ROUNDED_SQUARE * mean**2
+        return spread if spread > rounding else 0.0
 
 
-ROUNDING = 1e-13
-"""A variance below this share of the squared rewards cannot be told from rounding."""
+ROUNDED_REWARD = 1e-14
+"""A deviation below this share of the rewards cannot be told from rounding."""
+ROUNDED_SQUARE = 1e-13
+"""A variance below this share of the squared distance to the offset cannot be told either."""

@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from submax.regression.context_belief import LIKE_UNIFORM, BeliefSettings, ContextBelief, added
+from submax.regression.posterior import Posterior
+from submax.regression.sampled_rows import Rows
+from submax.regression.sums import Sums
+
+SETTINGS = BeliefSettings(actions=3, features=12, rows=100, draws=8, width=1.0, discount=1.0)
+"""The map is made from up to 100 rows, so that the tests see both before and after."""
+
+
+def some_rows(count, seed, width=2):
+    rng = np.random.default_rng((seed, 17))
+    context, number = rng.normal(size=(count, width)), rng.integers(3, size=count)
+    reward = np.sin(context[:, 0]) * (number - 1.0) + 0.3 * rng.normal(size=count)
+    return Rows(context, number, reward, np.full(count, -np.log(3)), np.ones(count))
+
+
+def learned(rows, settings, seed, size):
+    rng = np.random.default_rng(seed)
+    belief = ContextBelief.unlearned(rows.context.shape[1])
+    for begin in range(0, len(rows.reward), size):
+        belief = belief.learned(rows.taken(slice(begin, begin + size)), settings, rng)
+    return belief
+
+
+@pytest.mark.parametrize("size", [1, 7, 60, 150, 400])
+@pytest.mark.parametrize("discount", [1.0, 0.99])
+def test_the_sums_are_those_of_all_rows_under_the_map(size, discount, seed):
+    settings = BeliefSettings(3, 12, 100, 8, 1.0, discount)
+    rows = some_rows(400, seed)
+    belief = learned(rows, settings, seed, size)
+    faded = rows._replace(weight=discount ** np.arange(399.0, -1.0, -1.0))
+    expected = added(Sums.empty(3, 12, belief.sums.offset), belief.feature_map, faded)
+    for mine, theirs in zip(belief.sums, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
+
+
+def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):
+    rows = some_rows(300, seed)
+    settings = BeliefSettings(3, 12, 100, 4000, 0.5, 1.0)
+    belief = learned(rows, settings, seed, 300)
+    posterior = Posterior.of(
+        belief.sums, settings.design(belief.feature_map.groups), belief.prior, belief.centre
+    )
+    asked = rows.context[:5]
+    features = belief.feature_map.rows(asked)
+    expected = features @ posterior.coefficients.T + belief.centre
+    np.testing.assert_allclose(belief.mean(belief.feature_map.raw(asked)), expected, rtol=1e-6)
+    drawn = belief.drawn(asked)
+    variance = 0.25 * posterior.variance(features)
+    assert np.all(np.abs(drawn.mean(axis=1) - expected) < 7 * np.sqrt(variance / 4000))
+    np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=7 * (2 / 4000) ** 0.5)
+
+
+def test_it_learns_what_is_not_linear(seed):
+    rows, new = some_rows(2000, seed), some_rows(500, seed + 1)
+    settings = BeliefSettings(3, 40, 500, 8, 1.0, 1.0)
+    belief = learned(rows, settings, seed, 200)
+    expected = np.sin(new.context[:, :1]) * [-1.0, 0.0, 1.0]
+    error = belief.mean(belief.feature_map.raw(new.context)) - expected
+    assert np.mean(error**2) < 0.05 * np.var(expected)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 3])
+def test_equal_rewards_teach_nothing(value, seed):
+    rows = some_rows(250, seed)
+    belief = learned(rows._replace(reward=np.full(250, value)), SETTINGS, seed, 20)
+    assert belief.feature_map is None
+    assert belief.sums is None
+    assert belief.centre == pytest.approx(value)
+
+
+def test_rows_before_the_first_other_reward_are_counted(seed):
+    rows = some_rows(1001, seed)
+    rows = rows._replace(reward=np.append(np.zeros(1000), 1.0))
+    belief = learned(rows, SETTINGS, seed, 50)
+    assert belief.sums.weight == pytest.approx(1001)
+
+
+@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e6, 0.0), (1e-2, 1e6)])
+@pytest.mark.parametrize("width", [1.0, 1e-9, 1e9])
+def test_units_change_nothing(unit, offset, width, seed):
+    rows = some_rows(300, seed)
+    changed = rows._replace(context=rows.context * width, reward=offset + unit * rows.reward)
+    one = learned(rows, SETTINGS, seed, 60)
+    other = learned(changed, SETTINGS, seed, 60)
+    found = (other.drawn(rows.context[:9] * width) - offset) / unit
+    np.testing.assert_allclose(found, one.drawn(rows.context[:9]), rtol=1e-4, atol=1e-4)
+
+
+def test_rows_of_likely_actions_do_not_move_the_centre(seed):
+    rows = some_rows(90, seed)
+    likely = np.arange(90) % 3 == 0
+    chance = np.where(
+        likely, 0.99 * LIKE_UNIFORM / 3 + 0.1, np.where(np.arange(90) % 3 == 1, 0.2, 0.5)
+    )
+    belief = learned(rows._replace(log_prob=np.log(chance)), SETTINGS, seed, 30)
+    weight = np.where(likely, 0.0, 1 / chance)
+    assert belief.centre == pytest.approx(np.average(rows.reward, weights=weight))
+
+
+def test_without_propensities_the_centre_is_the_mean_reward(seed):
+    rows = some_rows(90, seed)
+    belief = learned(rows._replace(log_prob=np.full(90, np.nan)), SETTINGS, seed, 30)
+    assert belief.centre == pytest.approx(rows.reward.mean())
+
+
+def test_what_is_not_shared_says_nothing_about_other_actions(seed):
+    rows = some_rows(300, seed)
+    settings = BeliefSettings(3, 12, 100, 8, 1.0, 1.0, kernels=False, shared=False)
+    belief = learned(rows.taken(rows.number < 2), settings, seed, 50)
+    assert belief.feature_map.width == 3
+    np.testing.assert_allclose(belief.coefficients[2], 0.0)
+    assert np.abs(belief.coefficients[:2]).max() > 0.1
+
+
+def test_a_prior_follows_rewards_that_change_while_old_rows_fade(seed):
+    rows = some_rows(800, seed)
+    louder = np.where(np.arange(800) < 400, 1.0, 10.0)
+    settings = BeliefSettings(3, 12, 100, 8, 1.0, 0.98)
+    belief = learned(rows._replace(reward=rows.reward * louder), settings, seed, 20)
+    alone = learned(rows.taken(slice(400, None)), settings, seed, 20)
+    assert belief.prior.noise == pytest.approx(100 * alone.prior.noise, rel=0.3)

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from submax.regression.design import ALIKE, COMMON, OWN, Design
+
+GROUPS = np.array([0, 1, 1, 1])
+
+
+def test_one_regression_shares_nothing():
+    design = Design.sharing(GROUPS, 1, alike=np.ones((1, 2)))
+    assert design.directions.shape == (1, 0)
+    assert design.dimensions(1).tolist() == [3, 0, 0]
+
+
+def test_independent_regressions_share_nothing():
+    design = Design.independent(GROUPS, 5)
+    assert design.regressions == 5
+    assert design.dimensions(0).tolist() == [5, 0, 0]
+    assert design.dimensions(1).tolist() == [15, 0, 0]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
+def test_directions_are_orthonormal_and_span_what_describes_the_actions(unit, seed):
+    rng = np.random.default_rng(seed)
+    alike = rng.normal(size=(6, 2)) * [1.0, unit]
+    design = Design.sharing(GROUPS, 6, alike)
+    directions = design.directions
+    np.testing.assert_allclose(directions.T @ directions, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(directions[:, 0], 6**-0.5)
+    span = np.column_stack([np.ones(6), alike / [1.0, unit]])
+    np.testing.assert_allclose(directions @ (directions.T @ span), span, atol=1e-9)
+    assert design.kinds.tolist() == [COMMON, ALIKE, ALIKE]
+    assert design.dimensions(1)[[OWN, COMMON, ALIKE]].tolist() == [9, 3, 6]
+
+
+def test_numbers_that_say_nothing_add_no_direction(seed):
+    column = np.random.default_rng(seed).normal(size=5)
+    alike = np.column_stack([column, np.full(5, 0.1), 3 * column - 7, np.zeros(5)])
+    assert Design.sharing(GROUPS, 5, alike).kinds.tolist() == [COMMON, ALIKE]
+    assert Design.sharing(GROUPS, 5, alike[:, [1]]).kinds.tolist() == [COMMON]

@@ -1,0 +1,174 @@
+import math
+
+import numpy as np
+import pytest
+
+from submax.regression.feature_map import CONSTANT, FARTHEST, JITTER, KERNEL, LINEAR, new_map
+
+
+def contexts(seed, rows=60, width=3):
+    rng = np.random.default_rng((seed, 3))
+    return rng.normal(size=(rows, width)) * 2.0 + 5.0, rng
+
+
+def map_of(context, most, rng, length=0.7, **options):
+    return new_map(context, np.ones(len(context)), most, length, rng, **options)
+
+
+def kernel(u, landmarks, length):
+    """exp(−|u − landmark|² / (2 length² D)), one pair at a time."""
+    width = landmarks.shape[1]
+    return np.array(
+        [
+            [math.exp(-sum((one - other) ** 2) / (2 * length**2 * width)) for other in landmarks]
+            for one in u
+        ]
+    )
+
+
+def test_features_are_those_of_the_definition(seed):
+    context, rng = contexts(seed)
+    found = map_of(context, 20, rng).relearned(np.array([0.5, 1.0, 1.5]))
+    assert found.width == 20
+    assert found.groups.tolist() == [CONSTANT] + [LINEAR] * 3 + [KERNEL] * 16
+    asked = context[:7] + 0.1
+    z = (asked - context.mean(axis=0)) / context.std(axis=0)
+    among = kernel(found.landmarks, found.landmarks, 0.7) + JITTER * np.eye(16)
+    seen = kernel(z * [0.5, 1.0, 1.5], found.landmarks, 0.7)
+    rows = found.rows(asked)
+    np.testing.assert_allclose(rows[:, 0], 1.0)
+    np.testing.assert_allclose(rows[:, 1:4], z / 3**0.5)
+    # The products of features are those of a Gaussian process on the landmarks.
+    products = seen @ np.linalg.solve(among, seen.T)
+    np.testing.assert_allclose(rows[:, 4:] @ rows[:, 4:].T, products, atol=1e-8)
+    np.testing.assert_allclose(found.raw(asked)[:, 4:], seen, atol=1e-12)
+
+
+def test_landmarks_are_rows_of_the_context(seed):
+    context, rng = contexts(seed)
+    found = map_of(context, 20, rng)
+    z = found.standardized(context)
+    distance = np.abs(found.landmarks[:, None] - z).max(axis=-1)
+    assert np.all(distance.min(axis=1) == 0)
+    assert len(np.unique(distance.argmin(axis=1))) == 16
+
+
+def test_coefficients_for_raw_features_have_the_same_products(seed):
+    context, rng = contexts(seed)
+    found = map_of(context, 20, rng)
+    coefficients = rng.normal(size=(2, 4, 20))
+    expected = coefficients @ found.rows(context).T
+    np.testing.assert_allclose(
+        found.for_raw(coefficients) @ found.raw(context).T, expected, rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("width", [1, 3, 30])
+@pytest.mark.parametrize("regressions", [1, 4])
+def test_the_sensitivity_is_that_of_finite_differences(width, regressions, seed):
+    context, rng = contexts(seed, width=width)
+    found = map_of(context, 20, rng).relearned(rng.uniform(0.5, 1.5, size=width))
+    assert (found.projection is not None) == (width == 30)
+    coefficients = rng.normal(size=(regressions, found.width))
+    # A difference in the context is one in the standardized numbers divided by the scale.
+    asked = context.mean(axis=0) + 0.5 * (context[:9] - context.mean(axis=0))
+    step, expected = 1e-5, np.empty(width)
+    for number in range(width):
+        moved = step / found.scale[number] * (np.arange(width) == number)
+        change = found.rows(asked + moved) - found.rows(asked - moved)
+        slope = change @ coefficients.T / (2 * step)
+        own = slope - slope.mean(axis=1, keepdims=True) if regressions > 1 else slope
+        expected[number] = np.mean(own**2)
+    np.testing.assert_allclose(found.sensitivity(asked, coefficients), expected, rtol=1e-3)
+
+
+def test_relevance_and_length_can_be_changed_back(seed):
+    context, rng = contexts(seed)
+    found = map_of(context, 20, rng)
+    again = found.relearned(np.array([0.2, 1.0, 2.0])).of_length(0.3)
+    again = again.relearned(np.ones(3)).of_length(0.7)
+    np.testing.assert_allclose(again.raw(context), found.raw(context), rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9, -1.0, 1e160])
+def test_the_unit_of_the_context_changes_nothing(unit, seed):
+    context, _ = contexts(seed)
+    one = map_of(context, 20, np.random.default_rng(seed))
+    other = map_of(context * unit, 20, np.random.default_rng(seed))
+    np.testing.assert_allclose(
+        np.abs(other.raw(context * unit)), np.abs(one.raw(context)), rtol=1e-6, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e9, -1e-9])
+def test_constant_numbers_are_not_seen(value, seed):
+    context, _ = contexts(seed)
+    with_constant = np.column_stack([context[:, 0], np.full(60, value)])
+    found = map_of(with_constant, 20, np.random.default_rng(seed))
+    assert found.scale[1] == 0
+    other = np.column_stack([context[:, 0], np.full(60, 123.0)])
+    np.testing.assert_array_equal(found.rows(with_constant), found.rows(other))
+
+
+def test_equal_rows_leave_the_constant(seed):
+    found = map_of(np.full((40, 3), 0.1), 20, np.random.default_rng(seed))
+    assert len(found.landmarks) == 0
+    rows = found.rows(np.full((2, 3), 5.0))
+    assert rows.tolist() == [[1.0, 0.0, 0.0, 0.0]] * 2
+
+
+def test_repeated_rows_are_one_landmark(seed):
+    rng = np.random.default_rng(seed)
+    context = rng.choice([-1.0, 1.0], size=(200, 2))
+    found = map_of(context, 50, rng)
+    assert len(np.unique(found.landmarks, axis=0)) == len(found.landmarks) == 4
+    assert np.isfinite(found.rows(context)).all()
+
+
+def test_repeated_numbers_do_no_harm(seed):
+    context, rng = contexts(seed, width=1)
+    found = map_of(np.repeat(context, 3, axis=1), 20, rng)
+    single = map_of(context, 20, rng)._replace(landmarks=found.landmarks[:, :1])
+    np.testing.assert_allclose(
+        found.raw(np.repeat(context, 3, axis=1))[:, 4:], single.raw(context)[:, 2:], rtol=1e-9
+    )
+
+
+def test_no_context_is_the_constant(seed):
+    found = map_of(np.zeros((10, 0)), 20, np.random.default_rng(seed))
+    assert found.rows(np.zeros((3, 0))).tolist() == [[1.0]] * 3
+
+
+def test_wide_contexts_are_projected_and_keep_their_length(seed):
+    context, rng = contexts(seed, rows=400, width=1000)
+    found = map_of(context, 320, rng)
+    assert found.width == 320
+    assert np.count_nonzero(found.groups == LINEAR) == 160
+    z, linear = found.standardized(context), found.rows(context)[:, 1:161]
+    ratio = np.sum(linear**2, axis=1) / np.mean(z**2, axis=1)
+    # Each is χ² with 160 degrees of freedom divided by 160.
+    assert np.all(np.abs(ratio - 1) < 7 * (2 / 160) ** 0.5)
+
+
+@pytest.mark.parametrize(("most", "linear"), [(100, 30), (31, 30), (20, 19)])
+def test_without_kernels_the_linear_part_takes_all_features(most, linear, seed):
+    context, rng = contexts(seed, width=30)
+    found = map_of(context, most, rng, kernels=False)
+    assert found.width == 1 + linear
+    assert (found.projection is None) == (linear == 30)
+
+
+def test_numbers_far_away_are_cut_off(seed):
+    context, rng = contexts(seed)
+    found = map_of(context, 20, rng)
+    z = found.standardized(np.full((1, 3), 1e9))
+    assert z.tolist() == [[FARTHEST] * 3]
+
+
+def test_weights_count_rows_so_often(seed):
+    context, rng = contexts(seed)
+    weight = rng.integers(1, 4, size=60)
+    one = new_map(context, weight.astype(float), 20, 0.7, rng)
+    other = map_of(np.repeat(context, weight, axis=0), 20, rng)
+    np.testing.assert_allclose(one.shift, other.shift)
+    np.testing.assert_allclose(one.scale, other.scale)

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from scipy import optimize
+
+from submax.regression.design import KINDS, Design, Prior
+from submax.regression.fitting import LEAST_NOISE, RANGE, fitted, gradient
+from submax.regression.posterior import Posterior
+from submax.regression.sums import Sums
+
+STEP = 1e-5
+
+
+def evidence(case, logarithms):
+    """The log-evidence for logarithms of the noise and of all variances."""
+    variance = np.exp(logarithms[1:]).reshape(-1, KINDS)
+    prior = Prior(float(np.exp(logarithms[0])), variance)
+    return Posterior.of(case.sums, case.design, prior, case.centre)
+
+
+def logarithms(prior):
+    return np.log(np.append(prior.noise, prior.variance))
+
+
+def test_the_gradient_is_that_of_finite_differences(case):
+    start = logarithms(case.prior)
+    found = np.append(*gradient(case.posterior))
+    for number, derivative in enumerate(found):
+        step = STEP * (np.arange(len(start)) == number)
+        higher = evidence(case, start + step).log_evidence
+        lower = evidence(case, start - step).log_evidence
+        assert derivative == pytest.approx((higher - lower) / (2 * STEP), abs=1e-5)
+
+
+def test_many_steps_end_where_the_evidence_is_highest(shared_case):
+    case = shared_case
+    found = fitted(case.sums, case.design, case.prior, case.centre, steps=500)
+
+    def loss(point):
+        posterior = evidence(case, point)
+        return -posterior.log_evidence, -np.append(*gradient(posterior))
+
+    reach = case.sums.variance * np.array([1 / RANGE, RANGE])
+    bounds = [np.log(reach)] * (1 + case.prior.variance.size)
+    best = optimize.minimize(loss, logarithms(case.prior), jac=True, bounds=bounds)
+    assert found.log_evidence == pytest.approx(-best.fun, abs=0.01)
+
+
+def test_every_step_from_far_away_finds_the_same_prior(shared_case):
+    case = shared_case
+    ends = [
+        fitted(case.sums, case.design, Prior.vague(3, scale * case.sums.variance), 0.2, 500)
+        for scale in (1e-3, 1.0, 1e3)
+    ]
+    assert np.ptp([end.log_evidence for end in ends]) < 0.01
+
+
+@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e6, 0.0), (1e-2, 1e6), (1.0, -1e9)])
+def test_the_unit_and_the_offset_of_rewards_change_nothing(shared_case, unit, offset):
+    case = shared_case
+
+    def fit(unit, offset):
+        reward = offset + unit * case.reward
+        empty = Sums.empty(4, 6, offset=float(reward.mean()))
+        sums = empty.add(case.features, case.number, reward, case.weight)
+        centre = offset + unit * case.centre
+        return fitted(sums, case.design, Prior.vague(3, sums.variance), centre, steps=5)
+
+    plain, changed = fit(1.0, 0.0), fit(unit, offset)
+    # Rewards themselves are rounded to 16 digits.
+    rounded = 1e-8 + 1e-13 * abs(offset) / unit
+    np.testing.assert_allclose(
+        changed.coefficients / unit, plain.coefficients, rtol=rounded, atol=rounded
+    )
+    np.testing.assert_allclose(changed.prior.noise / unit**2, plain.prior.noise, rtol=rounded)
+
+
+def test_rewards_without_noise_leave_a_little(seed):
+    rng = np.random.default_rng(seed)
+    features = np.column_stack([np.ones(50), rng.normal(size=50)])
+    reward, number = features @ [2.0, 3.0], np.zeros(50, dtype=int)
+    sums = Sums.empty(1, 2, float(reward.mean())).add(features, number, reward, np.ones(50))
+    design = Design.independent(np.array([0, 1]), 1)
+    found = fitted(sums, design, Prior.vague(2, sums.variance), float(reward.mean()), 50)
+    assert found.prior.noise == pytest.approx(LEAST_NOISE * sums.variance)
+    assert found.coefficients[0, 1] == pytest.approx(3.0, rel=0.01)
+
+
+def test_rewards_of_noise_alone_leave_no_slopes(seed):
+    rng = np.random.default_rng(seed)
+    features = np.column_stack([np.ones(2000), rng.normal(size=(2000, 20))])
+    reward, number = rng.normal(size=2000), rng.integers(3, size=2000)
+    sums = Sums.empty(3, 21, 0.0).add(features, number, reward, np.ones(2000))
+    design = Design.sharing(np.array([0] + [1] * 20), 3)
+    found = fitted(sums, design, Prior.vague(2, sums.variance), 0.0, 50)
+    # By least squares alone the 60 slopes would add up to 60 · 3 / 2000.
+    assert np.sum(found.coefficients[:, 1:] ** 2) < 0.3 * 60 * 3 / 2000
+    assert found.prior.noise == pytest.approx(1.0, abs=6 * (2 / 2000) ** 0.5)
