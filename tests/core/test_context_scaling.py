@@ -77,3 +77,12 @@ def test_two_are_put_together_by_replica(buffer):
     for mine, yours, both in zip(one, other, found, strict=True):
         assert np.array_equal(both, np.stack([mine[0], yours[1]]))
     assert one.where(np.array([True, False]), None) is one
+
+
+def test_deviations_up_to_the_largest_stay(seed):
+    size = np.array([0.1, 0.7, 1.0, 30.0])
+    context = np.random.default_rng(seed).normal(size=(1, 5000, WIDTH)) * size
+    buffer = with_contexts(context, np.ones((1, 5000)))
+    found = ContextScaling.of(buffer, 1.0).scaled(buffer.context)[0].std(axis=0)
+    # At least 1 / √4; the standard error of a deviation is 1 % of it.
+    np.testing.assert_allclose(found, [0.5, 0.7, 1.0, 1.0], rtol=0.05)

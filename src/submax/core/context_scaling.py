@@ -21,30 +21,33 @@ CONSTANT = 1e-6
 class ContextScaling(NamedTuple):
     """z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
 
-    The factor is 1 / (deviation · √D), so that z is about as long as a one-hot action whatever the
-    number of features, and 0 for a feature that is constant.
+    The deviation of z is 1 / √D, so that z is about as long as a one-hot action whatever the number
+    of features, or that of c if it lies between 1 / √D and the largest that is asked for. The
+    factor is 0 for a feature that is constant.
     """
 
     mean: NDArray[np.float32]
     factor: NDArray[np.float32]
+    limit: NDArray[np.float32]
 
     @classmethod
-    def of(cls, buffer: Buffer) -> Self:
+    def of(cls, buffer: Buffer, largest: float = 0.0) -> Self:
         """Mean and deviation of each feature over the rows of each replica."""
         count = np.maximum(buffer.filled, 1)[:, None, None]
         # Beyond the rows of a replica its contexts are zero.
         mean = buffer.context.sum(axis=1, keepdims=True, dtype=np.float64) / count
         deviation = np.sqrt(_squares(buffer, mean) / count)
         varies = deviation > CONSTANT * np.abs(mean)
-        width = np.sqrt(max(buffer.context.shape[2], 1))
-        factor = np.where(varies, 1 / np.where(varies, deviation * width, 1.0), 0.0)
-        return cls(mean.astype(np.float32), factor.astype(np.float32))
+        least = 1 / np.sqrt(max(buffer.context.shape[2], 1))
+        wanted = np.clip(deviation, least, max(largest, least))
+        factor = np.where(varies, wanted / np.where(varies, deviation, 1.0), 0.0)
+        parts = (mean, factor, CUT_OFF * wanted)
+        return cls(*(part.astype(np.float32) for part in parts))
 
     def scaled(self, context: Floats | NDArray[np.float32]) -> NDArray[np.float32]:
         """``[R, n, D] -> [R, n, D]``."""
-        limit = np.float32(CUT_OFF / np.sqrt(max(context.shape[-1], 1)))
         apart = (context - self.mean).astype(np.float32) * self.factor
-        cut: NDArray[np.float32] = np.clip(apart, -limit, limit)
+        cut: NDArray[np.float32] = np.clip(apart, -self.limit, self.limit)
         return cut
 
     def where(self, chosen: Booleans, other: "ContextScaling | None") -> "ContextScaling":

@@ -57,6 +57,11 @@ class CVAE(NetworkEstimator):
         """N_z."""
         return self.draws
 
+    @property
+    def largest_deviation(self) -> float:
+        """That of the latent variable: beside it, smaller features would be drowned."""
+        return 1.0
+
     def design(self, problem: Problem) -> "CVAEDesign":
         """What is trained."""
         from submax.nn.cvae_design import CVAEDesign

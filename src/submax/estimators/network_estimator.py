@@ -60,6 +60,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """Components of the density over real-valued parts of an action."""
         return 0
 
+    @property
+    def largest_deviation(self) -> float:
+        """Deviation up to which a feature is not scaled down, if contexts are standardized."""
+        return 0.0
+
     @abstractmethod
     def design(self, problem: Problem) -> Any:
         """The design to train."""
@@ -109,7 +114,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
             params = self.at_levels(params, _ruler(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
         ruler = _ruler(problem, buffer)
-        scaling = ContextScaling.of(buffer) if self.training.standardizes else None
+        scaling = None
+        if self.training.standardizes:
+            scaling = ContextScaling.of(buffer, self.largest_deviation)
         action, reward = problem.space.scaled(buffer.action), ruler.embedded(buffer.reward)
         rows = Minibatches.of(buffer, action, reward, scaling)
         start, before = self._start(params, ruler), params.buffer.filled
