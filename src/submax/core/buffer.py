@@ -73,6 +73,11 @@ class Buffer(NamedTuple):
         share: Floats = np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1 / levels)
         return share
 
+    def for_deciding(self) -> Self:
+        """Without rows, which are remembered only to learn further."""
+        none = {name: array[:, :0] for name, array in self._asdict().items() if name != "filled"}
+        return self._replace(**none)
+
     def _faded(self, factor: Floats) -> Self:
         """Every weight times the factor of its replica, ``[R]``, without what weighs nothing."""
         faded = self._replace(weight=self.weight * factor[:, None])

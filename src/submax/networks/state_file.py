@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.buffer import Buffer
 from submax.core.errors import InvalidValue
 
 FORMAT = "submax-state-1"
@@ -32,8 +31,8 @@ MOVED = {
 def state_bytes(state: Any, facts: dict[str, Any]) -> bytes:
     """Write a tree of named tuples, dataclasses, arrays and plain values, and facts about it.
 
-    What was remembered only to learn further (``Buffer``) is left out. The same state gives the
-    same bytes.
+    What is remembered only to learn further is left out: a record that has any says by its method
+    ``for_deciding`` what remains. The same state gives the same bytes.
     """
     from safetensors.numpy import save
 
@@ -81,10 +80,8 @@ def _written(value: Any, arrays: Arrays) -> Any:
         arrays[name] = np.ascontiguousarray(value)
         # A contiguous array of no dimension has one.
         return {"array": name, "shape": list(value.shape)}
-    if isinstance(value, Buffer):
-        value = value._replace(
-            **{name: array[:, :0] for name, array in value._asdict().items() if name != "filled"}
-        )
+    if hasattr(value, "for_deciding"):
+        value = value.for_deciding()
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {"record": _name(value), "values": [_written(one, arrays) for one in value]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -192,6 +192,7 @@ class RewardConditioned(Conditioning):
         yield from (policy for policy in cls.presets().values() if not policy.trains_networks)
         yield cls(Counting(0.1), Clipped(4.0))
         yield cls(Counting(1.0), Target((0.3, 0.7)))
+        yield cls(Counting("fitted"), Filling())
         yield cls(Counting(1.0), Clipped(4.0), listing_limit=1)
         yield cls(Counting(1.0), Target((0.3, 0.7)), listing_limit=1)
         # The other examples of networks are run as estimators.
@@ -210,7 +211,6 @@ class RewardConditioned(Conditioning):
         return {
             **{f"rcp-{name}": cls(Counting(), strategy) for name, strategy in strategies.items()},
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
-            "rcp-adaptive": cls(Counting("fitted"), Filling()),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
         }

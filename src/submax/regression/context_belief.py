@@ -140,6 +140,10 @@ class ContextBelief(NamedTuple):
         expected: Floats = raw @ self.coefficients.T + self.centre
         return expected
 
+    def for_deciding(self) -> Self:
+        """Without what is remembered only to learn further."""
+        return self._replace(sums=None, prior=None, sample=self.sample.none())
+
     def posterior(self, settings: BeliefSettings) -> Posterior:
         """The posterior under the prior as last fitted, computed again from the sums."""
         assert self.sums is not None, "nothing was learned"

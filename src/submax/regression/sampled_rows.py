@@ -77,3 +77,7 @@ class SampledRows(NamedTuple):
             # If two rows come to one place, the later one stays.
             column[place[enters]] = coming[enters]
         return self._replace(rows=Rows._make(columns), seen=seen)
+
+    def none(self) -> Self:
+        """The same without its rows."""
+        return self._replace(rows=self.rows.taken(slice(0, 0)))
