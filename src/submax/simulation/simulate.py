@@ -48,6 +48,7 @@ def simulate(
     """
     _check_parts(environment, policy, delay)
     whole_number("observations", observations, at_least=1)
+    _check_length(environment, observations)
     whole_number("replicas", replicas, at_least=1)
     if points is not None:
         whole_number("points", points, at_least=1)
@@ -91,6 +92,16 @@ def _check_parts(environment: object, policy: object, delay: object) -> None:
         raise InvalidValue(f"policy must be what make_policy gives, not {policy!r}")
     if not isinstance(delay, Delay):
         raise InvalidValue(f"delay must be one such as BatchFlush(100), not {delay!r}")
+
+
+def _check_length(environment: Environment[Any], observations: int) -> None:
+    """Refuse more decisions than the environment allows, before any of them is taken."""
+    most = environment.most_decisions
+    if most is not None and observations > most:
+        raise InvalidValue(
+            f"{environment} allows at most {most} decisions, not {observations}: "
+            f"set observations to {most} or fewer"
+        )
 
 
 def _check(

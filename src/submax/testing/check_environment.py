@@ -32,6 +32,9 @@ def check_environment(environment: Environment[Any], seed: int = 0) -> None:
 def _check_record(environment: Environment[Any]) -> None:
     restored = pickle.loads(pickle.dumps(environment))
     require(restored == environment, environment, "it must be equal to its pickled copy")
+    most = environment.most_decisions
+    allowed = most is None or (isinstance(most, int) and most >= 1)
+    require(allowed, environment, "most_decisions must be None or at least 1")
 
 
 def _check_shapes(environment: Environment[Any], seed: int) -> None:
