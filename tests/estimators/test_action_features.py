@@ -86,8 +86,14 @@ def test_a_slot_without_features_adds_nothing():
     assert described_actions(problem).shape == (4, 1)
 
 
-@pytest.mark.parametrize("features", [(), (((1.0,), (1.0,), (1.0,)),), (((), (), ()),)])
-def test_features_that_do_not_differ_describe_nothing(features):
+def test_one_or_two_arms_have_nothing_to_compare():
+    assert described_actions(Problem(Arms(1), action_features=(((3.0,),),))) is None
+    assert described_actions(Problem(Arms(2), action_features=(((3.0,), (4.0,)),))) is None
+
+
+@pytest.mark.parametrize("column", [(), (1.0, 1.0, 1.0), (0.0, 0.0, 5.0), (5.0, 0.0, 0.0)])
+def test_features_that_relate_no_two_actions_describe_nothing(column):
+    features = (tuple((number,) for number in column),) if column else ()
     assert described_actions(Problem(Arms(3), action_features=features)) is None
 
 

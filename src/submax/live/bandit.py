@@ -22,6 +22,7 @@ from submax.live.requests import ONLY, Requests
 from submax.live.settings import Settings
 from submax.live.store import Store
 from submax.live.writing import Answer, Writing, joined
+from submax.schema.action_features import clean_features
 from submax.schema.choices import ARMS, STATUS, Change
 from submax.schema.menu import Menu
 
@@ -159,9 +160,20 @@ class Bandit:
                 "the same id"
             ) from error
 
-    def add(self, choice: str, *, slot: str = ARMS) -> None:
-        """Add an arm, or a choice to a slot; it is tried at once."""
-        self.change(Change("add", choice, slot))
+    def add(
+        self,
+        choice: str,
+        *,
+        slot: str = ARMS,
+        features: Mapping[str, float | str] | None = None,
+    ) -> None:
+        """Add an arm, or a choice to a slot; it is tried at once.
+
+        If the choices have features, the new one must bring the same ones: ``features`` is a table
+        of numbers and texts. A text that no other choice has is a new category.
+        """
+        cleaned = clean_features(choice, {} if features is None else features)
+        self.change(Change("add", choice, slot, cleaned))
 
     def pause(self, choice: str, *, slot: str = ARMS) -> None:
         """Show a choice no more until ``resume``."""

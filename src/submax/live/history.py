@@ -36,6 +36,7 @@ def declaration_of(learned: Learned) -> dict[str, Any]:
     schema = learned.schema
     return {
         "actions": schema.menu.declaration,
+        "action_features": schema.menu.features,
         "context": dict(zip(schema.context.names, schema.context.fields, strict=True)),
         "rewards": schema.rewards,
         "policy": _specification(learned),
@@ -193,7 +194,7 @@ def _specification(learned: Learned) -> str | dict[str, Any]:
 def _check_schema(settings: Settings, menu: Menu, schema: Schema) -> None:
     """The names and numbers are the same; which choices are active may differ."""
     same = {
-        "actions": schema.menu.revived in (settings.menu.revived, menu.revived),
+        "actions or action features": schema.menu.revived in (settings.menu.revived, menu.revived),
         "contexts": schema.context == settings.context,
         "rewards": schema.scale == settings.scale,
     }

@@ -48,6 +48,8 @@ class Declaration(TypedDict, total=False):
     """What can be declared of a bandit.
 
     actions: names of arms, or a table of slots, each with names of choices or (low, high).
+    action_features: a table of choices, each with a table of numbers and texts that describe it;
+        with named slots, a table of slots with such tables.
     context: a table of fields: ``float``, a list of categories, or one with a default.
     policy: a name such as ``rcp-adaptive``, a table with a ``kind``, or a Policy.
     rewards: the scale of rewards, ``submax.Binary()`` if it is not given.
@@ -63,6 +65,7 @@ class Declaration(TypedDict, total=False):
     """
 
     actions: Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
+    action_features: Mapping[str, Mapping[str, Any]]
     context: Mapping[str, Any]
     policy: str | Mapping[str, Any] | Policy[Any]
     rewards: Scale | str | Mapping[str, Any]
@@ -261,14 +264,20 @@ def _settings_again(
     """The settings as they stand, but what may change as given, if it goes together."""
     if not given:
         return control.settings
-    base = {"actions": ["any"], "context": None, "policy": "random", "rewards": "binary"}
+    menu = control.settings.menu
+    base = {"actions": menu.declaration, "context": None, "policy": "random", "rewards": "binary"}
     again = declared(**{**base, **given})
-    if "actions" in given and again.menu != control.settings.menu:
+    if again.menu.declaration != menu.declaration:
         raise InvalidValue(
             "this bandit was declared with other actions: leave them out, and use add, pause and "
             "retire"
         )
-    names = [name for name in given if name != "actions"]
+    if "action_features" in given and again.menu != menu:
+        raise InvalidValue(
+            "this bandit was declared with other action_features: leave them out; a choice that is "
+            "added brings its own"
+        )
+    names = [name for name in given if name not in ("actions", "action_features")]
     settings = control.settings_with(again, names)
     policy = policy_of(settings.policy, own)
     if control.history is not None:

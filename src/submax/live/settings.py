@@ -82,7 +82,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def declared(
-    *, actions: object, context: object, policy: object, rewards: object, **others: Any
+    *,
+    actions: object,
+    context: object,
+    policy: object,
+    rewards: object,
+    action_features: object = None,
+    **others: Any,
 ) -> Settings:
     """Settings from what a caller wrote."""
     for name in ("reward_wait", "quarantine", "refit_seconds"):
@@ -92,7 +98,7 @@ def declared(
         one_of("combine", str(others["combine"]), COMBINING)
     rails = others.pop("guard_rails", None)
     settings = Settings(
-        menu=Menu.of(actions),
+        menu=Menu.of(actions, action_features),
         context=ContextSchema.of(context),
         policy=_specification(policy),
         rewards=rewards_of(rewards),

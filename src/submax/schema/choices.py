@@ -12,13 +12,16 @@ from submax.schema.names import check_name
 ARMS = ""
 """The name of the one slot of plain arms."""
 MOST_CHOICES = 10_000
+Features = dict[str, float | str]
+"""What describes a choice: numbers, and categories as texts."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A choice keeps its number and its name for ever."""
+    """A choice keeps its number, its name and its features for ever."""
 
     name: str
     status: Literal["active", "paused", "retired"] = "active"
+    features: Features = {}
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -37,11 +40,12 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What is to happen to a choice."""
+    """What is to happen to a choice; one that is added brings its ``features``."""
 
     verb: Literal["add", "pause", "resume", "retire"]
     choice: str
     slot: str = ARMS
+    features: Features = {}
 
 
 STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}

@@ -18,7 +18,7 @@ from submax.schema.standardization import Standardization
 def check_schema(schema: Schema) -> None:
     """Names as they could be declared, and a choice in every slot that may be shown."""
     menu, context = schema.menu, schema.context
-    if Menu.of(menu.declaration) != menu.revived:
+    if Menu.of(menu.declaration, menu.features) != menu.revived:
         raise InvalidValue("its actions could not be declared: a slot is named twice or not at all")
     if not all(menu.active):
         raise InvalidValue("its actions have a slot without any active choice")

@@ -10,8 +10,10 @@ from submax.core.box import Box
 from submax.core.checks import one_of
 from submax.core.errors import Conflict, InvalidValue
 from submax.core.mixed import Mixed
+from submax.core.problem import ActionFeatures
 from submax.core.slots import Slots
 from submax.core.space import Space
+from submax.schema.action_features import check_new_features, described, encoded_features
 from submax.schema.choices import (
     ARMS,
     MOST_CHOICES,
@@ -49,8 +51,18 @@ class Menu(msgspec.Struct, frozen=True):
     intervals: tuple[Interval, ...] = ()
 
     @classmethod
-    def of(cls, actions: object) -> "Menu":
-        """From names of arms, or from slots with names of choices or with (low, high)."""
+    def of(cls, actions: object, features: object = None) -> "Menu":
+        """From names of arms, or from slots with names of choices or with (low, high).
+
+        ``features`` are those of the choices by name, with named slots those of some slots.
+        """
+        menu = cls._named(actions)
+        if features is None:
+            return menu
+        return msgspec.structs.replace(menu, slots=described(menu.slots, features))
+
+    @classmethod
+    def _named(cls, actions: object) -> "Menu":
         if isinstance(actions, Mapping):
             return cls._of_slots(actions)
         if not is_list(actions):
@@ -98,13 +110,28 @@ class Menu(msgspec.Struct, frozen=True):
         return {**slots, **{one.name: (one.low, one.high) for one in self.intervals}}
 
     @property
+    def features(self) -> dict[str, Any] | None:
+        """The features that ``of`` makes this menu from, beside the ``declaration``."""
+        found = {
+            slot.name: {choice.name: choice.features for choice in slot.choices}
+            for slot in self.slots
+            if any(choice.features for choice in slot.choices)
+        }
+        return (found[ARMS] if self.plain else found) if found else None
+
+    @property
     def revived(self) -> "Menu":
         """The same with every choice active, as in a log that has them all."""
         slots = tuple(
-            Slot(slot.name, tuple(Choice(choice.name) for choice in slot.choices))
+            Slot(slot.name, tuple(Choice(one.name, features=one.features) for one in slot.choices))
             for slot in self.slots
         )
         return Menu(slots, self.intervals)
+
+    def action_features(self, shown: Shown) -> ActionFeatures:
+        """The features of some of the choices as numbers, as a policy is told of them."""
+        found = tuple(map(encoded_features, self.slots, shown))
+        return found if any(found) else ()
 
     def space(self, shown: Shown) -> Space:
         """The space of joint actions of some of the choices."""
@@ -204,13 +231,19 @@ class Menu(msgspec.Struct, frozen=True):
         choices = list(slot.choices)
         if change.verb == "add":
             self._check_new(slot, number, change.choice)
-            choices.append(Choice(change.choice))
+            features = check_new_features(slot, change.choice, change.features)
+            choices.append(Choice(change.choice, features=features))
         else:
             if number is None:
                 one_of(f"choice{where(slot.name)}", change.choice, [one.name for one in choices])
                 raise AssertionError("a name that is not there was found")
             check_move(choices, number, change)
-            choices[number] = Choice(change.choice, STATUS[change.verb])  # type: ignore[arg-type]  # one of the three
+            if change.features:
+                raise InvalidValue(
+                    f"features are given when a choice is added, not to {change.verb} it: leave "
+                    "them out"
+                )
+            choices[number] = msgspec.structs.replace(choices[number], status=STATUS[change.verb])
         changed = msgspec.structs.replace(slot, choices=tuple(choices))
         slots = tuple(changed if one is slot else one for one in self.slots)
         return msgspec.structs.replace(self, slots=slots)

@@ -29,4 +29,6 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def problem(self) -> Problem:
         """What a policy is told, with all active choices."""
-        return Problem(self.menu.space(self.menu.active), self.context.width, self.scale)
+        menu, active = self.menu, self.menu.active
+        features = menu.action_features(active)
+        return Problem(menu.space(active), self.context.width, self.scale, features)

@@ -1,0 +1,141 @@
+"""Bandits whose choices have features."""
+
+import json
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from submax.core.continuous import Continuous
+from submax.core.errors import InvalidValue
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+from submax.live.export import Export
+from submax.live.open import open_bandit
+from submax.schema.learned import Learned
+
+WAIT, ROWS = 10.0, 120
+POLICY = {"kind": "posterior-submax", "estimator": {"kind": "bayesian-features", "features": 24}}
+PRICES = {"A": 1.0, "B": 2.0, "C": 3.0, "D": 4.0, "E": 5.0}
+FEATURES = {name: {"price": price, "genre": "rock"} for name, price in PRICES.items()}
+NEW = {"price": 6.0, "genre": "jazz"}
+DECLARED = {
+    "actions": list(PRICES),
+    "context": {"x": float},
+    "policy": POLICY,
+    "rewards": Continuous(),
+    "guard_rails": {"burn_in": ROWS},
+}
+
+
+@pytest.fixture
+def opened(store, clock):
+    def opened(**given):
+        usual = {"background": False, "clock": clock, "rng": np.random.default_rng(7)}
+        return open_bandit(store, **{**usual, "reward_wait": WAIT, **given})
+
+    return opened
+
+
+def fed(bandit, clock, rows=ROWS):
+    """With a version that was learned from uniform decisions: twice the price earns twice."""
+    for number in range(rows):
+        decision = bandit.decide({"x": number % 7})
+        bandit.reward(decision.id, PRICES[decision.action] / 10 + 0.01 * (number % 3))
+    clock.now += WAIT + 1
+    assert bandit.refit() is not None
+    return bandit
+
+
+def share_of(bandit, name, decisions=60):
+    return sum(bandit.decide({"x": n % 7}).action == name for n in range(decisions)) / decisions
+
+
+def test_a_new_choice_starts_from_what_is_known_of_similar_ones(opened, clock):
+    bandit = fed(opened(**DECLARED, action_features=FEATURES), clock)
+    bandit.add("F", features=NEW)
+    bandit.refit()
+    assert share_of(bandit, "F") > 0.5
+
+
+def test_without_features_nothing_is_expected_of_it(opened, clock):
+    bandit = fed(opened(**DECLARED), clock)
+    bandit.add("F")
+    bandit.refit()
+    assert share_of(bandit, "F") < 0.1
+
+
+def test_what_was_declared_and_added_stands_after_a_restart(tmp_path):
+    place = tmp_path / "shop.db"
+    given = {**DECLARED, "action_features": FEATURES, "background": False}
+    with open_bandit(place, **given) as bandit:
+        bandit.add("F", features=NEW)
+        before = bandit.menu
+    with open_bandit(place, background=False) as again:
+        assert again.menu == before
+        assert again.menu.features["F"] == NEW
+    with open_bandit(place, **given) as again:
+        assert again.menu == before
+
+
+def test_declared_again_features_must_be_the_same_or_left_out(opened):
+    opened(**DECLARED, action_features=FEATURES)
+    opened(**DECLARED)
+    opened(action_features=FEATURES)
+    with pytest.raises(InvalidValue, match="declared with other action_features: leave them out"):
+        opened(action_features={**FEATURES, "A": NEW})
+
+
+def test_bad_features_are_refused_and_change_nothing(opened):
+    bandit = opened(**DECLARED, action_features=FEATURES)
+    before = bandit.menu
+    with pytest.raises(InvalidValue, match="'F' has no feature 'genre', and 'A' has"):
+        bandit.add("F", features={"price": 1.0})
+    with pytest.raises(InvalidValue, match="'price' of 'F' must be a number"):
+        bandit.add("F", features={"price": float("nan"), "genre": "rock"})
+    with pytest.raises(InvalidValue, match="the features of 'F' must be a table"):
+        bandit.add("F", features=[1.0])
+    assert bandit.menu == before
+
+
+def test_a_bandit_is_not_declared_with_features_of_unknown_arms(tmp_path):
+    with pytest.raises(InvalidValue, match="unknown choice in action_features: 'Z'"):
+        open_bandit(tmp_path / "new.db", actions=["A"], action_features={"Z": {"price": 1.0}})
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_policy_that_does_not_use_them_ignores_them(opened, clock):
+    bandit = opened(actions=list(PRICES), action_features=FEATURES, policy="rcp-submax")
+    bandit.add("F", features=NEW)
+    assert bandit.decide().propensity == pytest.approx(1 / 6)
+
+
+def test_an_export_a_learned_policy_and_its_bandit_know_the_features(opened, clock, tmp_path):
+    bandit = fed(opened(**DECLARED, action_features=FEATURES), clock)
+    Export(bandit.store, "default").write(tmp_path / "log.parquet")
+    said = json.loads(pq.read_schema(tmp_path / "log.parquet").metadata[b"submax"])
+    assert said["menu"]["slots"][0]["choices"][1]["features"] == FEATURES["B"]
+    log = Log.read(tmp_path / "log.parquet")
+    assert log.schema.menu.features == FEATURES
+    learn(log, POLICY).write(tmp_path / "policy.safetensors")
+    learned = Learned.read(tmp_path / "policy.safetensors")
+    assert learned.schema == log.schema
+    with open_bandit(":memory:", learned=learned, background=False) as started:
+        assert started.menu == learned.schema.menu
+        started.add("F", features=NEW)
+        started.refit()
+        assert share_of(started, "F") > 0.5
+
+
+def test_a_learned_policy_with_other_features_is_refused(opened, clock):
+    bandit = fed(opened(**DECLARED, action_features=FEATURES), clock)
+    learned = Learned.of(
+        bandit.settings.schema(bandit.menu),
+        POLICY,
+        [bandit.ledger().rows.columns()],
+        msgspec.convert({"log": "x", "rows": ROWS}, Learned.__annotations__["origin"]),
+    )
+    other = {**FEATURES, "A": NEW}
+    with pytest.raises(InvalidValue, match="other actions or action features than those of the"):
+        open_bandit(":memory:", learned=learned, background=False, action_features=other)

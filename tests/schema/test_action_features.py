@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.schema.action_features import MOST_COLUMNS, MOST_FEATURES
+from submax.schema.choices import Change
+from submax.schema.menu import Menu
+from submax.schema.schema import Schema
+
+SONGS = {
+    "A": {"price": 3.0, "genre": "rock"},
+    "B": {"price": 2.5, "genre": "jazz"},
+    "C": {"price": 4, "genre": "rock"},
+    "D": {"price": 1, "genre": "jazz"},
+}
+NAMES = list(SONGS)
+PAGE = {"title": ["A", "B"], "layout": ["wide", "narrow"], "size": (1.0, 2.0)}
+
+
+def songs(**changes):
+    return Menu.of(NAMES, {**SONGS, **changes})
+
+
+def test_categories_become_ones_and_zeros_beside_the_numbers():
+    # In the order of the names: genre (jazz, rock), price.
+    problem = Schema(menu=songs()).problem
+    rows = ((0.0, 1.0, 3.0), (1.0, 0.0, 2.5), (0.0, 1.0, 4.0), (1.0, 0.0, 1.0))
+    assert problem.action_features == (rows,)
+
+
+def test_without_features_a_problem_has_none():
+    assert Schema(menu=Menu.of(["A", "B"])).problem.action_features == ()
+    assert Menu.of(["A", "B"]).features is None
+
+
+def test_only_active_choices_are_described():
+    menu = songs().changed(Change("pause", "A"))
+    # No other choice is rock any more, so that C has the mean of the others' genres: jazz.
+    assert menu.action_features(menu.active) == (((1.0, 2.5), (1.0, 4.0), (1.0, 1.0)),)
+
+
+def test_slots_are_described_one_by_one():
+    menu = Menu.of(PAGE, {"layout": {"wide": {"columns": 3}, "narrow": {"columns": 1}}})
+    assert menu.action_features(menu.active) == ((), ((3.0,), (1.0,)))
+    assert menu.features == {"layout": {"wide": {"columns": 3.0}, "narrow": {"columns": 1.0}}}
+
+
+@pytest.mark.parametrize("features", [SONGS, dict(reversed(SONGS.items()))])
+def test_a_menu_is_made_again_from_what_it_declares(features):
+    menu = Menu.of(NAMES, features)
+    assert Menu.of(menu.declaration, menu.features) == menu == songs()
+
+
+def test_a_choice_that_is_added_brings_its_features_and_may_bring_a_new_category():
+    menu = songs().changed(Change("add", "E", features={"price": 1.0, "genre": "folk"}))
+    # As long as it is alone, nothing is known of folk: it counts as the mean of the others.
+    assert menu.action_features(menu.active)[0][4] == (0.5, 0.5, 1.0)
+    menu = menu.changed(Change("add", "F", features={"price": 2.0, "genre": "folk"}))
+    assert menu.action_features(menu.active)[0][4] == (1.0, 0.0, 0.0, 1.0)
+
+
+def test_a_category_that_is_different_for_every_choice_describes_nothing():
+    menu = Menu.of(["A", "B"], {"A": {"title": "one"}, "B": {"title": "two"}})
+    assert menu.action_features(menu.active) == ()
+
+
+def test_features_stay_while_a_choice_is_paused_and_resumed():
+    menu = songs().changed(Change("pause", "A"))
+    assert menu.features == songs().features
+    assert menu.revived == menu.changed(Change("resume", "A")) == songs()
+
+
+def test_numbers_of_numpy_and_truth_values_are_numbers():
+    menu = Menu.of(
+        ["A", "B"], {"A": {"new": True, "size": np.float32(2)}, "B": {"new": 0, "size": 1}}
+    )
+    assert menu.features["A"] == {"new": 1.0, "size": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"E": {"price": 1.0, "genre": "rock"}}, "unknown choice in action_features: 'E'"),
+        ({"C": {"price": 1.0}}, "'C' has no feature 'genre', and 'A' has: give every choice"),
+        ({"A": {"price": 1.0}}, "'A' has no feature 'genre', and 'B' has"),
+        ({"C": {**SONGS["C"], "age": 1}}, "'A' has no feature 'age', and 'C' has"),
+        ({"B": {"price": float("nan"), "genre": "x"}}, "'price' of 'B' must be a number.*not nan"),
+        ({"B": {"price": None, "genre": "x"}}, "'price' of 'B' must be a number.*not None"),
+        ({"B": {"price": 1e31, "genre": "x"}}, r"'price' of 'B' must be a number.*not 1e\+31"),
+        ({"B": {"price": 1.0, "genre": 7}}, "is the number 7, and that of 'A' is the text 'rock'"),
+        ({"B": {"price": "7", "genre": "x"}}, "is the text '7', and that of 'A' is the number 3"),
+        ({"B": {"price": 1.0, "genre": ""}}, "'genre' of 'B' must be a text of 1 to 200"),
+        ({"B": {3: 1.0}}, "the name of a feature of 'B' must be a text"),
+        ({"B": 3.0}, "the features of 'B' must be a table"),
+        ({"B": {str(one): 1.0 for one in range(MOST_FEATURES + 1)}}, "table of at most 100"),
+    ],
+)
+def test_features_that_do_not_fit_together_are_refused(changes, reason):
+    with pytest.raises(InvalidValue, match=reason):
+        songs(**changes)
+
+
+@pytest.mark.parametrize(
+    ("features", "reason"),
+    [
+        ([1, 2], "action_features must be a table such as"),
+        ({"title": [1]}, "action_features of 'title' must be a table such as"),
+        ({"titel": {}}, "unknown slot in action_features: 'titel': did you mean 'title'"),
+        ({"size": {}}, "unknown slot in action_features: 'size'"),
+        ({"title": {"A": {"x": 1}}}, "the choice 'B' of 'title' is missing in action_features"),
+        ({"title": {"A": {}, "B": {}, "C": {}}}, "unknown choice of 'title' in action_features"),
+    ],
+)
+def test_features_of_slots_that_are_not_there_are_refused(features, reason):
+    with pytest.raises(InvalidValue, match=reason):
+        Menu.of(PAGE, features)
+
+
+def test_a_category_with_too_many_values_is_refused():
+    names = [str(number) for number in range(2 * (MOST_COLUMNS + 1))]
+    with pytest.raises(InvalidValue, match=r"take 257 numbers.*at most 256"):
+        Menu.of(names, {name: {"genre": str(int(name) // 2)} for name in names})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (Change("add", "E"), "'E' has no feature"),
+        (Change("add", "E", features={"price": 1.0}), "'E' has no feature 'genre'"),
+        (Change("add", "E", features={"price": 1.0, "genre": 2.0}), "is the number 2"),
+        (Change("pause", "A", features={"price": 1.0}), "not to pause it: leave them out"),
+    ],
+)
+def test_a_change_with_other_features_is_refused(change, reason):
+    with pytest.raises(InvalidValue, match=reason):
+        songs().changed(change)
+
+
+def test_features_are_refused_where_the_other_choices_have_none():
+    with pytest.raises(InvalidValue, match="'A' has no feature 'price', and 'E' has"):
+        Menu.of(["A", "B"]).changed(Change("add", "E", features={"price": 1.0}))
