@@ -117,7 +117,7 @@ async def show(call: Call) -> m.BanditShown:
 async def change(call: Call) -> m.BanditShown:
     """Change a choice."""
     bandit, body = await _bandit(call), call.body
-    await _beside(bandit.change, Change(body.verb, body.choice, body.slot))
+    await _beside(bandit.change, Change(body.verb, body.choice, body.slot, body.features))
     return bandit_shown(bandit)
 
 

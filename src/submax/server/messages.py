@@ -16,6 +16,8 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(max_length=10_000)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+ChoiceFeatures = dict[str, Number | Name]
+"""Numbers and categories that describe a choice."""
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,10 +71,15 @@ class Rails(GuardRails, frozen=True, forbid_unknown_fields=True):
 
 
 class Create(Message):
-    """A bandit to be declared; see ``submax.open`` for what each part means."""
+    """A bandit to be declared; see ``submax.open`` for what each part means.
+
+    ``action_features`` is a table of arms, each with a table of numbers and texts; with slots, a
+    table of slots with such tables.
+    """
 
     name: BanditName
     actions: Names | dict[str, list[str | float]]
+    action_features: dict[str, dict[str, Number | Name | ChoiceFeatures]] | None = None
     context: dict[str, str | list[str] | Field] | None = None
     policy: str | dict[str, Any] | None = None
     rewards: str | dict[str, Any] | None = None
@@ -88,11 +95,15 @@ class Create(Message):
 
 
 class ChangeChoice(Message):
-    """What is to happen to an arm, or to a choice of a slot: add, pause, resume or retire."""
+    """What is to happen to an arm, or to a choice of a slot: add, pause, resume or retire.
+
+    If the other choices have ``features``, one that is added brings the same ones.
+    """
 
     verb: Literal["add", "pause", "resume", "retire"]
     choice: Name
     slot: Annotated[str, Meta(max_length=200)] = ""
+    features: ChoiceFeatures = {}
 
 
 class Publish(Message):
@@ -133,11 +144,12 @@ class Receipts(msgspec.Struct, frozen=True):
     receipts: list[Receipt]
 
 
-class ChoiceShown(msgspec.Struct, frozen=True):
-    """A choice with its status: active, paused or retired."""
+class ChoiceShown(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A choice with its status: active, paused or retired; and its features, if it has any."""
 
     choice: str
     status: str
+    features: dict[str, float | str] = {}
 
 
 class BanditShown(msgspec.Struct, frozen=True):

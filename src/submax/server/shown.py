@@ -15,7 +15,7 @@ def bandit_shown(bandit: Bandit) -> BanditShown:
     """As it stands."""
     settings, menu = bandit.settings, bandit.menu
     actions: dict[str, list[ChoiceShown | float]] = {
-        slot.name: [ChoiceShown(one.name, one.status) for one in slot.choices]
+        slot.name: [ChoiceShown(one.name, one.status, one.features) for one in slot.choices]
         for slot in menu.slots
     }
     for interval in menu.intervals:
