@@ -11,6 +11,7 @@ from submax.regression.feature_map import GROUPS, FeatureMap, new_map
 from submax.regression.fitting import fitted
 from submax.regression.posterior import Posterior
 from submax.regression.sampled_rows import Rows, SampledRows
+from submax.regression.solution import Solution
 from submax.regression.sums import Sums
 
 LENGTHS = (0.2, 0.35, 0.7, 1.4)
@@ -41,6 +42,13 @@ class Uniform(NamedTuple):
 
     weight: float
     reward: float
+
+
+class Chance(NamedTuple):
+    """What the kept draws are made of, ``[P, K, F]`` each; see ``Solution.draw_responses``."""
+
+    normal: Floats
+    noise: Floats
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,8 @@ class ContextBelief(NamedTuple):
     ``coefficients [K, F]`` are the posterior mean and ``pool [P, K, F]`` posterior draws of θ, for
     the features of ``FeatureMap.raw``; all are None before anything can be told from the rows.
     The rest is remembered only to learn further: the sums, the sample of rows, the prior, the
-    number of rows ``mapped`` when the map was made, and the weight of rows when the posterior was
-    last ``solved`` and the prior last ``fitted``.
+    number of rows ``mapped`` when the map was made, the weight of rows when the posterior was last
+    ``solved`` and the prior last ``fitted``, and what ``chance`` the draws are made of.
     """
 
     feature_map: FeatureMap | None
@@ -94,6 +102,8 @@ class ContextBelief(NamedTuple):
     mapped: int
     solved: float
     fitted: float
+    solution: Solution | None = None
+    chance: Chance | None = None
 
     @classmethod
     def unlearned(cls, width: int) -> Self:
@@ -117,21 +127,26 @@ class ContextBelief(NamedTuple):
             return belief._mapped(everything, settings, rng)
         assert self.sums is not None, "a map comes first"
         assert self.feature_map is not None, "a map comes first"
-        sums = added(self.sums.faded(faded), self.feature_map, weighted)
-        grown = sums.weight - self.solved
-        belief = belief._replace(sums=sums)
-        if grown < min(REFIT_ROWS, REFIT_SHARE * sums.weight) and settings.discount == 1:
+        belief = belief._faded(faded)._with_rows(weighted, settings, rng)
+        assert belief.sums is not None, "rows were added to it"
+        weight = belief.sums.weight
+        if weight - self.solved < min(REFIT_ROWS, REFIT_SHARE * weight) and settings.discount == 1:
             return belief
-        return belief._solved(settings, rng)
+        return belief._solved(settings)
 
     def drawn(self, context: Floats) -> Floats:
         """The expected reward of every action by each kept draw: ``[n, D] -> [n, P, K]``."""
+        drawn = self.drawn_from_centre(context)
+        drawn += self.centre
+        return drawn
+
+    def drawn_from_centre(self, context: Floats) -> Floats:
+        """The same, counted from the centre: small differences of large rewards are kept."""
         assert self.feature_map is not None, "nothing was learned"
         assert self.pool is not None, "nothing was learned"
         raw = self.feature_map.raw(context)
         draws, actions, features = self.pool.shape
-        drawn = raw @ self.pool.reshape(draws * actions, features).T
-        drawn += self.centre
+        drawn: Floats = raw @ self.pool.reshape(draws * actions, features).T
         return drawn.reshape(len(raw), draws, actions)
 
     def mean(self, raw: Floats) -> Floats:
@@ -142,7 +157,9 @@ class ContextBelief(NamedTuple):
 
     def for_deciding(self) -> Self:
         """Without what is remembered only to learn further."""
-        return self._replace(sums=None, prior=None, sample=self.sample.none())
+        return self._replace(
+            sums=None, prior=None, sample=self.sample.none(), solution=None, chance=None
+        )
 
     def posterior(self, settings: BeliefSettings) -> Posterior:
         """The posterior under the prior as last fitted, computed again from the sums."""
@@ -176,10 +193,47 @@ class ContextBelief(NamedTuple):
         if found is None:
             return start._replace(mapped=self.mapped)
         feature_map, prior = found
-        empty = Sums.empty(settings.actions, feature_map.width, offset)
-        sums = added(empty, feature_map, rows)
-        belief = start._replace(feature_map=feature_map, prior=prior, sums=sums, fitted=0.0)
-        return belief._solved(settings, rng)
+        shape = (settings.draws, settings.actions, feature_map.width)
+        belief = start._replace(
+            feature_map=feature_map,
+            prior=prior,
+            sums=Sums.empty(settings.actions, feature_map.width, offset),
+            fitted=0.0,
+            solution=None,
+            chance=Chance(rng.standard_normal(shape), np.zeros(shape)),
+        )
+        return belief._with_rows(rows, settings, rng)._solved(settings)
+
+    def _faded(self, factor: float) -> Self:
+        """With old rows that weigh less."""
+        if factor == 1.0:
+            return self
+        assert self.sums is not None, "a map comes first"
+        assert self.chance is not None, "a map comes first"
+        noise = self.chance.noise * factor**0.5
+        chance = self.chance._replace(noise=noise)
+        return self._replace(sums=self.sums.faded(factor), chance=chance, solution=None)
+
+    def _with_rows(self, rows: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+        """With more rows in everything that is a sum over them."""
+        assert self.feature_map is not None, "a map comes first"
+        assert self.sums is not None, "a map comes first"
+        assert self.chance is not None, "a map comes first"
+        sums, noise = self.sums, self.chance.noise.copy()
+        few = len(rows.reward) < self.feature_map.width
+        solution = self.solution if few else None
+        for begin in range(0, len(rows.reward), CHUNK):
+            some = rows.taken(slice(begin, begin + CHUNK))
+            features = self.feature_map.rows(some.context)
+            sums = sums.add(features, some.number, some.reward, some.weight)
+            if solution is not None:
+                solution = solution.with_rows(features, some.number, some.weight)
+            luck = rng.standard_normal((settings.draws, len(features))) * np.sqrt(some.weight)
+            for action in np.unique(some.number):
+                mine = some.number == action
+                noise[:, action] += luck[:, mine] @ features[mine]
+        chance = self.chance._replace(noise=noise)
+        return self._replace(sums=sums, chance=chance, solution=solution)
 
     def _centre(self, otherwise: float) -> float:
         """What a uniform choice earns, as far as rows tell."""
@@ -187,26 +241,33 @@ class ContextBelief(NamedTuple):
             return otherwise
         return self.uniform.reward / self.uniform.weight
 
-    def _solved(self, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+    def _solved(self, settings: BeliefSettings) -> Self:
         """With the posterior of the sums, and draws from it."""
-        sums, prior = self.sums, self.prior
+        sums, prior, chance = self.sums, self.prior, self.chance
         assert sums is not None, "a map comes first"
         assert prior is not None, "a map comes first"
+        assert chance is not None, "a map comes first"
         assert self.feature_map is not None, "a map comes first"
         centre = self._centre(sums.offset + sums.reward / sums.weight)
+        design, solution = self._design(settings), self.solution
         # If old rows fade, the weight stays the same while the rows become others.
         grown = abs(sums.weight - self.fitted) >= PRIOR_SHARE * sums.weight
         due = grown or settings.discount < 1
-        posterior = fitted(sums, self._design(settings), prior, centre, steps=int(due))
-        coefficients = self.feature_map.for_raw(posterior.coefficients)
-        deviation = posterior.draws(settings.draws, rng) * settings.width
+        if due or solution is None:
+            solution = Solution.of(fitted(sums, design, prior, centre, steps=int(due)))
+        moment, _ = sums.centred(centre)
+        response = moment * (solution.unit / solution.prior.noise)
+        drawn = solution.draw_responses(design, *chance)
+        found = solution.applied(design, np.concatenate([response[None], drawn])) * solution.unit
+        raw = self.feature_map.for_raw(found)
         return self._replace(
             centre=centre,
-            prior=posterior.prior,
-            coefficients=coefficients,
-            pool=coefficients + self.feature_map.for_raw(deviation),
+            prior=solution.prior,
+            coefficients=raw[0],
+            pool=raw[0] + settings.width * raw[1:],
             solved=sums.weight,
             fitted=sums.weight if due else self.fitted,
+            solution=solution,
         )
 
 

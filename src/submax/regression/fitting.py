@@ -63,9 +63,14 @@ def moments_of(posterior: Posterior) -> Moments:
     """The moments by which the prior is fitted."""
     design, inverse, mean = posterior.design, posterior.inverse, posterior.mean
     own = np.einsum("kff->kf", inverse).sum(axis=0)
+    # tr(G covariance) with G = A − I: what part of the residuals the coefficients took up.
+    used = inverse.shape[0] * inverse.shape[1] - own.sum()
     spread = _along_variance(posterior)
-    product = _coupled(posterior)
-    own += np.einsum("kfg,kfg->f", product, inverse)
+    if len(posterior.coupling):
+        product = _coupled(posterior)
+        taken = np.einsum("kfg,kfg->f", product, inverse)
+        own += taken
+        used += np.einsum("kff->", product) - taken.sum()
     projected = design.directions.T @ mean
     squares = np.zeros((len(posterior.prior.variance), KINDS))
     variances = np.zeros_like(squares)
@@ -75,9 +80,6 @@ def moments_of(posterior: Posterior) -> Moments:
     for kind, square, variance in zip(kinds, square_rows, variance_rows, strict=True):
         squares[:, kind] += np.bincount(design.groups, square, len(squares))
         variances[:, kind] += np.bincount(design.groups, variance, len(squares))
-    # tr(G covariance) with G = A − I: what part of the residuals the coefficients took up.
-    used = inverse.shape[0] * inverse.shape[1] - np.einsum("kff->", inverse)
-    used += np.einsum("kff->", product) - np.einsum("kfg,kfg->", product, inverse)
     fit = float(np.sum(mean * times(posterior.gram, mean)))
     residual = posterior.square - (2 * posterior.explained - fit) * posterior.prior.noise
     return Moments(squares, variances, max(residual, 0.0), float(used))
@@ -97,8 +99,6 @@ def _coupled(posterior: Posterior) -> Floats:
     """A_k⁻¹ (u_kᵀ Q⁻¹ u_k) for each regression: ``[K, F, F]``."""
     directions, features = posterior.design.directions, posterior.mean.shape[1]
     count = directions.shape[1]
-    if count == 0:
-        return np.zeros_like(posterior.inverse)
     if count == 1:
         return directions[:, :1, None] ** 2 * (posterior.inverse @ posterior.coupling)
     blocks = posterior.coupling.reshape(count, features, count, features).swapaxes(1, 2)

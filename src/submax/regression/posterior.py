@@ -9,6 +9,8 @@ from submax.core.arrays import Floats
 from submax.regression.design import OWN, Design, Prior
 from submax.regression.sums import Sums
 
+SMALL = 48
+"""Matrices up to this width are factorized all at once, since calls would cost more than work."""
 
 class Posterior(NamedTuple):
     """N(mean, covariance) of the coefficients θ ``[K, F]``, given ``Sums`` and a ``Prior``.
@@ -72,9 +74,13 @@ class Posterior(NamedTuple):
 
         By Matheron's rule: a draw from the prior, corrected by what the data would have said
         about it; the draws are exact, and correlated between regressions as the posterior is.
+        Regressions that share nothing are drawn by ``roots``.
         """
         regressions, features = self.mean.shape
         shape = (count, regressions, features)
+        if not len(self.coupling):
+            normal = rng.standard_normal((regressions, count, features))
+            return (normal @ self.roots()).swapaxes(0, 1)
         prior = self._prior_draws(rng.standard_normal(shape))
         noise = np.empty(shape)
         for number in range(regressions):
@@ -83,6 +89,16 @@ class Posterior(NamedTuple):
         heard = times(self.gram, prior) + noise
         deviation = prior - _applied(self.design, self.inverse, self.coupling, heard)
         return deviation * self.unit
+
+    def roots(self) -> Floats:
+        """R_k with R_kᵀ R_k = the covariance of θ_k, if regressions share nothing: ``[K, F, F]``.
+
+        The posterior variance of φ·θ_k is |R_k φ|².
+        """
+        assert not len(self.coupling), "regressions that share something depend on each other"
+        precision = self.gram + np.eye(self.gram.shape[-1])
+        roots: Floats = np.linalg.inv(np.linalg.cholesky(precision)) * self.unit
+        return roots
 
     def variance(self, features: Floats) -> Floats:
         """The posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
@@ -107,6 +123,11 @@ class Posterior(NamedTuple):
 
 def _inverted(gram: Floats) -> tuple[Floats, float]:
     """(I + G_k)⁻¹ of each matrix, and the sum of the log-determinants of I + G_k."""
+    if gram.shape[-1] <= SMALL:
+        root = np.linalg.cholesky(gram + np.eye(gram.shape[-1]))
+        inverse_root = np.linalg.inv(root)
+        log_det = 2.0 * float(np.log(np.einsum("kff->kf", root)).sum())
+        return inverse_root.swapaxes(1, 2) @ inverse_root, log_det
     inverse, log_det = np.empty_like(gram), 0.0
     for number, matrix in enumerate(gram):
         precision = matrix.copy(order="F")
