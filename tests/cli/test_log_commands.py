@@ -305,3 +305,42 @@ def test_a_policy_with_parameters_behind_its_name(folder):
 def test_wrong_parameters_are_named(policy, sentence, folder):
     assert sentence in refused("learn", "log.csv", "--policy", policy)
     assert not (folder / "policy.safetensors").exists()
+
+
+FEATURES = "action,price,genre\nA,1,rock\nB,2,jazz\nC,3,rock\n"
+SMALL = json.dumps(
+    {
+        "kind": "posterior-submax",
+        "name": "small",
+        "estimator": {"kind": "bayesian-features", "features": 8},
+    }
+)
+
+
+def test_actions_are_described_by_a_file(folder):
+    (folder / "songs.csv").write_text(FEATURES)
+    options = ["log.csv", "--action-features", "songs.csv"]
+    done("learn", *options, "--policy", SMALL, "--share", 0.5)
+    learned = Learned.read("policy.safetensors")
+    assert learned.schema.menu.features["B"] == {"price": 2.0, "genre": "jazz"}
+    assert "small" in done("evaluate", *options, "--policy", SMALL, "--estimator", "snips")
+    done("evaluate", "log.csv", "--policy", "policy.safetensors", "--estimator", "snips")
+
+
+def test_actions_are_described_in_a_declaration(folder):
+    table = 'actions = ["A", "B", "C"]\n[action_features]\n'
+    rows = "".join(f"{name} = {{ price = {place} }}\n" for place, name in enumerate("ABC"))
+    (folder / "page.toml").write_text(table + rows)
+    done("learn", "log.csv", "--policy", "linucb", "--declare", "page.toml")
+    found = Learned.read("policy.safetensors").schema.menu.features
+    assert found == {"A": {"price": 0.0}, "B": {"price": 1.0}, "C": {"price": 2.0}}
+    (folder / "songs.csv").write_text(FEATURES)
+    both = ["--declare", "page.toml", "--action-features", "songs.csv"]
+    assert "leave one out" in refused("learn", "log.csv", "--policy", "linucb", *both)
+
+
+def test_a_file_that_describes_too_few_actions_is_refused(folder):
+    (folder / "songs.csv").write_text("action,price\nA,1\nB,2\n")
+    options = ["--policy", "linucb", "--action-features"]
+    assert "the choice 'C' is missing" in refused("learn", "log.csv", *options, "songs.csv")
+    assert "there is no file" in refused("learn", "log.csv", *options, "none.csv")

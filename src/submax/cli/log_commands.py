@@ -23,7 +23,7 @@ from submax.policies.policy_table import read_value, table_of, with_values
 from submax.schema.learned import Learned
 from submax.schema.schema import Schema
 
-DECLARED = ("actions", "context", "rewards")
+DECLARED = ("actions", "action_features", "context", "rewards")
 
 
 def run_learn(
@@ -157,15 +157,23 @@ def _log(
     path: Path,
     columns: Sequence[str],
     declare: Path | None,
+    action_features: Path | None,
     skip_bad_rows: bool,
     schema: Schema | None = None,
 ) -> Log:
+    declared = _declared(declare)
+    if action_features is not None:
+        if "action_features" in declared:
+            raise InvalidValue(
+                f"action_features stand in {str(declare)!r} and in --action-features: leave one out"
+            )
+        declared["action_features"] = action_features
     return Log.read(
         path,
         columns=dict(_column(one) for one in columns),
         schema=schema,
         skip_bad_rows=skip_bad_rows,
-        **_declared(declare),
+        **declared,
     )
 
 

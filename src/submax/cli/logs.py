@@ -31,7 +31,15 @@ def log_options(command: Command) -> Command:
             "--declare",
             type=click.Path(path_type=Path),
             metavar="FILE.toml",
-            help="What is allowed: actions, context and rewards, as in submax.open.",
+            help="What is allowed: actions, action_features, context and rewards, as in "
+            "submax.open.",
+        ),
+        click.option(
+            "--action-features",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="A CSV or Parquet file that describes the actions, one in each row: a column "
+            "action (with several slots: slot and choice), and a column for each feature.",
         ),
         click.option("--skip-bad-rows", is_flag=True, help="Leave bad rows out, and say how many."),
         click.option("--seed", default=0, show_default=True, metavar="S", help="Of all chance."),

@@ -51,6 +51,7 @@ class Log:
         actions: object = None,
         context: object = None,
         rewards: object = None,
+        action_features: object = None,
         schema: Schema | None = None,
         skip_bad_rows: bool = False,
     ) -> Self:
@@ -59,7 +60,9 @@ class Log:
         ``columns`` maps roles to columns: action, reward, propensity, context, eligible, id, time,
         status; what has its usual name is found. ``actions``, ``context`` and ``rewards`` declare
         what is allowed, as in ``submax.open``; ``schema`` is all of them, that of another log or
-        policy. What is not declared is what occurs.
+        policy. What is not declared is what occurs. ``action_features`` describe the actions: a
+        table as in ``submax.open``, or a file or data frame with a row for each action (a column
+        ``action``, or ``slot`` and ``choice``) and a column for each feature.
 
         >>> table = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
         >>> log = Log.read(table)
@@ -68,7 +71,7 @@ class Log:
         """
         from submax.evaluation.reading.log_reader import Declared, read_log
 
-        declared = Declared(schema, actions, context, rewards)
+        declared = Declared(schema, actions, context, rewards, action_features)
         return cls(**read_log(source, columns or {}, declared, skip_bad_rows))
 
     @classmethod

@@ -13,6 +13,7 @@ from submax.core.errors import InvalidValue
 from submax.core.feedback import ROUNDING
 from submax.core.scale import Scale
 from submax.evaluation.reading.action_columns import ActionColumns
+from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.cells import times
 from submax.evaluation.reading.checked_batch import CheckedBatch
@@ -37,6 +38,7 @@ class Declared(NamedTuple):
     actions: object
     context: object
     rewards: object
+    action_features: object
 
 
 def read_log(
@@ -59,7 +61,13 @@ def read_log(
     if declared.rewards is not None:
         rewards = rewards_of(declared.rewards)
     names = _as_declared(names, menu)
-    return _Reader(opened, names, menu, fields, rewards).read(skip_bad_rows)
+    features = None
+    if declared.action_features is not None:
+        features = read_action_features(declared.action_features)
+        if menu is not None:
+            # What does not fit is refused before the log is read.
+            described_menu(menu, features)
+    return _Reader(opened, names, menu, fields, rewards, features).read(skip_bad_rows)
 
 
 def _as_declared(names: ColumnNames, menu: Menu | None) -> ColumnNames:
@@ -82,8 +90,10 @@ class _Reader:
         menu: Menu | None,
         context: ContextSchema | None,
         rewards: dict[str, Any] | None,
+        features: Mapping[str, Any] | None,
     ) -> None:
         self._source, self._names, self._rewards = source, names, rewards
+        self._features = features
         self._scale: Scale | None = None if rewards is None else scale_of(rewards)
         self._bad = BadRows()
         self._left: Counter[str] = Counter()
@@ -198,6 +208,9 @@ class _Reader:
             notes += self._descent.notes(self._names.id, self._bad)
         menu, menus, columns["shown"] = self._actions.finished(columns["action"], columns["shown"])
         notes += self._actions.notes(menu, columns["action"])
+        if self._features is not None:
+            menu, unused = described_menu(menu, self._features)
+            notes += unused
         context = self._context.finished(columns["context"])
         binary = np.isin(columns["reward"], (0, 1)).all()
         rewards = self._rewards or rewards_of("binary" if binary else "continuous")

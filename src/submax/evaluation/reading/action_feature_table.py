@@ -1,0 +1,116 @@
+"""Features of the actions of a log, from a table with a row for each action."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from submax.core.errors import InvalidValue
+from submax.evaluation.reading.bad_rows import BadRows
+from submax.evaluation.reading.cells import numbers
+from submax.evaluation.reading.source import Source, open_source
+from submax.evaluation.reading.vocabulary import as_name
+from submax.schema.action_features import described
+from submax.schema.choices import ARMS, Slot, where
+from submax.schema.menu import Menu
+from submax.schema.names import shown
+
+ACTION, SLOT, CHOICE = "action", "slot", "choice"
+"""Columns that say which choice a row describes: the first alone, or the other two."""
+
+
+def read_action_features(given: Any) -> Mapping[str, Any]:
+    """The features of choices by name, as ``submax.open`` takes them.
+
+    ``given`` is such a table already, or a file or data frame with a row for each choice: a column
+    ``action``, or the columns ``slot`` and ``choice``, and a column for each feature.
+    """
+    if isinstance(given, Mapping):
+        return given
+    source = open_source(given)
+    keys = [ACTION] if ACTION in source.columns else [SLOT, CHOICE]
+    features = [name for name in source.columns if name not in keys]
+    if not features or not set(keys) <= set(source.columns):
+        raise InvalidValue(
+            f"the action features in {source.name} must have a column 'action', or the columns "
+            "'slot' and 'choice', and a column for each feature, and there are: "
+            f"{', '.join(source.columns)[:200]}"
+        )
+    table = _read(source)
+    names = zip(*(map(as_name, table.column(key).to_pylist()) for key in keys), strict=True)
+    columns = {name: _cells(table, name, name in source.numeric) for name in features}
+    found = _by_name(list(names), columns)
+    return found[ARMS] if keys == [ACTION] else found
+
+
+def described_menu(menu: Menu, features: Mapping[str, Any]) -> tuple[Menu, list[str]]:
+    """The menu with features, and a note on features of choices that are not part of the log."""
+    tables = {ARMS: features} if menu.plain else dict(features)
+    strangers = []
+    for slot in menu.slots:
+        table = tables.get(slot.name)
+        if isinstance(table, Mapping):
+            known = {choice.name for choice in slot.choices}
+            strangers += [f"{name!s:.80}{where(slot.name)}" for name in table if name not in known]
+            tables[slot.name] = {name: one for name, one in table.items() if name in known}
+    slots: tuple[Slot, ...] = described(menu.slots, tables[ARMS] if menu.plain else tables)
+    note = (
+        "the action features of choices that the log does not have were not used: "
+        f"{', '.join(strangers)[:200]}"
+    )
+    return msgspec.structs.replace(menu, slots=slots), [note] if strangers else []
+
+
+def _read(source: Source) -> Any:
+    bad = BadRows()
+    batches = list(source.batches(source.columns, bad))
+    rows = sum(batch.num_rows for batch in batches)
+    bad.refuse(source.name, rows + len(bad.lines))
+    if not rows:
+        raise InvalidValue(f"the table of action features in {source.name} has no rows")
+    return pa.Table.from_batches(batches)
+
+
+def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
+    """The numbers or texts of a column; None if a cell is empty."""
+    column = table.column(name).combine_chunks()
+    if not numeric:
+        return [as_name(value) for value in column.to_pylist()]
+    read = numbers(column)
+    if read.wrong.any():
+        row = int(np.argmax(read.wrong))
+        raise InvalidValue(
+            f"the action feature {name!r} has numbers, and {shown(column[row].as_py())} in row "
+            f"{row + 1}: give finite numbers to all choices, or texts to all"
+        )
+    return [None if np.isnan(value) else float(value) for value in read.values]
+
+
+def _by_name(
+    keys: list[tuple[str | None, ...]], columns: dict[str, list[float | str | None]]
+) -> dict[str, dict[str, Any]]:
+    """For each slot, for each choice, its features; empty cells are left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for row, key in enumerate(_complete(keys)):
+        slot, choice = key if len(key) > 1 else (ARMS, *key)
+        choices = found.setdefault(slot, {})
+        if choice in choices:
+            raise InvalidValue(
+                f"row {row + 1} of the action features describes {choice!r}{where(slot)} again: "
+                "leave one of its rows out"
+            )
+        cells = {name: column[row] for name, column in columns.items()}
+        choices[choice] = {name: cell for name, cell in cells.items() if cell is not None}
+    return found
+
+
+def _complete(keys: list[tuple[str | None, ...]]) -> Iterator[tuple[str, ...]]:
+    for row, key in enumerate(keys):
+        names = tuple(name for name in key if name is not None)
+        if len(names) < len(key):
+            raise InvalidValue(
+                f"row {row + 1} of the action features names no choice: fill it, or leave it out"
+            )
+        yield names

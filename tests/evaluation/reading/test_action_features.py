@@ -1,0 +1,127 @@
+"""Features of the actions of a log: from tables, files and frames."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.evaluation.learning import learn
+from submax.evaluation.log import Log
+
+ROWS = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
+SLOTS = {"action_title": ["A", "B"], "action_layout": ["wide", "wide"], "reward": [1, 0]}
+FEATURES = {"A": {"price": 3.0, "genre": "rock"}, "B": {"price": 2.0, "genre": "jazz"}}
+CSV = "action,price,genre\nA,3,rock\nB,2.0,jazz\n"
+
+
+def described(features, rows=ROWS, **options):
+    return Log.read(rows, action_features=features, **options).schema.menu.features
+
+
+def written(folder, text, name="features.csv"):
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_a_table_of_names_describes_what_occurs():
+    assert described(FEATURES) == FEATURES
+    assert Log.read(ROWS).schema.menu.features is None
+
+
+def test_a_csv_file_has_a_row_for_each_action(tmp_path):
+    assert described(written(tmp_path, CSV)) == FEATURES
+    assert described(str(written(tmp_path, CSV))) == FEATURES
+
+
+def test_a_parquet_file_and_a_frame_say_the_same(tmp_path):
+    frame = pd.DataFrame({"action": ["A", "B"], "price": [3, 2.0], "genre": ["rock", "jazz"]})
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "features.parquet")
+    assert described(tmp_path / "features.parquet") == described(frame) == FEATURES
+
+
+def test_slots_have_features_of_their_own(tmp_path):
+    text = "slot,choice,price,columns\ntitle,A,3,\ntitle,B,2,\nlayout,wide,,2\n"
+    found = described(written(tmp_path, text), SLOTS)
+    assert found == {
+        "title": {"A": {"price": 3.0}, "B": {"price": 2.0}},
+        "layout": {"wide": {"columns": 2.0}},
+    }
+
+
+def test_names_are_those_of_the_log(tmp_path):
+    text = "action,price\n007,1\n8,2\n"
+    rows = {"action": ["007", "8"], "reward": [1, 0]}
+    assert described(written(tmp_path, text), rows) == {"007": {"price": 1.0}, "8": {"price": 2.0}}
+    numbers = pd.DataFrame({"action": [0, 1], "price": [1.0, 2.0]})
+    log = Log.from_arrays([0, 1, 1], [1, 0, 1], action_features=numbers)
+    assert log.schema.menu.features == {"0": {"price": 1.0}, "1": {"price": 2.0}}
+
+
+def test_a_catalogue_with_more_actions_is_used_with_a_note(tmp_path):
+    log = Log.read(ROWS, action_features=written(tmp_path, CSV + "Z,1,rock\n"))
+    assert log.schema.menu.features == FEATURES
+    note = "the action features of choices that the log does not have were not used: Z"
+    assert note in log.notes
+    # Once it is declared, an action that was never taken is described too.
+    log = Log.read(ROWS, actions=["A", "B", "Z"], action_features=tmp_path / "features.csv")
+    assert log.schema.menu.features["Z"] == {"price": 1.0, "genre": "rock"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("action,price\nA,3\n", "the choice 'B' is missing in action_features"),
+        ("action,price\nA,3\nB,\n", "the choice 'B' has no feature 'price', and 'A' has"),
+        ("action,price\nA,3\nB,1\nA,2\n", "row 3 of the action features describes 'A' again"),
+        ("action,price\nA,3\n,1\n", "row 2 of the action features names no choice"),
+        ("action,price\nA,3\nB,nan\n", "has numbers, and 'nan' in row 2"),
+        ("action,price\nA,3\nB,inf\n", "has numbers, and 'inf' in row 2"),
+        ("action,price\nA,3\nB,2,1\n", "row 2 has another number of values than columns"),
+        ("name,price\nA,3\nB,2\n", "must have a column 'action', or the columns 'slot' and"),
+        ("slot,price\nA,3\nB,2\n", "must have a column 'action', or the columns 'slot' and"),
+        ("action\nA\nB\n", "and a column for each feature, and there are: action"),
+        ("action,price\n", "has no rows"),
+        ("slot,choice,price\ntitle,A,3\n", "must be a table|unknown slot|is missing"),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_sentence(text, reason, tmp_path):
+    with pytest.raises(InvalidValue, match=reason):
+        described(written(tmp_path, text))
+
+
+def test_a_column_with_one_text_among_many_numbers_is_a_mistake(tmp_path):
+    names = [str(number) for number in range(20)]
+    cells = [*map(str, range(19)), "dear"]
+    text = "action,price\n" + "".join(f"{a},{b}\n" for a, b in zip(names, cells, strict=True))
+    rows = {"action": names, "reward": [1, 0] * 10}
+    with pytest.raises(InvalidValue, match="has numbers, and 'dear' in row 20"):
+        described(written(tmp_path, text), rows)
+
+
+def test_features_that_do_not_fit_declared_actions_are_refused_before_the_log_is_read():
+    broken = {"action": ["A"], "reward": ["?"]}
+    with pytest.raises(InvalidValue, match="the choice 'B' is missing in action_features"):
+        Log.read(broken, actions=["A", "B"], action_features={"A": {"price": 1.0}})
+
+
+def test_a_policy_learned_from_a_log_expects_like_of_like(tmp_path):
+    rng = np.random.default_rng(0)
+    names, prices = list("ABCDEFG"), np.arange(1.0, 8.0)
+    action = rng.integers(6, size=300)
+    rows = {
+        "action": np.array(names)[action],
+        "reward": prices[action] / 10 + 0.02 * rng.standard_normal(300),
+        "propensity": np.full(300, 1 / 6),
+        "context_x": rng.standard_normal(300),
+    }
+    text = "action,price\n" + "".join(f"{a},{b}\n" for a, b in zip(names, prices, strict=True))
+    features = written(tmp_path, text)
+    estimator = {"kind": "bayesian-features", "features": 24}
+    policy = {"kind": "posterior-submax", "estimator": estimator}
+    with_them = learn(Log.read(rows, actions=names, action_features=features), policy)
+    without = learn(Log.read(rows, actions=names), policy)
+    context = np.zeros((1, 1), dtype=np.float32)
+    assert with_them.probabilities(context)[0, 6] > 0.5
+    assert without.probabilities(context)[0, 6] < 0.1
