@@ -34,6 +34,7 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/generate_cli.py
 	if [ -d $(OUT) ]; then $(BIN)/python docs/generate_results.py $(OUT); fi
 	if [ -d $(OUT) ]; then $(BIN)/python docs/generate_beyond.py $(OUT); fi
+	if [ -d $(OUT) ]; then $(BIN)/python docs/generate_bakeoff.py $(OUT); fi
 
 clean:
 	rm -rf $(VENV) .venv-bench

@@ -5,6 +5,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
 from submax.core.errors import InvalidValue
 from submax.experiments.specification import (
+    bakeoff_experiments,
     beyond_experiments,
     load_named,
     paper_experiments,
@@ -79,7 +80,9 @@ def test_every_preset_has_a_look():
     assert set(presets()) <= set(LOOKS)
 
 
-@pytest.mark.parametrize("name", [*paper_experiments(), *beyond_experiments()])
+@pytest.mark.parametrize(
+    "name", [*paper_experiments(), *beyond_experiments(), *bakeoff_experiments()]
+)
 def test_the_policies_of_an_experiment_can_be_told_apart_in_black_and_white(name):
     shown = [policy_name(policy) for policy in load_named(name).policies]
     found = marks(look_of(policy, position) for position, policy in enumerate(shown))

@@ -19,6 +19,10 @@ MARGIN, LINE = 0.2, 0.2
 """Height of a grid's legend, in inches, beside its lines and for each of them."""
 
 
+MOST_COLUMNS = 9
+"""More panels beside each other, such as those of 17 tables, go on in the next row."""
+
+
 class SweepFigure(NamedTuple):
     """A figure to draw: its name, its configurations in reading order, columns and measure."""
 
@@ -38,7 +42,7 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
     rows = [_row(panels, key, reference) for key in varying]
     figures = [*singles, *[row for row in rows if len(row.panels) > 1]]
     if len(panels) > 1:
-        columns = len({panel[varying[0]] for panel in panels})
+        columns = min(len({panel[varying[0]] for panel in panels}), MOST_COLUMNS)
         rest = [key for key in panels[0] if key != varying[0]]
         ordered = sorted(panels, key=lambda panel: [panel[key] for key in (*rest, varying[0])])
         figures.append(SweepFigure("all-configurations", ordered, columns))
@@ -116,7 +120,7 @@ def _nearest(panels: Sequence[Labels], reference: Labels) -> Labels:
 def _row(panels: Sequence[Labels], key: str, reference: Labels) -> SweepFigure:
     fixed = {name: value for name, value in reference.items() if name != key}
     chosen = [panel for panel in panels if fixed.items() <= panel.items()]
-    return SweepFigure(f"varying-{key}", chosen, max(len(chosen), 1))
+    return SweepFigure(f"varying-{key}", chosen, min(max(len(chosen), 1), MOST_COLUMNS))
 
 
 def _specification(directory: Path) -> dict[str, Any]:

