@@ -75,7 +75,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
     Not in the paper; see docs/research.
     """
 
-    features: int = 320
+    features: int = 288
     rows: int = 2000
     draws: int = 16
     width: float = 0.25

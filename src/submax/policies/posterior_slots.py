@@ -16,7 +16,7 @@ from submax.core.policy import Policy
 from submax.core.problem import Problem
 from submax.policies.listed import joined, split
 from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
-from submax.strategies.iterated import improved
+from submax.strategies.iterated import submax_of
 
 MOST_EFFECTS = 6000
 """The most effects that a regression may have: it inverts a matrix of this size."""
@@ -155,15 +155,8 @@ class PosteriorSlots(Policy[SlotsState]):
         for _ in range(self.sweeps if pairs else 1):
             for slot, effect in enumerate(own):
                 value = effect + _beside(slot, policies, pairs)
-                policies[slot] = self._submax(value)
+                policies[slot] = submax_of(value, self.depth)
         return policies
-
-    def _submax(self, value: Floats) -> Floats:
-        policy = np.full(value.shape, 1 / value.shape[-1])
-        for _ in range(self.depth):
-            policy = improved(policy, value)
-            policy /= policy.sum(axis=-1, keepdims=True)
-        return policy
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -14,7 +14,7 @@ from submax.core.listing_policy import ListingPolicy
 from submax.core.problem import Problem
 from submax.estimators.bayesian_features import BayesianFeatures, FeatureParams
 from submax.policies.listed import drawn_one
-from submax.strategies.iterated import improved
+from submax.strategies.iterated import mean_submax_of, submax_of
 
 AT_ONCE = 2**21
 """About this many values of actions are held at a time."""
@@ -57,6 +57,9 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
     def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
         state.problem.check_context(context)
         replicas, rows, _ = context.shape
+        if rows == 1 and replicas == 1 and state.params.beliefs[0].feature_map is not None:
+            drawn = state.params.beliefs[0].drawn_alone(context[0, 0])
+            return mean_submax_of(drawn, self.depth)[None, None]
         size = state.problem.space.size
         step = max(1, AT_ONCE // (self.estimator.draws * size))
         found = np.full((replicas, rows, size), 1 / size)
@@ -65,23 +68,14 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
                 continue
             for begin in range(0, rows, step):
                 part = slice(begin, begin + step)
-                drawn = belief.drawn(context[replica, part])
-                found[replica, part] = self._policy(drawn)
+                drawn = belief.drawn_from_centre(context[replica, part])
+                found[replica, part] = submax_of(drawn, self.depth).mean(axis=1)
         return found
 
     def update(
         self, state: PosteriorState, feedback: Feedback, rng: np.random.Generator
     ) -> PosteriorState:
         return state._replace(params=self.estimator.fit(state.params, feedback, rng))
-
-    def _policy(self, drawn: Floats) -> Floats:
-        """The mean of the policies of all draws: ``[n, P, K] -> [n, K]``."""
-        policy = np.full(drawn.shape, 1 / drawn.shape[-1])
-        for _ in range(self.depth):
-            policy = improved(policy, drawn)
-            policy /= policy.sum(axis=-1, keepdims=True)
-        mean: Floats = policy.mean(axis=1)
-        return mean
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

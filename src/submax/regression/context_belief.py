@@ -149,6 +149,14 @@ class ContextBelief(NamedTuple):
         drawn: Floats = raw @ self.pool.reshape(draws * actions, features).T
         return drawn.reshape(len(raw), draws, actions)
 
+    def drawn_alone(self, context: Floats) -> Floats:
+        """The same for one context, in few steps: ``[D] -> [P, K]``."""
+        assert self.feature_map is not None, "nothing was learned"
+        assert self.pool is not None, "nothing was learned"
+        draws, actions, features = self.pool.shape
+        raw = self.feature_map.raw_alone(context)
+        return self.pool.reshape(draws * actions, features).dot(raw).reshape(draws, actions)
+
     def mean(self, raw: Floats) -> Floats:
         """The expected reward of every action, from raw features: ``[n, F] -> [n, K]``."""
         assert self.coefficients is not None, "nothing was learned"

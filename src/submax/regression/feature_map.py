@@ -25,6 +25,7 @@ class FeatureMap(NamedTuple):
     u = z · ``relevance``: numbers on which the reward depends much count more for the distance.
     ``whitening`` W is the inverse root of the landmarks' kernel matrix, which makes regression on
     these features the one with a Gaussian process, restricted to what the landmarks can express.
+    ``squares`` are the landmarks' squared lengths, which every distance needs.
 
     Reference: Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
     """
@@ -36,6 +37,7 @@ class FeatureMap(NamedTuple):
     landmarks: Floats
     length: float
     whitening: Floats
+    squares: Floats
 
     @property
     def width(self) -> int:
@@ -65,11 +67,32 @@ class FeatureMap(NamedTuple):
         features[:, 1 : 1 + linear] = (z if self.projection is None else z @ self.projection) / root
         if len(landmarks):
             u = z * self.relevance
-            distance = u @ (-2.0 * landmarks.T)
-            distance += np.einsum("md,md->m", landmarks, landmarks)
-            distance += np.einsum("nd,nd->n", u, u)[:, None]
-            distance *= -0.5 / (self.length * root) ** 2
-            np.exp(np.minimum(distance, 0.0, out=distance), out=features[:, 1 + linear :])
+            # −|u − landmark|² / 2, which rounding must not make positive.
+            nearness = u @ landmarks.T
+            nearness -= 0.5 * self.squares
+            nearness -= 0.5 * np.einsum("nd,nd->n", u, u)[:, None]
+            nearness *= 1 / (self.length * root) ** 2
+            np.exp(np.minimum(nearness, 0.0, out=nearness), out=features[:, 1 + linear :])
+        return features
+
+    def raw_alone(self, context: Floats) -> Floats:
+        """The same for one context, in few steps: ``[D] -> [F]``."""
+        if self.projection is not None:
+            return self.raw(context[None])[0]
+        z = context - self.shift
+        z *= self.scale
+        np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)
+        width = len(z)
+        features = np.empty(1 + width + len(self.landmarks))
+        features[0] = 1.0
+        np.divide(z, math.sqrt(max(width, 1)), out=features[1 : 1 + width])
+        if len(self.landmarks):
+            z *= self.relevance
+            nearness = self.landmarks.dot(z)
+            nearness -= 0.5 * z.dot(z)
+            nearness -= 0.5 * self.squares
+            nearness /= self.length**2 * width
+            np.exp(np.minimum(nearness, 0.0, out=nearness), out=features[1 + width :])
         return features
 
     def for_raw(self, coefficients: Floats) -> Floats:
@@ -90,8 +113,12 @@ class FeatureMap(NamedTuple):
         """The same landmarks with another relevance of the context's numbers."""
         plain = self.landmarks / self.relevance
         landmarks = plain * relevance
-        whitening = _whitening(landmarks, self.length)
-        return self._replace(relevance=relevance, landmarks=landmarks, whitening=whitening)
+        return self._replace(
+            relevance=relevance,
+            landmarks=landmarks,
+            whitening=_whitening(landmarks, self.length),
+            squares=_squares(landmarks),
+        )
 
     def of_length(self, length: float) -> Self:
         """The same landmarks with another length."""
@@ -142,12 +169,13 @@ def new_map(
     if linear < width:
         # On average the squares of the projected numbers add up to those of the context.
         projection = rng.standard_normal((width, linear)) / math.sqrt(max(linear, 1))
-    blank = np.zeros((0, width))
-    plain = FeatureMap(shift, scale, projection, np.ones(width), blank, length, np.zeros((0, 0)))
+    blank, none = np.zeros((0, width)), np.zeros((0, 0))
+    plain = FeatureMap(shift, scale, projection, np.ones(width), blank, length, none, np.zeros(0))
     if not kernels or not scale.any():
         return plain
     landmarks = _different(plain.standardized(context), max(most - 1 - linear, 0), rng)
-    return plain._replace(landmarks=landmarks, whitening=_whitening(landmarks, length))
+    whitening, squares = _whitening(landmarks, length), _squares(landmarks)
+    return plain._replace(landmarks=landmarks, whitening=whitening, squares=squares)
 
 
 def standardization(context: Floats, weight: Floats) -> tuple[Floats, Floats]:
@@ -177,10 +205,15 @@ def _different(rows: Floats, most: int, rng: np.random.Generator) -> Floats:
     return rows[chosen]
 
 
+def _squares(landmarks: Floats) -> Floats:
+    squares: Floats = np.einsum("md,md->m", landmarks, landmarks)
+    return squares
+
+
 def _whitening(landmarks: Floats, length: float) -> Floats:
     """W with Wᵀ W = (kernel matrix of the landmarks)⁻¹."""
     width = max(landmarks.shape[1], 1)
-    square = np.einsum("md,md->m", landmarks, landmarks)
+    square = _squares(landmarks)
     distance = square[:, None] + square - 2 * landmarks @ landmarks.T
     kernel = np.exp(-np.maximum(distance, 0.0) / (2 * length**2 * width))
     kernel.flat[:: len(kernel) + 1] += JITTER

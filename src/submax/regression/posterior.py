@@ -12,6 +12,7 @@ from submax.regression.sums import Sums
 SMALL = 48
 """Matrices up to this width are factorized all at once, since calls would cost more than work."""
 
+
 class Posterior(NamedTuple):
     """N(mean, covariance) of the coefficients θ ``[K, F]``, given ``Sums`` and a ``Prior``.
 

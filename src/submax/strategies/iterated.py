@@ -66,3 +66,60 @@ def improved(policy: Floats, value: Floats) -> Floats:
     mass = policy * np.maximum(value - mean * (1 + ROUNDING), 0.0)
     left = mass.any(axis=-1, keepdims=True)
     return mass if left.all() else np.where(left, mass, policy)
+
+
+def submax_of(value: Floats, depth: int) -> Floats:
+    """SubMax applied ``depth`` times, from the uniform policy, to the values of actions.
+
+    ``value [..., M]`` gives ``[..., M]``; where all actions are equal but for rounding, all have the
+    same probability.
+
+    >>> submax_of(np.array([0.0, 1.0, 2.0, 5.0]), 1).round(3).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    >>> submax_of(np.array([0.0, 4.0, 5.0, 5.0]), 1).round(3).tolist()
+    [0.0, 0.143, 0.429, 0.429]
+    """
+    size = value.shape[-1]
+    above = value - value.sum(axis=-1, keepdims=True) / size
+    policy = np.maximum(above, 0.0)
+    total = policy.sum(axis=-1, keepdims=True)
+    equal = total <= size * ROUNDING * np.abs(value).max(axis=-1, keepdims=True)
+    if equal.any():
+        policy = np.where(equal, 1.0, policy)
+        total = np.where(equal, float(size), total)
+    policy /= total
+    for _ in range(depth - 1):
+        mean = (policy * above).sum(axis=-1, keepdims=True)
+        gain = above - mean
+        np.maximum(gain, 0.0, out=gain)
+        gain *= policy
+        total = gain.sum(axis=-1, keepdims=True)
+        # A policy that has no better action left stays.
+        if total.all():
+            gain /= total
+            policy = gain
+        else:
+            policy = np.where(total > 0, gain / np.where(total > 0, total, 1.0), policy)
+    result: Floats = policy
+    return result
+
+
+def mean_submax_of(value: Floats, depth: int) -> Floats:
+    """The mean of ``submax_of`` over the rows of one table, ``[P, M] -> [M]``, in few steps.
+
+    A decision that is taken alone consists of little else than calls of numpy, so that it counts
+    how many there are.
+    """
+    rows, size = value.shape
+    ones = np.ones(size)
+    above = value - (value.dot(ones) / size)[:, None]
+    mass = np.maximum(above, 0.0)
+    total = mass.dot(ones)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for _ in range(depth - 1):
+            mean = (mass * above).dot(ones) / total
+            mass *= np.maximum(above - mean[:, None], 0.0)
+            total = mass.dot(ones)
+        mixed: Floats = (1.0 / (rows * total)).dot(mass)
+    # Rows in which nothing is better than the rest leave 0 / 0 behind.
+    return mixed if 0.999 < mixed.dot(ones) < 1.001 else submax_of(value, depth).mean(axis=0)
