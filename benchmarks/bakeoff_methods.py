@@ -71,12 +71,8 @@ def _vowpal_wabbit(*options: str, features: Mapping[str, Any] = LINEAR) -> list[
 
 
 CANDIDATES: dict[str, list[dict[str, Any]]] = {
-    "linucb-tuned": _grid(
-        {"kind": "linucb"}, alpha=(0.03, 0.1, 0.3, 1.0), ridge=(1.0, 10.0, 100.0)
-    ),
-    "linear-thompson-tuned": _grid(
-        {"kind": "linear-thompson"}, scale=(0.03, 0.1, 0.2, 0.5), ridge=(1.0, 10.0, 100.0)
-    ),
+    "linucb-tuned": _grid({"kind": "linucb"}, alpha=(0.03, 0.1, 0.3, 1.0)),
+    "linear-thompson-tuned": _grid({"kind": "linear-thompson"}, width=(0.05, 0.1, 0.25, 0.5)),
     "gittins": _grid({}, epsilon=(0.02, 0.05, 0.1), forgetfulness=(0.999, 0.9999, 1.0)),
     "gittins-softmax": _grid({}, sharpness=(1.0, 3.0, 10.0, 30.0), forgetfulness=(0.999, 1.0)),
     "gittins-binned": _grid(
@@ -128,11 +124,9 @@ CANDIDATES: dict[str, list[dict[str, Any]]] = {
 
 METHODS: dict[str, Method] = {
     "linucb": Method(SUBMAX, {"preset": "linucb"}),
-    "linucb-tuned": Method(SUBMAX, {"kind": "linucb", "alpha": 0.3, "ridge": 10.0}),
+    "linucb-tuned": Method(SUBMAX, {"kind": "linucb", "alpha": 0.3}),
     "linear-thompson": Method(SUBMAX, {"preset": "linear-thompson"}),
-    "linear-thompson-tuned": Method(
-        SUBMAX, {"kind": "linear-thompson", "scale": 0.1, "ridge": 10.0}
-    ),
+    "linear-thompson-tuned": Method(SUBMAX, {"kind": "linear-thompson", "width": 0.25}),
     "mabwiser-linucb": Method(MABWISER, {"policy": "LinUCB", "alpha": 0.1, "l2_lambda": 1.0}),
     "mabwiser-lints": Method(MABWISER, {"policy": "LinTS", "alpha": 0.3, "l2_lambda": 10.0}),
     "mabwiser-lingreedy": Method(

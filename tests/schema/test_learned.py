@@ -248,9 +248,7 @@ CONTENTS = {
     ),
     "state of wrong shapes": lambda model, rows: (
         model._replace(
-            state=type(model.state)(
-                *(one[:0] if isinstance(one, np.ndarray) else one for one in model.state)
-            )
+            state=model.state._replace(roots=tuple(one[:0] for one in model.state.roots))
         ),
         rows,
     ),

@@ -6,110 +6,90 @@ from typing import Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
-from submax.core.categorical import draw, log_prob_of
-from submax.core.checks import positive
+from submax.core.arrays import Floats
+from submax.core.checks import positive, whole_number
 from submax.core.decision import Decision
 from submax.core.feedback import Feedback
-from submax.core.policy import Policy
+from submax.core.listing_policy import ListingPolicy
 from submax.core.problem import Problem
-from submax.policies.largest_normal import largest_normal
-from submax.policies.linear_statistics import LinearStatistics
+from submax.policies.linear_beliefs import LinearBeliefs
+from submax.policies.listed import drawn_one
+from submax.regression.context_belief import ContextBelief
 
-QUADRATURE_FROM = 64
-"""With so many decisions from one posterior, one quadrature costs less than sampling each."""
+SCORES_AT_ONCE = 2**21
+"""A decision holds about this many scores of draws and actions at a time: 16 MB."""
 
 
 @dataclass(frozen=True)
-class LinearThompson(Policy[LinearStatistics]):
+class LinearThompson(ListingPolicy[LinearBeliefs]):
     """Draw coefficients for every action from their posterior and take the best action.
 
-    θ_a ~ N(θ̂_a, scale² A_a⁻¹), with A_a = ridge · I + Σ x xᵀ, θ̂_a = A_a⁻¹ Σ r x over the rows of
-    action a, and x = (1, context). Actions are independent, so that the scores x·θ_a of one context
-    are independent normals N(x·θ̂_a, scale² xᵀ A_a⁻¹ x): they are drawn themselves, and π(a | x) is
-    the probability that a's is the largest. The default scale is the largest standard deviation
-    that a reward between 0 and 1 can have.
+    θ_a ~ N(θ̂_a, width² Σ_a), where N(θ̂_a, Σ_a) is the posterior of the coefficients of a Bayesian
+    regression of the reward on x = (1, z) over the rows of action a, and z is the standardized
+    context. ``width`` is a multiple of the posterior's deviation: 1 is Thompson sampling, less
+    explores less. The noise of the reward and the prior variances of constants and slopes are
+    fitted by marginal likelihood, so that the unit of rewards and contexts does not matter.
+
+    After each update ``draws`` draws are kept. A decision takes one of them by chance, so that
+    π(a | x) is the share of draws in which x·θ_a is the largest, which is exact.
 
     Reference: Agrawal and Goyal (2013).
 
     *Departs from the paper:* every joint action has coefficients of its own instead of features of
-    its own; the scale is constant; every decision has a draw of its own.
+    its own; noise and prior are fitted instead of given, and the prior expects of every action what
+    a uniform choice earns; all decisions between two updates share the draws, and the posterior is
+    computed again when the rows have grown by 5 % or by 100. Until two rewards differ the policy is
+    uniform.
     """
 
-    scale: float = 0.5
-    ridge: float = 1.0
+    width: float = 1.0
+    draws: int = 64
 
     def __post_init__(self) -> None:
-        positive("scale", self.scale)
-        positive("ridge", self.ridge)
+        positive("width", self.width)
+        whole_number("draws", self.draws, at_least=1, at_most=4096)
 
-    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinearStatistics:
-        """The prior."""
-        return LinearStatistics.empty(problem, replicas, self.ridge)
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinearBeliefs:
+        return LinearBeliefs.empty(problem, replicas, self.draws)
 
-    def act(self, state: LinearStatistics, context: Floats, rng: np.random.Generator) -> Decision:
-        """Sample the scores, or the table where all rows share one and that is cheaper."""
-        state.problem.check_context(context)
-        space = state.problem.space
-        rows = context.shape[1]
-        if state.problem.context_width == 0 and rows >= QUADRATURE_FROM:
-            ((_, probabilities),) = self._probabilities(state, context)
-            index = draw(probabilities, rows, rng)
-            return Decision(space.action(index), log_prob_of(probabilities, index))
-        drawn = [
-            self._sampled(mean, deviation, block.stop - block.start, rng)
-            for block, mean, deviation in state.posterior(context)
-        ]
-        return Decision(space.action(np.concatenate(drawn, axis=1)), None)
+    def act(self, state: LinearBeliefs, context: Floats, rng: np.random.Generator) -> Decision:
+        if context.shape[:2] == (1, 1):
+            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+        return super().act(state, context, rng)
 
-    def log_prob(self, state: LinearStatistics, context: Floats, action: Integers) -> Floats:
-        """By quadrature over the scores of each row."""
-        state.problem.check_context(context)
-        state.problem.check_action(action)
-        index = state.problem.space.index(action)
-        found = [
-            log_prob_of(probabilities, index[:, rows])
-            for rows, probabilities in self._probabilities(state, context)
-        ]
-        return np.concatenate(found, axis=1)
-
-    def probabilities(self, state: LinearStatistics, context: Floats) -> Floats:
-        """The table of all rows."""
-        state.problem.check_context(context)
-        return np.concatenate([found for _, found in self._probabilities(state, context)], axis=1)
+    def probabilities(self, state: LinearBeliefs, context: Floats) -> Floats:
+        context = state.different(context)
+        rows, size = context.shape[1], state.problem.space.size
+        step = max(1, SCORES_AT_ONCE // (self.draws * size))
+        found = np.full((len(context), rows, size), 1 / size)
+        for replica, belief in enumerate(state.beliefs):
+            if belief.feature_map is not None:
+                for begin in range(0, rows, step):
+                    part = slice(begin, begin + step)
+                    found[replica, part] = _shares(belief, context[replica, part])
+        return found
 
     def update(
-        self, state: LinearStatistics, feedback: Feedback, rng: np.random.Generator
-    ) -> LinearStatistics:
-        """Add to the regressions."""
-        return state.add(feedback)
+        self, state: LinearBeliefs, feedback: Feedback, rng: np.random.Generator
+    ) -> LinearBeliefs:
+        return state.learned(feedback, self.draws, self.width, rng)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """The default, and a wide posterior."""
+        """The default, and a narrow posterior with few draws."""
         yield cls()
-        yield cls(scale=2.0, ridge=0.5)
+        yield cls(width=0.5, draws=8)
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
         """The default."""
         return {"linear-thompson": cls()}
 
-    def _probabilities(
-        self, state: LinearStatistics, context: Floats
-    ) -> Iterator[tuple[slice, Floats]]:
-        for rows, mean, deviation in state.posterior(context):
-            yield rows, largest_normal(mean, self.scale * deviation)
 
-    def _sampled(
-        self, mean: Floats, deviation: Floats, count: int, rng: np.random.Generator
-    ) -> Integers:
-        """The actions with the largest scores: ``[R, count]``."""
-        # Rows that share one posterior are drawn one by one: there is no table of all their scores.
-        calls, rows = (1, count) if mean.shape[1] == count else (count, 1)
-        shape = (len(mean), rows, mean.shape[2])
-        index = [
-            np.argmax(mean + self.scale * deviation * rng.standard_normal(shape), axis=-1)
-            for _ in range(calls)
-        ]
-        return np.concatenate(index, axis=1) if index else np.empty((len(mean), 0), dtype=np.int64)
+def _shares(belief: ContextBelief, context: Floats) -> Floats:
+    """The share of draws in which each action is the best: ``[n, D] -> [n, K]``."""
+    drawn = belief.drawn_from_centre(context)
+    rows, draws, size = drawn.shape
+    cell = drawn.argmax(axis=-1) + size * np.arange(rows)[:, None]
+    shares: Floats = np.bincount(cell.ravel(), minlength=rows * size) / draws
+    return shares.reshape(rows, size)
