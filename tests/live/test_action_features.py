@@ -42,21 +42,50 @@ def fed(bandit, clock, rows=ROWS):
     """With a version that was learned from uniform decisions: twice the price earns twice."""
     for number in range(rows):
         decision = bandit.decide({"x": number % 7})
-        bandit.reward(decision.id, PRICES[decision.action] / 10 + 0.01 * (number % 3))
+        name = decision.action if isinstance(decision.action, str) else decision.action["song"]
+        bandit.reward(decision.id, PRICES[name] / 10 + 0.01 * (number % 3))
     clock.now += WAIT + 1
     assert bandit.refit() is not None
     return bandit
+
+
+def fed_without_context(bandit, clock, rows=40):
+    for number in range(rows):
+        name = list(PRICES)[number % len(PRICES)]
+        decision = bandit.decide(eligible=[name], id=str(number))
+        bandit.reward(decision.id, float(number % 3 == 0))
+    clock.now += WAIT + 1
+    assert bandit.refit() is not None
+    return bandit
+
+
+def probabilities(bandit, context):
+    policy, model = bandit._present.loaded(1)
+    return policy.probabilities(model.state, context[None])
 
 
 def share_of(bandit, name, decisions=60):
     return sum(bandit.decide({"x": n % 7}).action == name for n in range(decisions)) / decisions
 
 
-def test_a_new_choice_starts_from_what_is_known_of_similar_ones(opened, clock):
-    bandit = fed(opened(**DECLARED, action_features=FEATURES), clock)
+@pytest.mark.parametrize("kind", ["posterior-submax", "adaptive"])
+def test_a_new_choice_starts_from_what_is_known_of_similar_ones(opened, clock, kind):
+    given = {**DECLARED, "policy": {**POLICY, "kind": kind}}
+    bandit = fed(opened(**given, action_features=FEATURES), clock)
     bandit.add("F", features=NEW)
     bandit.refit()
     assert share_of(bandit, "F") > 0.5
+
+
+def test_so_does_a_choice_of_a_slot(opened, clock):
+    slots = {"song": list(PRICES), "layout": ["wide", "narrow"]}
+    given = {**DECLARED, "actions": slots, "guard_rails": {"burn_in": 2 * ROWS}}
+    bandit = opened(**given, action_features={"song": FEATURES})
+    fed(bandit, clock, 2 * ROWS)
+    bandit.add("F", slot="song", features=NEW)
+    bandit.refit()
+    chosen = [bandit.decide({"x": number % 7}).action["song"] for number in range(60)]
+    assert chosen.count("F") > 30
 
 
 def test_without_features_nothing_is_expected_of_it(opened, clock):
@@ -105,10 +134,16 @@ def test_a_bandit_is_not_declared_with_features_of_unknown_arms(tmp_path):
     assert not (tmp_path / "new.db").exists()
 
 
-def test_a_policy_that_does_not_use_them_ignores_them(opened, clock):
-    bandit = opened(actions=list(PRICES), action_features=FEATURES, policy="rcp-submax")
-    bandit.add("F", features=NEW)
-    assert bandit.decide().propensity == pytest.approx(1 / 6)
+@pytest.mark.parametrize("policy", ["rcp-submax", "rcp-adaptive", "thompson-1-1"])
+def test_without_a_context_they_are_ignored(opened, clock, policy):
+    given = {"actions": list(PRICES), "policy": policy}
+    bandit = fed_without_context(opened(**given, action_features=FEATURES), clock)
+    other = open_bandit(":memory:", **given, background=False, clock=clock, reward_wait=WAIT)
+    fed_without_context(other, clock)
+    assert bandit.versions()[0].rows_hash == other.versions()[0].rows_hash
+    context = np.zeros((1, 1), dtype=np.float32)[:, :0]
+    found = [probabilities(one, context) for one in (bandit, other)]
+    np.testing.assert_array_equal(*found)
 
 
 def test_an_export_a_learned_policy_and_its_bandit_know_the_features(opened, clock, tmp_path):
