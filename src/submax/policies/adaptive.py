@@ -67,10 +67,7 @@ class Adaptive(Policy[Any]):
 
     @cached_property
     def _with_slots(self) -> Policy[Any]:
-        estimator = self.estimator
-        return PosteriorSlots(
-            rows=estimator.rows, draws=estimator.draws, width=estimator.width, depth=self.depth
-        )
+        return PosteriorSlots(depth=self.depth)
 
     @cached_property
     def _with_context(self) -> Policy[Any]:

@@ -50,7 +50,7 @@ class PosteriorSlots(Policy[SlotsState]):
     effects: int = 1500
     rows: int = 2000
     draws: int = 16
-    width: float = 0.25
+    width: float = 0.05
     pairs: bool = True
     depth: int = 2
     sweeps: int = 3

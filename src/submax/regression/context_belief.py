@@ -155,7 +155,8 @@ class ContextBelief(NamedTuple):
         assert self.pool is not None, "nothing was learned"
         draws, actions, features = self.pool.shape
         raw = self.feature_map.raw_alone(context)
-        return self.pool.reshape(draws * actions, features).dot(raw).reshape(draws, actions)
+        drawn: Floats = self.pool.reshape(draws * actions, features).dot(raw)
+        return drawn.reshape(draws, actions)
 
     def mean(self, raw: Floats) -> Floats:
         """The expected reward of every action, from raw features: ``[n, F] -> [n, K]``."""

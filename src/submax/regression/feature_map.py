@@ -78,7 +78,8 @@ class FeatureMap(NamedTuple):
     def raw_alone(self, context: Floats) -> Floats:
         """The same for one context, in few steps: ``[D] -> [F]``."""
         if self.projection is not None:
-            return self.raw(context[None])[0]
+            only: Floats = self.raw(context[None])[0]
+            return only
         z = context - self.shift
         z *= self.scale
         np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)

@@ -49,6 +49,16 @@ class Sums(NamedTuple):
             square=self.square + float(weight @ relative**2),
         )
 
+    def joined(self, other: Self) -> Self:
+        """The sums over the rows of both, which must have the same offset."""
+        return self._replace(
+            gram=self.gram + other.gram,
+            moment=self.moment + other.moment,
+            weight=self.weight + other.weight,
+            reward=self.reward + other.reward,
+            square=self.square + other.square,
+        )
+
     def faded(self, factor: float) -> Self:
         """The same rows with weights multiplied by a factor."""
         return self._replace(

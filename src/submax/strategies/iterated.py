@@ -71,7 +71,7 @@ def improved(policy: Floats, value: Floats) -> Floats:
 def submax_of(value: Floats, depth: int) -> Floats:
     """SubMax applied ``depth`` times, from the uniform policy, to the values of actions.
 
-    ``value [..., M]`` gives ``[..., M]``; where all actions are equal but for rounding, all have the
+    ``value [..., M]`` gives ``[..., M]``. If all actions are equal but for rounding, all have the
     same probability.
 
     >>> submax_of(np.array([0.0, 1.0, 2.0, 5.0]), 1).round(3).tolist()
