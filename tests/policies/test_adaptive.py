@@ -115,7 +115,8 @@ def bernoulli_feedback(arms, rows, seed, replicas=3):
 
 
 def test_what_it_is_called():
-    assert make_policy("rcp-adaptive") == ADAPTIVE
+    without_context = make_policy("rcp-adaptive").part(Problem(Arms(3)))
+    assert without_context == ADAPTIVE
     assert not ADAPTIVE.needs_propensities
     assert ADAPTIVE.ignores_context
 

@@ -12,7 +12,7 @@ from submax.schema.learned import MOST_ROWS, Learned, Origin
 
 def learn(
     log: Log,
-    policy: str | Mapping[str, Any] | Policy[Any],
+    policy: str | Mapping[str, Any] | Policy[Any] = "rcp-adaptive",
     *,
     share: float = 1.0,
     by: By = "time",
