@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from submax.evaluation import reward_features
+from submax.evaluation import reward_map
 from submax.evaluation.cautions import Caution, log_cautions, policy_cautions
 from submax.evaluation.diagnostics import Diagnostics, calibration
 from submax.evaluation.evidence import Evidence
@@ -153,7 +153,7 @@ def test_a_good_log_gives_no_caution(seed):
 def test_correct_logs_are_hardly_ever_doubted(policy, seed, monkeypatch):
     """Propensities that depend on the context, down to 0.03; fewer than 2 in 100 are doubted."""
     # What is asked here does not depend on the model of rewards, which takes most of the time.
-    monkeypatch.setattr(reward_features, "WAVES", 0)
+    monkeypatch.setattr(reward_map, "KERNELS", 0)
     doubted = 0
     for number in range(LOGS):
         rng = np.random.default_rng([seed, number])

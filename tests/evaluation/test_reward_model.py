@@ -1,13 +1,18 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from submax.evaluation import encoded_parts, ridge_design
+from submax.evaluation import encoded_parts, reward_map, reward_model
 from submax.evaluation.log import Log
-from submax.evaluation.reward_features import RewardFeatures
-from submax.evaluation.reward_model import FOLDS, POWERS, fitted_models, fold_numbers, real_parts
-from submax.evaluation.ridge_design import CONSTANT_PENALTY, PENALTY
+from submax.evaluation.real_parts import POWERS, powers_of
+from submax.evaluation.reward_map import reward_maps
+from submax.evaluation.reward_model import FOLDS, STEPS, fitted_models, fold_numbers
+from submax.regression.design import Design
+from submax.regression.fitting import fitted
+from submax.regression.sums import Sums
 
-ROWS = 80
+ROWS = 150
 MENUS = {
     "arms": ["A", "B", "C"],
     "slots": {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]},
@@ -32,98 +37,110 @@ def log_of(actions, seed):
     return Log.read(table, actions=actions, context={"x": float, "c": ["u", "v"]})
 
 
-def rows_of(log):
-    """Features of every row by hand: the number standardized, the category as 0 and 1, waves."""
-    number, category = log.context.astype(np.float64).T
-    x = np.column_stack([(number - number.mean()) / number.std(), category == 0, category == 1])
-    _, directions, phases = RewardFeatures.of(log)
-    waves = [
-        [2**0.5 * np.cos(row @ one + b) for one, b in zip(directions.T, phases, strict=True)]
-        for row in x
-    ]
-    return np.column_stack([np.ones(ROWS), x, np.reshape(waves, (ROWS, -1))])
-
-
-def dense(log, interacting):
-    """The design row by row, and the penalty of each column."""
-    menu, features = log.schema.menu, rows_of(log)
-    width = features.shape[1]
-    slopes = [CONSTANT_PENALTY, *[PENALTY] * (width - 1)]
+def dense(log, mapped):
+    """The regression of several slots row by row, and the group of each column."""
+    menu, (part,) = log.schema.menu, log.parts
+    features, groups = mapped.features(part.context), mapped.feature_map.groups
+    interacting = mapped.design.interactions
     sizes = [len(slot.choices) for slot in menu.slots]
-    penalty = (slopes if interacting else [CONSTANT_PENALTY]) * sum(sizes)
-    penalty += ([] if interacting else slopes) + [1.0] * POWERS * len(menu.intervals)
     matrix = []
     for action, seen in zip(log.action, features, strict=True):
-        row = []
+        row = list(seen)
         for size, chosen in zip(sizes, action, strict=False):
             for number in range(size):
-                block = seen if interacting else seen[:1]
-                row += list(block * (number == chosen))
-        row += [] if interacting else list(seen)
+                row += list((seen if interacting else seen[:1]) * (number == chosen))
         scaled = [
             (value - one.low) / (one.high - one.low)
             for value, one in zip(action[len(sizes) :], menu.intervals, strict=True)
         ]
         row += [value**power for power in range(1, POWERS + 1) for value in scaled]
         matrix.append(row)
-    return np.array(matrix), np.array(penalty)
+    group = list(groups)
+    for slot, size in enumerate(sizes):
+        group += [one + 3 * (slot + 1) for one in (groups if interacting else groups[:1])] * size
+    group += [3 * (len(sizes) + 1)] * POWERS * len(menu.intervals)
+    return np.array(matrix), np.array(group)
 
 
-def predictions(log, interacting):
-    """Every row by least squares on the rows of the other folds."""
-    matrix, penalty = dense(log, interacting)
+def maps_of(log):
+    return reward_maps(log, fold_numbers(len(log)), FOLDS)
+
+
+def predictions(log):
+    """Every row by a regression on the rows of the other folds, without any structure."""
     fold, found = fold_numbers(ROWS), np.empty(ROWS)
-    for number in range(FOLDS):
+    for number, mapped in enumerate(maps_of(log)):
+        matrix, group = dense(log, mapped)
         others, mine = fold != number, fold == number
-        mean = log.reward[others].mean()
-        augmented = np.vstack([matrix[others], np.diag(np.sqrt(penalty))])
-        target = np.concatenate([log.reward[others] - mean, np.zeros(len(penalty))])
-        solution = np.linalg.lstsq(augmented, target, rcond=None)[0]
-        found[mine] = mean + matrix[mine] @ solution
+        mean = float(log.reward[others].mean())
+        sums = Sums.empty(1, matrix.shape[1], mean).add(
+            matrix[others],
+            np.zeros(others.sum(), dtype=int),
+            log.reward[others],
+            np.ones(others.sum()),
+        )
+        design = Design.independent(group, 1)
+        posterior = fitted(sums, design, mapped.prior, mean, STEPS)
+        found[mine] = mean + matrix[mine] @ posterior.coefficients[0]
     return found
 
 
-def predicted(log):
-    features_of = RewardFeatures.of(log)
+def predictions_of_arms(log):
+    """Every row by regressions of the arms on the rows of the other folds."""
     (part,) = log.parts
-    features, scaled = features_of.rows(part.context), real_parts(log, part.action)
-    models = fitted_models(log, features_of)
-    every = [model.predict(features, part.action, scaled) for model in models]
+    fold, found = fold_numbers(ROWS), np.empty(ROWS)
+    for number, mapped in enumerate(maps_of(log)):
+        features, arm = mapped.features(part.context), log.action[:, 0].astype(int)
+        others, mine = fold != number, fold == number
+        mean = float(log.reward[others].mean())
+        sums = Sums.empty(3, features.shape[1], mean).add(
+            features[others], arm[others], log.reward[others], np.ones(others.sum())
+        )
+        design = Design.sharing(mapped.feature_map.groups, 3)
+        theta = fitted(sums, design, mapped.prior, mean, STEPS).coefficients
+        found[mine] = mean + np.sum(features[mine] * theta[arm[mine]], axis=1)
+    return found
+
+
+def predicted(log, part=None):
+    """Every row by the model of its fold."""
+    part = log.parts[0] if part is None else part
+    powers = powers_of(log, part.action)
+    every = [
+        model.predict(model.features(part.context), part.action, powers)
+        for model in fitted_models(log)
+    ]
     return np.choose(fold_numbers(ROWS), every)
 
 
-@pytest.mark.parametrize("actions", MENUS.values(), ids=MENUS)
-def test_the_model_is_penalized_least_squares_on_the_other_folds(actions, seed):
-    log = log_of(actions, seed)
-    interacting = bool(log.schema.menu.slots)
-    np.testing.assert_allclose(predicted(log), predictions(log, interacting), rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["slots", "arms and price", "slots and two prices"])
-def test_with_many_unknowns_the_slopes_are_shared(name, monkeypatch, seed):
-    monkeypatch.setattr(ridge_design, "MOST_UNKNOWNS", 1)
+@pytest.mark.parametrize("name", [name for name in MENUS if name != "arms"])
+@pytest.mark.parametrize("most", [1500, 1], ids=["interactions", "constants alone"])
+def test_choices_add_up_in_one_regression_on_the_other_folds(name, most, monkeypatch, seed):
+    monkeypatch.setattr(reward_map, "MOST_UNKNOWNS", most)
     log = log_of(MENUS[name], seed)
-    np.testing.assert_allclose(predicted(log), predictions(log, interacting=False), rtol=1e-5)
+    assert all(one.design.interactions == (most > 1) for one in maps_of(log))
+    np.testing.assert_allclose(predicted(log), predictions(log), rtol=1e-6)
+
+
+def test_arms_are_regressions_of_their_own_on_the_other_folds(seed):
+    log = log_of(MENUS["arms"], seed)
+    np.testing.assert_allclose(predicted(log), predictions_of_arms(log), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["arms", "slots and two prices"])
 def test_sums_over_parts_are_sums_over_all(name, monkeypatch, seed):
     log = log_of(MENUS[name], seed)
-    features_of = RewardFeatures.of(log)
-    whole = fitted_models(log, features_of)
+    whole = predicted(log)
+    (part,) = log.parts
+    monkeypatch.setattr(reward_model, "ROWS_AT_ONCE", 5)
     monkeypatch.setattr(encoded_parts, "ROWS", 7)
-    for one, other in zip(whole, fitted_models(log, features_of), strict=True):
-        for mine, theirs in zip(one.slots, other.slots, strict=True):
-            np.testing.assert_allclose(mine, theirs, atol=1e-9)
-        np.testing.assert_allclose(one.powers, other.powers, atol=1e-9)
-        assert one.mean == other.mean
+    np.testing.assert_allclose(predicted(log, part), whole, rtol=1e-8)
 
 
 def test_what_a_slot_adds_is_told_for_every_choice(seed):
     log = log_of(MENUS["slots"], seed)
-    features_of = RewardFeatures.of(log)
-    model = fitted_models(log, features_of)[0]
-    features = features_of.rows(log.parts[0].context)
+    model = fitted_models(log)[0]
+    features = model.features(log.parts[0].context)
     title, layout = model.scores(features)
     for action in np.ndindex(3, 2):
         told = model.predict(features, np.tile(action, (ROWS, 1)), np.zeros((ROWS, 0)))
@@ -131,10 +148,27 @@ def test_what_a_slot_adds_is_told_for_every_choice(seed):
         np.testing.assert_allclose(told, added)
 
 
+@pytest.mark.parametrize("name", MENUS)
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_a_log_of_few_rows_has_a_model_too(count):
-    log = log_of(MENUS["arms"], 0).rows(np.arange(count))
-    features_of = RewardFeatures.of(log)
-    for model in fitted_models(log, features_of):
+def test_a_log_of_few_rows_has_a_model_too(name, count):
+    log = log_of(MENUS[name], 0).rows(np.arange(count))
+    for model in fitted_models(log):
         assert np.isfinite(model.mean)
-        assert np.isfinite(model.slots[0]).all()
+        assert all(np.isfinite(slot).all() for slot in model.slots)
+
+
+@pytest.mark.parametrize("name", MENUS)
+def test_equal_rewards_are_predicted(name, seed):
+    log = log_of(MENUS[name], seed)
+    log = replace(log, reward=np.full(ROWS, 1 / 3))
+    np.testing.assert_allclose(predicted(log), 1 / 3)
+
+
+@pytest.mark.parametrize("name", MENUS)
+@pytest.mark.parametrize(("unit", "offset"), [(1e-6, 0.0), (1e6, 0.0), (1e-2, 1e4)])
+def test_the_unit_of_rewards_changes_nothing(name, unit, offset, seed):
+    log = log_of(MENUS[name], seed)
+    changed = replace(log, reward=offset + unit * (log.reward - 50))
+    plain = predicted(log) - 50
+    found = (predicted(changed) - offset) / unit
+    np.testing.assert_allclose(found, plain, rtol=1e-5, atol=1e-5)

@@ -11,7 +11,6 @@ from submax.evaluation.learning import learn
 from submax.evaluation.log import Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.propensity_model import slot_estimates
-from submax.evaluation.reward_features import RewardFeatures
 from submax.evaluation.reward_model import fitted_models, fold_numbers
 from submax.evaluation.witness import DRAWS, Witness
 
@@ -63,8 +62,7 @@ def slots(seed, rows=150, even=True, columns=False, joint=True):
 def by_hand(log, learned):
     """Probabilities, weights, predictions and expectations, row by row and action by action."""
     menu, policy = log.schema.menu, learned.policy
-    features_of = RewardFeatures.of(log)
-    models = fitted_models(log, features_of)
+    models = fitted_models(log)
     listing = list(product(*(range(len(slot.choices)) for slot in menu.slots)))
     found = {
         name: [] for name in ("probability", "weight", "predicted", "expected", "square", "slots")
@@ -81,8 +79,8 @@ def by_hand(log, learned):
         }
         total = sum(said.values())
         said = {a: one / total if total > 0 else 1 / len(said) for a, one in said.items()}
-        features = features_of.rows(row.parts[0].context)
         model, taken = models[fold_numbers(len(log))[number]], tuple(log.action[number])
+        features = model.features(row.parts[0].context)
 
         def predict(action, model=model, features=features):
             return model.predict(features, np.array([action]), np.zeros((1, 0)))[0]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from submax.regression import posterior
 from submax.regression.design import Design, Prior
 from submax.regression.posterior import Posterior
 from submax.regression.sums import Sums
@@ -47,11 +48,29 @@ def test_draws_keep_the_prior_in_directions_without_rows(seed):
     )
     variance = np.array([[1.0] * 3, [1.0] * 3, [1e-4] * 3])
     design = Design.independent(np.array([0, 1, 2]), 1)
-    posterior = Posterior.of(sums, design, Prior(1e-6, variance), 0.0)
-    drawn = posterior.draws(DRAWS, rng)[:, 0, 2]
+    found = Posterior.of(sums, design, Prior(1e-6, variance), 0.0)
+    drawn = found.draws(DRAWS, rng)[:, 0, 2]
     assert np.mean(drawn**2) == pytest.approx(
         1e-4, abs=LARGEST_DEVIATION * 1e-4 * (2 / DRAWS) ** 0.5
     )
+
+
+def test_roots_are_those_of_the_covariance_of_each_regression(case):
+    if len(case.posterior.coupling):
+        with pytest.raises(AssertionError, match="share something"):
+            case.posterior.roots()
+        return
+    _, covariance, _ = case.dense()
+    for number, root in enumerate(case.posterior.roots()):
+        mine = slice(6 * number, 6 * number + 6)
+        np.testing.assert_allclose(root.T @ root, covariance[mine, mine], atol=1e-10)
+
+
+def test_large_matrices_are_inverted_like_small_ones(case, monkeypatch):
+    small = case.posterior
+    monkeypatch.setattr(posterior, "SMALL", 0)
+    assert case.posterior.log_evidence == pytest.approx(small.log_evidence, abs=1e-9)
+    np.testing.assert_allclose(case.posterior.inverse, small.inverse, atol=1e-12)
 
 
 def test_no_draws_are_no_draws(case, seed):

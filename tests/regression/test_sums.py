@@ -36,6 +36,12 @@ def test_parts_add_up(rows):
     assert_equal(parts, whole)
 
 
+def test_sums_of_different_rows_are_joined(rows):
+    one = Sums.empty(3, 4, 0.5).add(*(column[:20] for column in rows))
+    other = Sums.empty(3, 4, -7.0).add(*(column[20:] for column in rows))
+    assert_equal(one.joined(other), Sums.empty(3, 4, 0.5).add(*rows))
+
+
 def test_a_weight_of_two_is_the_row_twice(rows):
     features, number, reward, _ = rows
     twice = Sums.empty(3, 4, 0.5).add(features, number, reward, np.full(50, 2.0))

@@ -1,5 +1,6 @@
 """A model of the rewards of a log."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,27 +8,38 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.evaluation.log import Log
-from submax.evaluation.reward_features import RewardFeatures
-from submax.evaluation.ridge_design import RidgeDesign
+from submax.evaluation.real_parts import powers_of
+from submax.evaluation.reward_map import RewardMap, reward_maps
+from submax.regression.design import Prior
+from submax.regression.fitting import fitted
+from submax.regression.sums import Sums
 
 FOLDS = 3
-POWERS = 3
-"""Of each real-valued part, scaled to 0 … 1."""
 MOST_FITTED = 300_000
-"""The models are fitted to about so many rows."""
+"""The models are fitted to about this many rows."""
+ROWS_AT_ONCE = 1 << 14
+"""Rows are turned into features this many at a time."""
+STEPS = 3
+"""Fixed-point steps by which each fold fits its prior, from that of the map."""
 
 
 class RewardModel(NamedTuple):
     """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · f(x) + powers of real parts.
 
-    f are the ``RewardFeatures``, ``slots`` ``[choices, features]`` each; a slot's scores add up, so
-    that what a policy is expected to earn needs only its probabilities within each slot.
+    f are the features of the ``reward_map``, ``slots`` ``[choices, features]`` each; a slot's
+    scores add up, so that what a policy is expected to earn needs only its probabilities within
+    each slot.
     """
 
+    reward_map: RewardMap
     mean: float
     slots: list[Floats]
     shared: Floats
     powers: Floats
+
+    def features(self, context: NDArray[np.float32]) -> Floats:
+        """The features f of encoded contexts, ``[n, D] -> [n, features]``."""
+        return self.reward_map.features(context)
 
     def scores(self, features: Floats) -> list[Floats]:
         """What every choice of each slot adds, ``[n, choices]``."""
@@ -38,40 +50,70 @@ class RewardModel(NamedTuple):
         found: Floats = self.mean + features @ self.shared
         return found
 
-    def predict(self, features: Floats, action: NDArray[Any], scaled: Floats) -> Floats:
-        """q̂ of one action in each row; ``scaled`` are its real-valued parts from 0 to 1."""
+    def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
+        """q̂ of one action in each row; ``powers`` are those of its real-valued parts."""
         row = np.arange(len(features))
-        found = self.base(features) + _powers(scaled) @ self.powers
+        found = self.base(features) + powers @ self.powers
         for score, chosen in zip(self.scores(features), action.T, strict=False):
             found += score[row, chosen.astype(np.int64)]
         return found
 
 
-def fitted_models(log: Log, features: RewardFeatures) -> list[RewardModel]:
-    """By ridge regression, one for each fold of ``fold_numbers``, from the rows of the others.
+def fitted_models(log: Log) -> list[RewardModel]:
+    """Bayesian regressions, one for each fold of ``fold_numbers``, from the rows of the others.
 
-    Of very many rows every so many are taken.
+    The kernel length, the prior variances and the noise are fitted by marginal likelihood to the
+    same rows, so that a model knows nothing of the rewards that it predicts. Of very many rows
+    every second, third and so on is taken.
     """
-    menu = log.schema.menu
-    sizes = tuple(len(slot.choices) for slot in menu.slots)
-    design = RidgeDesign(sizes, features.width, POWERS * len(menu.intervals))
-    step = -(-len(log) // MOST_FITTED)
-    sums = [design.nothing() for _ in range(FOLDS)]
-    first, fold = 0, fold_numbers(len(log))
-    for part in log.parts:
-        place = np.arange(first, first + len(part.reward))
-        for number in range(FOLDS):
-            mine = (fold[place] == number) & (place % step == 0)
-            seen, action = features.rows(part.context[mine]), part.action[mine]
-            powers = _powers(real_parts(log, action))
-            sums[number] += design.sums(seen, action, powers, part.reward[mine])
-        first += len(part.reward)
+    fold = fold_numbers(len(log))
+    maps = reward_maps(log, fold, FOLDS)
+    sums = {one.feature_map.length: _sums(log, fold, one) for one in _different(maps)}
     models = []
-    for number, mine in enumerate(sums):
-        others = sum((one for one in sums if one is not mine), design.nothing())
+    for number, reward_map in enumerate(maps):
+        one, other = (
+            each
+            for place, each in enumerate(sums[reward_map.feature_map.length])
+            if place != number
+        )
         mean = _mean_of(log.reward[fold != number])
-        models.append(RewardModel(mean, *design.solved(others, mean)))
+        models.append(_fitted(one.joined(other), reward_map, mean))
     return models
+
+
+def _different(maps: list[RewardMap]) -> Iterable[RewardMap]:
+    """One map of each kernel length."""
+    return {one.feature_map.length: one for one in maps}.values()
+
+
+def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]:
+    """The sums over the rows of each fold, each counted from the mean of its own rewards."""
+    design, step = reward_map.design, -(-len(log) // MOST_FITTED)
+    sums = [design.nothing(_mean_of(log.reward[fold == number])) for number in range(FOLDS)]
+    first = 0
+    for part in log.parts:
+        for begin in range(0, len(part.reward), ROWS_AT_ONCE):
+            place = np.arange(begin, min(begin + ROWS_AT_ONCE, len(part.reward)))
+            place = place[(first + place) % step == 0]
+            features = reward_map.features(part.context[place])
+            action, reward = part.action[place], part.reward[place]
+            powers = powers_of(log, action)
+            for number in range(FOLDS):
+                mine = fold[first + place] == number
+                sums[number] = design.added(
+                    sums[number], features[mine], action[mine], powers[mine], reward[mine]
+                )
+        first += len(part.reward)
+    return sums
+
+
+def _fitted(sums: Sums, reward_map: RewardMap, mean: float) -> RewardModel:
+    design = reward_map.design
+    if sums.variance == 0.0:
+        return RewardModel(reward_map, mean, *design.zero())
+    start = reward_map.prior or Prior.vague(design.prior_groups, sums.variance)
+    posterior = fitted(sums, design.design, start, mean, STEPS)
+    return RewardModel(reward_map, mean, *design.coefficients(posterior))
 
 
 def fold_numbers(count: int) -> NDArray[np.int8]:
@@ -81,17 +123,3 @@ def fold_numbers(count: int) -> NDArray[np.int8]:
 
 def _mean_of(reward: Floats) -> float:
     return float(reward.mean()) if reward.size else 0.0
-
-
-def real_parts(log: Log, action: NDArray[Any]) -> Floats:
-    """The real-valued parts of actions, from 0 to 1."""
-    intervals = log.schema.menu.intervals
-    low = np.array([one.low for one in intervals])
-    width = np.array([one.high - one.low for one in intervals])
-    first = len(log.schema.menu.slots)
-    scaled: Floats = (action[:, first:].astype(np.float64) - low) / width
-    return scaled
-
-
-def _powers(scaled: Floats) -> Floats:
-    return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)

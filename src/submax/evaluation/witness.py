@@ -13,8 +13,8 @@ from submax.core.space import Space
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.log import Log
 from submax.evaluation.propensity_model import slot_estimates
-from submax.evaluation.reward_features import RewardFeatures
-from submax.evaluation.reward_model import RewardModel, fitted_models, fold_numbers, real_parts
+from submax.evaluation.real_parts import powers_of
+from submax.evaluation.reward_model import RewardModel, fitted_models, fold_numbers
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
 from submax.schema.model import renumbered
@@ -46,8 +46,7 @@ class Witness:
         # A log may have choices that are no longer active; a policy gives them no probability.
         menu = log.schema.menu.revived
         self._space: Space = menu.space(menu.active)
-        self._features = RewardFeatures.of(log)
-        self._models = fitted_models(log, self._features)
+        self._models = fitted_models(log)
         self._fold = fold_numbers(len(log))
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
@@ -106,11 +105,11 @@ class Witness:
             yield model, np.flatnonzero(self._fold[rows] == fold)
 
     def _predicted(self, part: Columns, rows: slice) -> Floats:
-        features = self._features.rows(part.context)
-        scaled = real_parts(self.log, part.action)
+        powers = powers_of(self.log, part.action)
         found = np.empty(len(part.reward))
         for model, mine in self._folds(rows):
-            found[mine] = model.predict(features[mine], part.action[mine], scaled[mine])
+            features = model.features(part.context[mine])
+            found[mine] = model.predict(features, part.action[mine], powers[mine])
         return found
 
     def _listed(self, learned: Learned, part: Columns, rows: slice) -> Seen:
@@ -121,15 +120,15 @@ class Witness:
         index = self._space.index(part.action.astype(np.int64))
         probability = table[np.arange(len(index)), index]
         shares = _slot_shares(table, self._space.choices)
-        features = self._features.rows(part.context)
         expected = np.empty(len(index))
         for model, mine in self._folds(rows):
-            scores = model.scores(features[mine])
+            features = model.features(part.context[mine])
+            scores = model.scores(features)
             gains = [
                 (share[mine] * score).sum(axis=1)
                 for share, score in zip(shares, scores, strict=True)
             ]
-            expected[mine] = model.base(features[mine]) + sum(gains)
+            expected[mine] = model.base(features) + sum(gains)
         chosen = _at(shares, part.action)
         return self._seen(part, rows, probability, expected, chosen, _lost(shares, self._never))
 
@@ -147,12 +146,12 @@ class Witness:
         drawn = policy.act(state, np.repeat(seen, DRAWS, axis=0)[None], self._rng).action[0]
         for slot, numbers in enumerate(learned.model.shown):
             drawn[:, slot] = np.array(numbers)[drawn[:, slot].astype(np.int64)]
-        features = np.repeat(self._features.rows(part.context), DRAWS, axis=0)
-        scaled = real_parts(self.log, drawn)
+        powers = powers_of(self.log, drawn)
         value = np.empty(count * DRAWS)
         for model, mine in self._folds(rows):
             each = (mine[:, None] * DRAWS + np.arange(DRAWS)).ravel()
-            value[each] = model.predict(features[each], drawn[each], scaled[each])
+            features = np.repeat(model.features(part.context[mine]), DRAWS, axis=0)
+            value[each] = model.predict(features, drawn[each], powers[each])
         draws = drawn.reshape(count, DRAWS, -1)[:, :, : len(self._never)].astype(np.int64)
         chosen = (draws == part.action[:, None, : len(self._never)]).mean(axis=1)
         strange = np.zeros((count, DRAWS), dtype=bool)

@@ -50,13 +50,15 @@ class Sums(NamedTuple):
         )
 
     def joined(self, other: Self) -> Self:
-        """The sums over the rows of both, which must have the same offset."""
+        """The sums over the rows of both, counted from the offset of these."""
+        moment, square = other.centred(self.offset)
+        reward = other.reward - (self.offset - other.offset) * other.weight
         return self._replace(
             gram=self.gram + other.gram,
-            moment=self.moment + other.moment,
+            moment=self.moment + moment,
             weight=self.weight + other.weight,
-            reward=self.reward + other.reward,
-            square=self.square + other.square,
+            reward=self.reward + reward,
+            square=self.square + square,
         )
 
     def faded(self, factor: float) -> Self:
