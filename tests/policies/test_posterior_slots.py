@@ -129,8 +129,8 @@ def test_a_stored_state_decides_the_same(seed):
 def test_what_it_refuses():
     with pytest.raises(InvalidValue, match="real-valued"):
         PosteriorSlots().init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(0))
+    wide = Problem(Slots((100, 100)), 200)
     with pytest.raises(InvalidValue, match="effects"):
-        wide = Problem(Slots((100, 100)), 200)
         PosteriorSlots().init(wide, 1, np.random.default_rng(0))
     with pytest.raises(InvalidValue, match="sweeps"):
         PosteriorSlots(sweeps=0)

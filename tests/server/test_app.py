@@ -54,8 +54,11 @@ def test_a_bandit_is_created_and_shown_with_what_was_declared(http):
 
 @pytest.mark.filterwarnings("ignore:the policy 'rcp-adaptive' does not look")
 def test_a_bandit_whose_policy_ignores_the_context_says_so(http):
-    assert created(http, {**PAGE, "policy": "rcp-adaptive"})["context_ignored"]
-    arms = {"name": "plain", "actions": ["a", "b"], "policy": "rcp-adaptive"}
+    assert created(http, {**PAGE, "policy": "rcp-submax"})["context_ignored"]
+    assert not created(http, {**PAGE, "name": "default", "policy": "rcp-adaptive"})[
+        "context_ignored"
+    ]
+    arms = {"name": "plain", "actions": ["a", "b"], "policy": "rcp-submax"}
     assert not created(http, arms)["context_ignored"]
 
 

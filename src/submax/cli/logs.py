@@ -68,9 +68,7 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 
 @main.command()
 @LOG
-@click.option(
-    "--policy", default="rcp-adaptive", show_default=True, metavar="POLICY", help=POLICY
-)
+@click.option("--policy", default="rcp-adaptive", show_default=True, metavar="POLICY", help=POLICY)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -18,7 +18,8 @@ def level_chances(levels: Floats, share: Floats, value: Floats) -> Floats:
     p(l) ∝ share_l exp(t level_l) differs least from the share (in relative entropy). With two
     levels the probability of the higher one is the value.
 
-    >>> found = level_chances(np.array([[0.0, 1.0]]), np.array([[0.9, 0.1]]), np.full((1, 1, 1), 0.3))
+    >>> levels, share = np.array([[0.0, 1.0]]), np.array([[0.9, 0.1]])
+    >>> found = level_chances(levels, share, np.full((1, 1, 1), 0.3))
     >>> found.round(3).ravel().tolist()
     [0.7, 0.3]
     """

@@ -135,8 +135,12 @@ class RewardConditioned(Conditioning):
         return EstimatedDensity(log_prob[..., 0], error, known)
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``."""
-        return self.chances(state, context)
+        """Probability of every joint action in each context: ``[R, n, D] -> [R, n, M]``.
+
+        Without context all rows share one policy, ``[R, 1, M]``.
+        """
+        shared = state.problem.context_width == 0
+        return self.chances(state, context[:, :1] if shared else context)
 
     def find_chances(self, state: RewardConditionedState, context: Floats) -> Floats:
         """Those of all joint actions."""

@@ -29,6 +29,8 @@ PRIOR_SHARE = 0.1
 LIKE_UNIFORM = 2.0
 """A row tells what a uniform choice earns if its action had at most this many times the uniform
 probability. What a policy earns that has learned something says nothing about the other actions."""
+LARGEST_WEIGHT = 10.0
+"""Such a row counts at most as this many rows that were chosen uniformly: one row must not decide."""
 RELEVANCE_ROWS = 10.0
 """As if this many rows for each number of the context had shown all numbers equally relevant."""
 SENSITIVITY_ROWS = 400
@@ -181,7 +183,8 @@ class ContextBelief(NamedTuple):
         known = ~np.isnan(new.log_prob)
         chance = np.exp(np.where(known, new.log_prob, 0.0))
         like = known & (chance * settings.actions <= LIKE_UNIFORM)
-        weight = new.weight * np.where(like, 1.0 / np.where(like, chance, 1.0), 0.0)
+        least = 1.0 / (LARGEST_WEIGHT * settings.actions)
+        weight = new.weight * np.where(like, 1.0 / np.maximum(chance, least), 0.0)
         return Uniform(
             self.uniform.weight * factor + float(weight.sum()),
             self.uniform.reward * factor + float(weight @ new.reward),
