@@ -30,7 +30,7 @@ LIKE_UNIFORM = 2.0
 """A row tells what a uniform choice earns if its action had at most this many times the uniform
 probability. What a policy earns that has learned something says nothing about the other actions."""
 LARGEST_WEIGHT = 10.0
-"""Such a row counts at most as this many rows that were chosen uniformly: one row must not decide."""
+"""Such a row counts at most as this many rows that were chosen uniformly, so that none decides."""
 RELEVANCE_ROWS = 10.0
 """As if this many rows for each number of the context had shown all numbers equally relevant."""
 SENSITIVITY_ROWS = 400
