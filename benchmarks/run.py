@@ -19,6 +19,7 @@ MODULES = {
     "live": "live",
     "evaluation": "evaluation",
     "adaptive": "adaptive",
+    "contexts": "contexts",
 }
 
 

@@ -7,7 +7,10 @@ from submax.core.discrete import Discrete
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES, presets
+from submax.policies.adaptive import Adaptive
 from submax.policies.fourier_thompson import FourierThompson
+from submax.policies.posterior_slots import PosteriorSlots
+from submax.policies.posterior_submax import PosteriorSubMax
 from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 from submax.testing import (
@@ -24,9 +27,12 @@ def examples(folder):
     return [example for kind in folder.classes() for example in kind.examples()]
 
 
+LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive)
+
+
 def quick(policy):
     """Not presets that differ from the examples of their class in size alone, and take long."""
-    return not (policy.trains_networks or isinstance(policy, FourierThompson))
+    return not (policy.trains_networks or isinstance(policy, LONG))
 
 
 POLICIES_ONCE = dict.fromkeys([*examples(POLICIES), *filter(quick, presets().values())])

@@ -134,3 +134,26 @@ def test_what_it_refuses():
         PosteriorSlots().init(wide, 1, np.random.default_rng(0))
     with pytest.raises(InvalidValue, match="sweeps"):
         PosteriorSlots(sweeps=0)
+
+
+def test_rewards_that_differ_by_rounding_teach_nothing():
+    policy, rng = PosteriorSlots(draws=4), np.random.default_rng(0)
+    problem = Problem(Slots((3, 3)), 0, Continuous())
+    action, nowhere = rng.integers(3, size=(1, 40, 2)), np.zeros((1, 40, 0))
+    reward = np.array([[0.3, 0.1 + 0.2] * 20])
+    feedback = Feedback(nowhere, action, reward, None, np.ones((1, 40)))
+    state = policy.update(policy.init(problem, 1, rng), feedback, rng)
+    np.testing.assert_allclose(policy.probabilities(state, nowhere[:, :1]), 1 / 9)
+
+
+def test_equal_rewards_are_kept_as_a_sample():
+    policy, rng = PosteriorSlots(draws=4, rows=50), np.random.default_rng(0)
+    problem = Problem(Slots((3, 3)), 0)
+    state = policy.init(problem, 1, rng)
+    for _ in range(5):
+        action, nowhere = rng.integers(3, size=(1, 40, 2)), np.zeros((1, 40, 0))
+        feedback = Feedback(nowhere, action, np.zeros((1, 40)), None, np.ones((1, 40)))
+        state = policy.update(state, feedback, rng)
+    kept = state.beliefs[0].kept
+    assert len(kept.reward) == 50
+    assert kept.weight.sum() == pytest.approx(200)

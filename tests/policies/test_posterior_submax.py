@@ -169,3 +169,32 @@ def test_parameters_are_checked():
         BayesianFeatures(memory=Memory(window=5))
     with pytest.raises(InvalidValue, match="actions"):
         BayesianFeatures().init(Problem(Arms(500_000), 3), 1, np.random.default_rng(0))
+
+
+def test_few_rewards_among_very_many_rows_are_not_overlooked(seed):
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(20_000, 2)), rng.integers(3, size=20_000)
+    reward = np.zeros(20_000)
+    reward[np.flatnonzero(action == 1)[:5]] = 1.0
+    state = taught(SMALL, Problem(Arms(3), 2), context, action, reward, seed)
+    assert state.params.beliefs[0].sums.weight == 20_000
+    assert state.params.beliefs[0].coefficients is not None
+
+
+def test_equal_rewards_after_others_have_faded_do_no_harm(seed):
+    policy = PosteriorSubMax(BayesianFeatures(features=24, memory=Memory(discount=0.9), rows=50))
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
+    state = taught(policy, Problem(Arms(3), 2), context, action, action == 0, seed)
+    for _ in range(4):
+        state = policy.update(state, rows(context, action, np.ones(100)), rng)
+    assert np.isfinite(policy.probabilities(state, context[None])).all()
+
+
+def test_a_stored_state_refuses_to_learn(seed):
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
+    state = taught(SMALL, Problem(Arms(3), 2), context, action, action == 0, seed)
+    restored, _ = read_state(state_bytes(state, {}))
+    with pytest.raises(InvalidValue, match="fit a new one"):
+        SMALL.update(restored, rows(context, action, action == 0), rng)

@@ -53,9 +53,10 @@ class BayesianFeatures(Estimator[FeatureParams]):
     """A Bayesian linear regression for every action, on features fitted to the context.
 
     r = φ(x)·θ_a + noise. The features φ are a constant, the context and kernels around some of
-    its rows (see `FeatureMap`); how far kernels reach and how much each number of the context
-    counts is chosen by marginal likelihood from the first ``rows`` rows and then stays. The prior
-    variances of θ and of the noise are fitted by marginal likelihood as long as rows come. What
+    its rows (see `FeatureMap`). How far kernels reach is chosen by marginal likelihood from the
+    first ``rows`` rows; numbers of the context to which the regressions are sensitive count more,
+    if that raises the marginal likelihood. The prior variances of θ and of the noise are fitted by
+    marginal likelihood as long as rows come. What
     actions have in common is part of the prior: their coefficients may be positively correlated
     (contexts in which everything earns more) or negatively (only one action is right). If the
     problem has ``action_features``, coefficients are also expected to be similar for actions with
@@ -99,7 +100,9 @@ class BayesianFeatures(Estimator[FeatureParams]):
         return self.memory.forgets
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FeatureParams:
-        problem.space.check_listable("the bayesian-features estimator", "take bayesian-slots")
+        problem.space.check_listable(
+            "the bayesian-features estimator", "take the policy posterior-slots"
+        )
         self.settings(problem)
         belief = ContextBelief.unlearned(problem.context_width)
         nothing = np.zeros((replicas, 0))
@@ -114,7 +117,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
             raise InvalidValue(
                 f"the bayesian-features estimator has a regression for every action, for at most "
                 f"{MOST_NUMBERS // FEWEST_FEATURES**2} actions, and this problem has {actions}: "
-                "declare slots and take bayesian-slots"
+                "declare slots and take the policy posterior-slots"
             )
         alike = described_actions(problem)
         if alike is not None:
@@ -216,6 +219,11 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     def evidence(self, params: FeatureParams, context: Floats) -> Floats:
         """The observations that the belief is worth, summed over the actions at each level."""
+        if self.width == 0:
+            raise InvalidValue(
+                "draws of width 0 do not say how sure the belief is: give the estimator a width "
+                "above 0, such as 0.25"
+            )
         worth: Floats = self._masses(params, context).sum(axis=-1)
         return worth
 
@@ -252,9 +260,11 @@ class BayesianFeatures(Estimator[FeatureParams]):
         unknown = np.isnan(mean)
         lowest, span = levels[..., :1], np.maximum(levels[..., -1:] - levels[..., :1], 1e-300)
         value = np.clip(np.where(unknown, 0.5, (mean - lowest) / span), 1e-6, 1 - 1e-6)
-        width = max(self.width, 1e-12)
-        spread = np.mean((drawn - mean[:, :, None]) ** 2, axis=2) / (width * span) ** 2
+        unit = np.maximum(self.width * span, 1e-300)
+        spread = np.mean(((drawn - mean[:, :, None]) / unit[:, :, None]) ** 2, axis=2)
         worth = value * (1 - value) / np.maximum(spread, 1e-12) - 1.0
+        # Draws of width 0 do not tell actions apart in this.
+        unknown = unknown | (self.width == 0)
         worth = np.where(unknown, 1.0, np.maximum(worth, LEAST_WORTH))
         chances = level_chances(params.levels, _share(params), value)
         masses: Floats = worth[:, :, None] * chances

@@ -290,8 +290,8 @@ def _settings_again(
 def _warn(settings: Settings, policy: Policy[Any]) -> None:
     if settings.context.width and policy.ignores_context:
         warnings.warn(
-            f"the policy {settings.policy!r} does not look at the context: rcp-cvae-submax, "
-            "linear-thompson and linucb do",
+            f"the policy {settings.policy!r} does not look at the context: the default, "
+            "rcp-adaptive, does",
             ContextIgnored,
             stacklevel=4,
         )

@@ -29,7 +29,8 @@ class Adaptive(Policy[Any]):
     `Filling`. With a context it is `PosteriorSubMax`: the ``estimator`` says what each action is
     expected to earn in each context, and SubMax is applied ``depth`` times to its posterior draws.
     For several slots it is `PosteriorSlots`, with and without context, so that no joint action is
-    listed. All of them fit their parameters to the data and know the probability of every decision.
+    listed. The ``estimator`` plays no part there, nor for plain arms without context. All of them
+    fit their parameters to the data and know the probability of every decision.
     """
 
     estimator: BayesianFeatures = field(default_factory=BayesianFeatures)

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.errors import InvalidValue
 from submax.regression.design import Design, Prior
 from submax.regression.feature_map import GROUPS, FeatureMap, new_map
 from submax.regression.fitting import fitted
@@ -16,6 +17,9 @@ from submax.regression.sums import Sums
 
 LENGTHS = (0.2, 0.35, 0.7, 1.4)
 """Kernel lengths to choose from, in units of the typical distance between two contexts."""
+USUAL_LENGTH = 0.7
+FEWEST_ROWS = 30
+"""With fewer rows there is nothing to choose by: kernels have the usual length."""
 GROWTH = 1.6
 """The map is made anew whenever there are this many times as many rows as when it was made."""
 FIRST_STEPS = 3
@@ -116,6 +120,11 @@ class ContextBelief(NamedTuple):
 
     def learned(self, new: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
         """The belief after more rows."""
+        if self.feature_map is not None and self.sums is None:
+            raise InvalidValue(
+                "this state was stored to decide, without what it needs to learn further: "
+                "fit a new one to all rows"
+            )
         sample = self.sample.add(new, settings.rows, settings.discount, rng)
         uniform = self._explored(new, settings)
         belief = self._replace(sample=sample, uniform=uniform)
@@ -126,6 +135,8 @@ class ContextBelief(NamedTuple):
         if self.mapped < settings.rows and sample.seen >= due:
             # The sample holds every row that came before, unless all their rewards were equal.
             everything = self.sample.standing_for_all().faded(faded).joined(weighted)
+            if np.ptp(everything.reward) == 0:
+                return belief
             return belief._mapped(everything, settings, rng)
         assert self.sums is not None, "a map comes first"
         assert self.feature_map is not None, "a map comes first"
@@ -199,11 +210,12 @@ class ContextBelief(NamedTuple):
         offset = float(np.average(rows.reward, weights=rows.weight))
         some = rows
         if len(rows.reward) > settings.rows:
-            some = rows.taken(np.sort(rng.permutation(len(rows.reward))[: settings.rows]))
+            some = rows.taken(_different_rewards(rows.reward, settings.rows, rng))
         start = self._replace(centre=self._centre(offset), mapped=self.sample.seen)
         found = _best_map(start, some, offset, settings, rng)
         if found is None:
-            return start._replace(mapped=self.mapped)
+            # The rewards differ by rounding alone.
+            return self
         feature_map, prior = found
         shape = (settings.draws, settings.actions, feature_map.width)
         belief = start._replace(
@@ -295,6 +307,16 @@ def _fading(discount: float, count: int) -> Floats:
     return discount ** np.arange(count - 1, -1, -1.0)
 
 
+def _different_rewards(reward: Floats, most: int, rng: np.random.Generator) -> Integers:
+    """Rows picked at random; if all their rewards are equal, half of them are others."""
+    order = rng.permutation(len(reward))
+    chosen = order[:most]
+    if np.ptp(reward[chosen]) == 0:
+        others = order[reward[order] != reward[chosen[0]]][: most // 2]
+        chosen = np.concatenate([others, chosen[: most - len(others)]])
+    return np.sort(chosen)
+
+
 class _Candidate(NamedTuple):
     feature_map: FeatureMap
     posterior: Posterior
@@ -308,8 +330,6 @@ def _best_map(
     rng: np.random.Generator,
 ) -> tuple[FeatureMap, Prior] | None:
     """The map and the prior with the highest evidence; None if all rewards are equal."""
-    if np.ptp(rows.reward) == 0:
-        return None
     most, kernels = settings.features, settings.kernels
     first = new_map(rows.context, rows.weight, most, LENGTHS[-1], rng, kernels)
 
@@ -322,13 +342,14 @@ def _best_map(
         design = settings.design(feature_map.groups)
         return _Candidate(feature_map, fitted(sums, design, start, belief.centre, FIRST_STEPS))
 
-    lengths = LENGTHS if len(first.landmarks) else LENGTHS[:1]
+    choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
+    lengths = LENGTHS if choosing else (USUAL_LENGTH,)
     found = [candidate(first.of_length(length), belief.prior) for length in lengths]
     tried = [one for one in found if one is not None]
     if not tried:
         return None
     best = max(tried, key=lambda one: one.posterior.log_evidence)
-    if len(first.landmarks):
+    if choosing:
         relevance = _relevance(best, rows)
         another = candidate(best.feature_map.relearned(relevance), best.posterior.prior)
         if another and another.posterior.log_evidence > best.posterior.log_evidence:

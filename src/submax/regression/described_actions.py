@@ -39,7 +39,9 @@ def _components(space: Space, features: ActionFeatures) -> Floats | None:
     centred = numbers - numbers.mean(axis=0)
     standardized = centred / np.sqrt(np.mean(centred**2, axis=0))
     left, length, _ = np.linalg.svd(standardized, full_matrices=False)
-    kept = length[:MOST_COLUMNS] > SMALLEST * length.max(initial=0.0)
+    # If the columns could tell all actions apart, being alike would mean nothing.
+    most = min(MOST_COLUMNS, max(1, len(joint) // 2))
+    kept = length[:most] > SMALLEST * length.max(initial=0.0)
     if not kept.any():
         return None
     components: Floats = (left * length)[:, : int(kept.sum())]

@@ -108,6 +108,9 @@ def _coupled(posterior: Posterior) -> Floats:
 
 
 def _improved(posterior: Posterior, reward_variance: float) -> Prior:
+    if reward_variance <= 0:
+        # Rewards that do not differ, as when all others have faded, say nothing about the prior.
+        return posterior.prior
     moments, prior = moments_of(posterior), posterior.prior
     groups = len(prior.variance)
     dimensions = np.array([posterior.design.dimensions(group) for group in range(groups)])

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.errors import InvalidValue
 from submax.regression.design import Design, Prior
 from submax.regression.fitting import fitted
 from submax.regression.slot_map import GROUPS, SlotMap
@@ -46,6 +47,15 @@ class JointRows(NamedTuple):
         )
         return type(self)(context, action, reward, weight)
 
+    def sampled(self, most: int, rng: np.random.Generator) -> Self:
+        """At most so many of the rows, which weigh as much as all of them."""
+        count = len(self.reward)
+        if count <= most:
+            return self
+        some = rng.permutation(count)[:most]
+        weight = self.weight[some] * (count / most)
+        return type(self)(self.context[some], self.action[some], self.reward[some], weight)
+
     def none(self) -> Self:
         """No rows of the same shape."""
         return type(self)(self.context[:0], self.action[:0], self.reward[:0], self.weight[:0])
@@ -82,12 +92,17 @@ class SlotBelief(NamedTuple):
 
     def learned(self, new: JointRows, settings: SlotSettings, rng: np.random.Generator) -> Self:
         """The belief after more rows."""
+        if self.slot_map is not None and self.sums is None:
+            raise InvalidValue(
+                "this state was stored to decide, without what it needs to learn further: "
+                "fit a new one to all rows"
+            )
         if self.mapped >= settings.rows:
             return self._added(new, rng)._solved(settings)
         kept = self.kept.joined(new)
         belief = self._replace(kept=kept)
         if np.ptp(kept.reward) == 0:
-            return belief
+            return self._replace(kept=kept.sampled(settings.rows, rng))
         if len(kept.reward) < GROWTH * self.mapped:
             return belief._added(new, rng)._solved(settings)
         return belief._mapped(settings, rng)
@@ -113,7 +128,10 @@ class SlotBelief(NamedTuple):
         )
         if belief.mapped >= settings.rows:
             belief = belief._replace(kept=kept.none())
-        return belief._added(kept, rng)._solved(settings)
+        added = belief._added(kept, rng)
+        assert added.sums is not None, "rows were added to it"
+        # If rewards differ by rounding alone, there is nothing to learn from them.
+        return added._solved(settings) if added.sums.variance > 0 else self
 
     def _added(self, new: JointRows, rng: np.random.Generator) -> Self:
         assert self.slot_map is not None, "a map comes first"

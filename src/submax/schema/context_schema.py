@@ -81,7 +81,8 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
     def clean(self, name: str, value: object) -> Value:
         """The category, or one sentence."""
         if isinstance(value, str) and value in self.values:
-            return value
+            # A text of numpy is not plain enough to be written down.
+            return str(value)
         if self.default is not None:
             return self.default
         raise InvalidValue(

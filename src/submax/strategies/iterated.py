@@ -115,11 +115,18 @@ def mean_submax_of(value: Floats, depth: int) -> Floats:
     above = value - (value.dot(ones) / size)[:, None]
     mass = np.maximum(above, 0.0)
     total = mass.dot(ones)
+    if total.min() <= size * ROUNDING * np.abs(value).max():
+        return _row_mean(submax_of(value, depth))
     with np.errstate(invalid="ignore", divide="ignore"):
         for _ in range(depth - 1):
             mean = (mass * above).dot(ones) / total
             mass *= np.maximum(above - mean[:, None], 0.0)
             total = mass.dot(ones)
         mixed: Floats = (1.0 / (rows * total)).dot(mass)
-    # Rows in which nothing is better than the rest leave 0 / 0 behind.
-    return mixed if 0.999 < mixed.dot(ones) < 1.001 else submax_of(value, depth).mean(axis=0)
+    # A policy that has no better action left leaves 0 / 0 behind.
+    return mixed if 0.999 < mixed.dot(ones) < 1.001 else _row_mean(submax_of(value, depth))
+
+
+def _row_mean(policies: Floats) -> Floats:
+    mean: Floats = policies.mean(axis=0)
+    return mean

@@ -1,0 +1,148 @@
+"""What the default costs if there is a context: deciding, updating, and how both grow.
+
+Ten arms and twenty numbers, the reward a coin whose chance depends on the arm and the context. What
+is timed comes after the map was made, which takes seconds in all while there are fewer than 2000
+rows, and is an update that does not fit the prior again: one that does, whenever the rows have
+grown by a tenth, takes several times as long. Everything runs on one core; time is processor time, the
+median of several calls. Memory is that of a process of its own.
+"""
+
+import os
+
+# Before numpy is loaded: one core is what is measured.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import resource
+import statistics
+import subprocess
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from claim import Claim, print_claims, print_table
+from stopwatch import seconds
+from submax.core.arms import Arms
+from submax.core.feedback import Feedback
+from submax.core.problem import Problem
+from submax.policies import make_policy
+
+NUMBERS = 20
+ROWS = 100
+"""New rows of an update that is timed."""
+SEEN = (3_000, 30_000, 300_000, 1_000_000)
+"""Rows before the update that is timed."""
+CALLS, UPDATES = 2000, 15
+MOST_DECIDE, MOST_UPDATE, MOST_GROWTH, MOST_MEMORY = 60.0, 20.0, 1.5, 300.0
+"""Microseconds, milliseconds, the last update divided by the first, and megabytes."""
+
+
+def measure() -> list[Claim]:
+    """Print the growth and return the claims."""
+    learner = Learner(10)
+    updates = {}
+    for seen in SEEN:
+        learner.learn(seen - learner.seen, piece=20_000)
+        updates[seen] = 1e3 * learner.update_seconds()
+    rows = [(f"{seen:,}", f"{taken:.1f}") for seen, taken in updates.items()]
+    print_table("Milliseconds of an update with 100 new rows", ("rows before", "ms"), rows)
+    decide = 1e6 * learner.decide_seconds()
+    growth = updates[SEEN[-1]] / updates[SEEN[0]]
+    slowest = max(updates.values())
+    memory = {rows: _memory(10, rows) for rows in (10_000, 300_000)}
+    many = _memory(500, 10_000)
+    ratio = memory[300_000] / memory[10_000]
+    return [
+        Claim(
+            "a decision, 10 arms and 20 numbers",
+            f"{decide:.0f} µs",
+            f"{MOST_DECIDE:g} µs",
+            decide <= MOST_DECIDE,
+        ),
+        Claim(
+            "an update with 100 rows",
+            f"{slowest:.0f} ms",
+            f"{MOST_UPDATE:g} ms",
+            slowest <= MOST_UPDATE,
+        ),
+        Claim(
+            "an update after 10⁶ rows, times one after 3000",
+            f"{growth:.2f}",
+            f"at most {MOST_GROWTH:g}",
+            growth <= MOST_GROWTH,
+        ),
+        Claim(
+            "memory after 300,000 rows, times that after 10,000",
+            f"{ratio:.2f}",
+            "at most 1.1",
+            ratio <= 1.1,
+        ),
+        Claim(
+            "memory of 500 arms and 20 numbers",
+            f"{many:.0f} MB",
+            f"{MOST_MEMORY:g} MB",
+            many <= MOST_MEMORY,
+        ),
+    ]
+
+
+class Learner:
+    """The default, and a world that it learns from."""
+
+    def __init__(self, arms: int) -> None:
+        self._rng = np.random.default_rng(0)
+        self._policy = make_policy("rcp-adaptive")
+        self._slopes = self._rng.normal(size=(arms, NUMBERS)) / 4
+        self.state: Any = self._policy.init(Problem(Arms(arms), NUMBERS), 1, self._rng)
+        self.seen = 0
+
+    def learn(self, rows: int, piece: int) -> None:
+        """Learn from so many rows, which are chosen uniformly."""
+        while rows > 0:
+            some = min(rows, piece)
+            self.state = self._policy.update(self.state, self._feedback(some), self._rng)
+            self.seen, rows = self.seen + some, rows - some
+
+    def update_seconds(self) -> float:
+        """The median of several updates from the same state."""
+        # The first of them may fit the prior again, which it does whenever rows grow by a tenth.
+        self.learn(ROWS, ROWS)
+        feedback = self._feedback(ROWS)
+        once = partial(self._policy.update, self.state, feedback, self._rng)
+        return statistics.median(seconds(once) for _ in range(UPDATES))
+
+    def decide_seconds(self) -> float:
+        """The median of many decisions, each taken alone."""
+        context = self._rng.normal(size=(CALLS, 1, 1, NUMBERS))
+        return statistics.median(
+            seconds(partial(self._policy.act, self.state, one, self._rng)) for one in context
+        )
+
+    def _feedback(self, rows: int) -> Feedback:
+        arms = len(self._slopes)
+        context = self._rng.normal(size=(1, rows, NUMBERS))
+        arm = self._rng.integers(arms, size=(1, rows))
+        logit = np.einsum("rnd,rnd->rn", context, self._slopes[arm])
+        reward = (self._rng.random((1, rows)) < 1 / (1 + np.exp(-logit))).astype(np.float64)
+        shape = (1, rows)
+        return Feedback(
+            context, arm[..., None], reward, np.full(shape, -np.log(arms)), np.ones(shape)
+        )
+
+
+def _memory(arms: int, rows: int) -> float:
+    """Megabytes that a process needs at most which learns from so many rows."""
+    done = subprocess.run(
+        [sys.executable, __file__, str(arms), str(rows)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        Learner(int(sys.argv[1])).learn(int(sys.argv[2]), piece=1000)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    else:
+        print_claims(measure())
