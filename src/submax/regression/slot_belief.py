@@ -53,7 +53,7 @@ class JointRows(NamedTuple):
         if count <= most:
             return self
         some = rng.permutation(count)[:most]
-        weight = self.weight[some] * (count / most)
+        weight = self.weight[some] * (self.weight.sum() / self.weight[some].sum())
         return type(self)(self.context[some], self.action[some], self.reward[some], weight)
 
     def none(self) -> Self:
