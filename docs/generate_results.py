@@ -54,7 +54,8 @@ def page() -> str:
         "# Results",
         "Made by `submax reproduce` and `make docs`; nothing here is typed by hand. The neural "
         "experiments were run on one GPU. "
-        "What goes beyond the paper is on [a page](beyond.md) of its own.",
+        "What goes beyond the paper is on [a page](beyond.md) of its own, "
+        "contexts of real tables on [another](bakeoff.md).",
         "## Illustration",
         "Expected reward of each inference policy after 1000 uniform observations of 10 arms, "
         f"Beta(1, 9), averaged over {illustration[0]['environments']} environments "
