@@ -84,6 +84,13 @@ def test_learn_writes_what_learn_learns(folder):
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
 
 
+def test_learn_takes_the_default_policy_if_none_is_named(folder):
+    said = done("learn", "log.csv")
+    assert said == "rcp-adaptive learned from 400 rows of log.csv: policy.safetensors\n"
+    expected = learn(Log.read("log.csv"))
+    assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
+
+
 def test_learn_says_what_is_worth_knowing(folder):
     said = done(
         "learn", "log.csv", "--policy", "rcp-optimized", "--keep-rows", 5,
@@ -126,7 +133,6 @@ def test_learn_takes_a_table_and_a_declaration(folder):
         (["--policy", "linucb", "--out", "none/policy.safetensors"], "no folder"),
         (["--policy", "linucb", "--out", "policy.bin"], ".safetensors"),
         (["--policy", "linucb", "--by", "luck"], "--by"),
-        ([], "--policy"),
     ],
 )
 def test_wrong_options_of_learn_write_nothing(folder, options, sentence):

@@ -93,7 +93,9 @@ class SlotBySlot(Conditioning):
         """The product over the slots, for every joint action."""
         space = state.problem.space
         space.check_listable("a list of probabilities")
-        return joint_probabilities(self.chances(state, context)[..., None, :], space.choices)
+        # Without context all rows share one policy.
+        rows = context[:, :1] if state.problem.context_width == 0 else context
+        return joint_probabilities(self.chances(state, rows)[..., None, :], space.choices)
 
     def choices(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
         """The policy of each slot, ``[R, n, choices]``."""
