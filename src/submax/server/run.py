@@ -67,10 +67,10 @@ def serve(
     number = listening.getsockname()[1]
     names = ", ".join(service.names()) or "no bandit yet"
     address = f"http://{shown}:{number}"
-    print(f"submax serves {_safe(place)} ({names}) at {address}", file=sys.stderr, flush=True)
-    # A signal that comes before the server listens to it must not lose the store's lock file.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        # A signal that comes before the server listens to it must not lose the store's lock file.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        print(f"submax serves {_safe(place)} ({names}) at {address}", file=sys.stderr, flush=True)
         uvicorn.Server(configuration).run(sockets=[listening])
     except KeyboardInterrupt:
         service.close()
