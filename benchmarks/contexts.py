@@ -3,8 +3,8 @@
 Ten arms and twenty numbers, the reward a coin whose chance depends on the arm and the context. What
 is timed comes after the map was made, which takes seconds in all while there are fewer than 2000
 rows. Whenever the rows have grown by a tenth, an update fits the prior again and takes several
-times as long as the others: the median of 15 updates does not show it. Everything runs on one core; time is processor time,
-the median of several calls. Memory is that of a process of its own.
+times as long as the others: the median of 15 updates does not show it. Everything runs on one core;
+time is processor time, the median of several calls. Memory is that of a process of its own.
 """
 
 import os

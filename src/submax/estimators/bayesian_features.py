@@ -23,8 +23,9 @@ from submax.regression.context_belief import BeliefSettings, ContextBelief
 from submax.regression.described_actions import described_actions
 from submax.regression.sampled_rows import Rows
 
-MOST_NUMBERS = 5_000_000
-"""Numbers in the sums of all regressions: 40 MB. More actions mean fewer features for each."""
+MOST_NUMBERS = 2_160_000
+"""Numbers in the sums of all regressions: 17 MB. With more than 26 actions, each has fewer than 288
+features. Learning takes several times this memory, and draws take more for very many actions."""
 MOST_SHARED = 800
 """Coefficients that actions with features of their own share: the number of directions between the
 actions times the number of features of the context. A fit inverts a matrix of this size; with 800,
