@@ -44,7 +44,8 @@ chosen for each table after the fact, which favours the peers.
 Care was not equal. About 60 variants of `rcp-adaptive` were tried on the first ten tables \
 ([all of them](../research/contexts.md)), and 3 to 12 candidates of each peer, so the ten tables \
 favour `rcp-adaptive`; the seven others are the fair comparison. There the run of the peers was \
-stopped before its end: `vw-regcb-quadratic` has one seed instead of three. With rare rewards Vowpal Wabbit has one seed and no parameters chosen for them. Networks \
+stopped before its end: `vw-regcb-quadratic` has one seed instead of three. With rare rewards \
+Vowpal Wabbit has one seed and no parameters chosen for them. Networks \
 were not run. `rcp-adaptive` ran before its last corrections, which concern updates of fewer than \
 30 rows, batches without any reward, and 284 instead of 288 features on letter.
 
