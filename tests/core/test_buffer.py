@@ -70,7 +70,7 @@ def test_it_keeps_what_a_list_keeps(problem, seed):
         assert buffer.filled[replica] == len(expected)
         for place, row in enumerate(expected):
             for array, value in zip(buffer[:-1], row, strict=True):
-                np.testing.assert_allclose(array[replica, place], value, rtol=1e-6)
+                np.testing.assert_array_equal(array[replica, place], value)
         for array in buffer[:-1]:
             assert not np.any(array[replica, len(expected) :])
 
@@ -129,3 +129,17 @@ def test_a_level_never_seen_has_share_exactly_0(seed):
     feedback = some_feedback(problem, 2, 7, seed)._replace(reward=np.ones((2, 7)))
     share = added(Buffer.empty(problem, 2), feedback).level_share(ruler(problem, 2))
     assert np.array_equal(share, [[0.0, 1.0]] * 2)
+
+
+def test_contexts_keep_the_precision_they_were_given_in(seed):
+    problem = PROBLEMS[1]
+    exact = some_feedback(problem, 2, 5, seed)
+    short = exact._replace(context=exact.context.astype(np.float32))
+    for given in (exact, short):
+        buffer = added(Buffer.empty(problem, 2), given)
+        assert buffer.context.dtype == given.context.dtype
+        np.testing.assert_array_equal(buffer.context, given.context)
+    both = added(added(Buffer.empty(problem, 2), short), exact)
+    assert both.context.dtype == np.float64
+    np.testing.assert_array_equal(both.context[:, :5], short.context)
+    np.testing.assert_array_equal(both.context[:, 5:], exact.context)

@@ -76,7 +76,7 @@ def test_a_window_and_a_discount_keep_what_a_list_keeps(memory, seed):
         numbers, weights = np.array(expected).reshape(count, 2).T
         assert np.array_equal(buffer.reward[replica, :count], numbers)
         np.testing.assert_allclose(buffer.weight[replica, :count], weights)
-        whole = feedback.context[replica, numbers.astype(int)].astype(np.float32)
+        whole = feedback.context[replica, numbers.astype(int)]
         assert np.array_equal(buffer.context[replica, :count], whole)
         for array in buffer[:-1]:
             assert not np.any(array[replica, count:])

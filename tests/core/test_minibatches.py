@@ -41,7 +41,7 @@ def test_a_drawn_row_is_a_row_of_the_buffer_as_it_stands_there(seed):
         for replica in range(2):
             for drawn in rows[step, replica]:
                 place = int(drawn[0]) - 1000 * replica
-                assert np.array_equal(drawn[:2], buffer.context[replica, place])
+                assert np.array_equal(drawn[:2], buffer.context[replica, place].astype(np.float32))
                 assert np.array_equal(drawn[2:4], buffer.action[replica, place])
                 assert drawn[4] == buffer.reward[replica, place]
                 assert drawn[5] == buffer.weight[replica, place] == 1.0

@@ -16,11 +16,13 @@ class Buffer(NamedTuple):
     """The rows that are there, first come first, ``filled [R]`` of them in each replica.
 
     Arrays are ``[R, capacity, ...]``; what lies beyond a replica's rows is zero, weight included.
+    ``context`` has the precision of the contexts that were added, float32 or float64; if they
+    differ, the higher one.
     ``log_prob`` is NaN where the logging policy did not say; ``lot`` is a number drawn for each
     row, by which a reservoir is chosen.
     """
 
-    context: NDArray[np.float32]
+    context: NDArray[np.floating[Any]]
     action: NDArray[Any]
     reward: Floats
     log_prob: Floats
@@ -105,9 +107,11 @@ class Buffer(NamedTuple):
             nothing if lot is None else lot,
         )
         capacity = int(filled.max(initial=0))
+        precision = np.result_type(self.context, feedback.context)
+        before = self._replace(context=self.context.astype(precision, copy=False))
         joined: list[Any] = [
             _behind(old, values[replica, row], (replica, place), capacity)
-            for old, values in zip(list[Any](self[:-1]), new, strict=True)
+            for old, values in zip(list[Any](before[:-1]), new, strict=True)
         ]
         context, action, reward, log_prob, weight, lots = joined
         return type(self)(context, action, reward, log_prob, weight, lots, filled)

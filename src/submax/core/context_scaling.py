@@ -1,6 +1,6 @@
 """Contexts as networks are given them."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class ContextScaling(NamedTuple):
         parts = (mean, factor, CUT_OFF * wanted)
         return cls(*(part.astype(np.float32) for part in parts))
 
-    def scaled(self, context: Floats | NDArray[np.float32]) -> NDArray[np.float32]:
+    def scaled(self, context: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         """``[R, n, D] -> [R, n, D]``."""
         apart = (context - self.mean).astype(np.float32) * self.factor
         cut: NDArray[np.float32] = np.clip(apart, -self.limit, self.limit)

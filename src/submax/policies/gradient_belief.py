@@ -115,7 +115,7 @@ def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
     """Σ_i g_i² over some rows of the buffer: products of squared inputs and squared slopes."""
     buffer, network = belief.buffer, belief.network
     choices = buffer.action[:, rows] + first_choices(belief.problem.space.choices)
-    context = belief.given(buffer.context[:, rows])
+    context = belief.given(buffer.context[:, rows].astype(np.float32, copy=False))
     hidden = network.hidden(context, choices[:, :, None])
     weight = buffer.weight[:, rows].astype(np.float32)[..., None]
     first, second = (slope[:, :, 0] ** 2 * weight for slope in network.slopes(hidden))
