@@ -85,7 +85,7 @@ class Policy(ABC, Generic[State]):
 
     @property
     def trains_networks(self) -> bool:
-        """Whether ``update`` trains by JAX, on a GPU where there is one."""
+        """Whether ``update`` trains a model on all rows kept: many rows at a time are best."""
         return False
 
     @classmethod

@@ -1,6 +1,7 @@
 """What the estimators that train a network have in common."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from submax.core.real_space import RealSpace
 from submax.core.ruler import Ruler
 from submax.core.space import Space
 from submax.core.training import Training
+from submax.estimators.importance_values import importance_values
 from submax.estimators.network_params import NetworkParams
 from submax.networks.decoded_choices import DecodedChoices
 from submax.networks.decoded_density import DecodedDensity
@@ -34,9 +36,6 @@ from submax.networks.slot_choices import (
     joint_probabilities,
 )
 from submax.networks.slot_network import SlotNetwork
-
-AT_ONCE = 2**22
-"""About so many activations are held at a time when many rows are evaluated."""
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
@@ -269,23 +268,10 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def values(self, params: NetworkParams) -> Floats:
         """The sum over the observations whose reward is not 0, some rows at a time."""
-        buffer = params.buffer
         levels = params.ruler.levels.shape[1]
-        earned = buffer.weight * buffer.reward
-        paid = np.any(earned != 0, axis=0)
-        with np.errstate(invalid="ignore"):
-            ratio = np.where(earned != 0, earned * np.exp(-buffer.log_prob), 0.0)[:, paid]
-        context = buffer.context[:, paid].astype(np.float64)
-        action = buffer.action[:, paid, None].astype(params.problem.space.dtype)
-        total = np.zeros((len(ratio), levels))
-        rows = max(1, AT_ONCE // (len(ratio) * levels * self.latent_draws * self.hidden))
-        for begin in range(0, ratio.shape[1], rows):
-            part = slice(begin, begin + rows)
-            found = self.prob(params, context[:, part], action[:, part])[..., 0]
-            total += np.einsum("rn,rnl->rl", ratio[:, part], found)
-        weight = buffer.weight.sum(axis=1)
-        result: Floats = total / np.where(weight > 0, weight, 1.0)[:, None]
-        return result
+        numbers = len(params.share) * levels * self.latent_draws * self.hidden
+        conditioned = partial(self.prob, params)
+        return importance_values(params.buffer, params.problem, conditioned, levels, numbers)
 
 
 def _ruler(problem: Problem, buffer: Buffer) -> Ruler:

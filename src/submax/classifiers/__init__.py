@@ -1,0 +1,1 @@
+"""Classifiers of other libraries: named, copied, fitted and asked for probabilities."""

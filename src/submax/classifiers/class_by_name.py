@@ -1,0 +1,38 @@
+"""Classes of classifiers by their dotted names."""
+
+import importlib
+import inspect
+from typing import Any
+
+from submax.core.errors import InvalidValue, told
+
+EXAMPLE = "'sklearn.linear_model.LogisticRegression'"
+
+
+def class_by_name(name: str) -> Any:
+    """The class that ``package.module.Class`` names; its package is imported.
+
+    >>> class_by_name("sklearn.naive_bayes.GaussianNB").__name__
+    'GaussianNB'
+    """
+    module_name, _, class_name = name.rpartition(".")
+    if not module_name or not all(part.isidentifier() for part in name.split(".")):
+        raise InvalidValue(
+            f"classifier {name!r} is no dotted name; a package, its modules and a class are "
+            f"allowed: write it as {EXAMPLE}"
+        )
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise InvalidValue(
+            f"classifier {name!r} cannot be imported ({told(error)}); any installed package is "
+            f"allowed: check the name, or install {name.partition('.')[0]}"
+        ) from error
+    found = getattr(module, class_name, None)
+    if inspect.isclass(found) and hasattr(found, "fit"):
+        return found
+    what = "there is no such name in its module" if found is None else "it is no such class"
+    raise InvalidValue(
+        f"classifier {name!r} cannot be used: {what}; a class with the methods fit and "
+        f"predict_proba is allowed: name one, such as {EXAMPLE}"
+    )

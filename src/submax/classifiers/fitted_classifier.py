@@ -1,0 +1,54 @@
+"""A classifier after it was fitted."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.fallback import Fallback, fall_back
+
+
+class Unpredicted(Fallback):
+    """For some decisions the classifier gave no probabilities, and actions were counted instead."""
+
+
+class FittedClassifier(NamedTuple):
+    """A fitted ``model``, and the actions in its rows, ``seen [K]``, in the order it has them."""
+
+    model: Any
+    seen: Integers
+
+    def expected_counts(self, features: Floats, counts: Floats) -> Floats:
+        """N_l p̂(a | c, r_l) for n contexts: ``[n · L, W]`` and ``[L, A] -> [n, L, A]``.
+
+        N_l is the sum of the ``counts`` of level l. If the model gives no probabilities for a row,
+        these are the counts themselves, and a fallback is counted.
+        """
+        levels, size = counts.shape
+        found = self.probabilities(features, size).reshape(-1, levels, size)
+        known: Booleans = np.isfinite(found.sum(axis=-1))
+        if not known.all():
+            decisions = len(known) - int(np.count_nonzero(known.all(axis=1)))
+            message = (
+                f"the classifier {type(self.model).__name__} gave no probabilities in {decisions} "
+                f"of {len(known)} contexts; the share of each action at the level is used instead"
+            )
+            fall_back(Unpredicted, message, decisions)
+        total = counts.sum(axis=-1, keepdims=True)
+        expected: Floats = np.where(known[..., None], total * found, counts)
+        return expected
+
+    def probabilities(self, features: Floats, size: int) -> Floats:
+        """p̂ of each of ``size`` actions: ``[m, W] -> [m, size]``.
+
+        An action that was never seen has 0. A row is NaN if the model does not give numbers from 0
+        up with a positive sum for it.
+        """
+        found = np.zeros((len(features), size))
+        if len(features):
+            given = np.asarray(self.model.predict_proba(features), dtype=np.float64)
+            total = given.sum(axis=1, keepdims=True)
+            fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
+            # Some libraries compute in float32, so that their sums are not 1 to the last digit.
+            found[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
+        return found

@@ -1,0 +1,229 @@
+"""Conditioned probabilities by any classifier."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+
+from submax.classifiers.classifier_template import ClassifierTemplate
+from submax.classifiers.fitted_classifier import FittedClassifier
+from submax.classifiers.model_cache import ModelCache, Models
+from submax.classifiers.reward_features import ENCODINGS, Encoding, reward_features
+from submax.core.arrays import Floats, Integers
+from submax.core.categorical import draw
+from submax.core.checks import one_of, positive, whole_number
+from submax.core.estimator import Estimator
+from submax.core.feedback import Feedback
+from submax.core.marginalization import normalized
+from submax.core.memory import Memory
+from submax.core.problem import Problem
+from submax.core.ruler import Ruler
+from submax.core.space import Space
+from submax.core.stored_buffer import StoredBuffer
+from submax.core.tally import tally
+from submax.estimators.classifier_params import ClassifierParams
+from submax.estimators.importance_values import importance_values
+
+LARGEST_SEED = 2**31 - 1
+"""Libraries take seeds below this."""
+INSTEAD = "take the CVAE, such as rcp-cvae-submax"
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier(Estimator[ClassifierParams]):
+    """π(a | c, r_l) = (N_l p̂(a | c, r_l) + s) / (N_l + s A), with p̂ by any classifier.
+
+    The ``classifier`` is an object with ``fit(X, y)`` and ``predict_proba``, as in scikit-learn,
+    LightGBM or XGBoost, or the dotted name of its class, made with ``parameters``. It learns to
+    predict the action from context and reward; ``encoding`` says how these become a row of numbers
+    (`reward_features`). The default "crossed" suits every classifier: a linear one cannot do
+    without it. "one-hot" has fewer columns for trees and networks, and "value" keeps the order of
+    many reward levels.
+
+    N_l is the weight of the rows at level l, A the number of joint actions and s the ``smoothing``,
+    so that actions that were never seen have a positive probability. A classifier that repeats the
+    share of each action at each level makes this the counting estimator. Until there are
+    ``minimum_rows`` rows and two different actions, p̂ is that share.
+
+    Every replica has a model of its own, fitted anew to all rows that ``memory`` keeps whenever
+    there are new ones. The object is copied and never changed. A parameter ``random_state`` that
+    is None is set from the generator of the run. Rows have weights; if ``fit`` does not take
+    ``sample_weight``, rows are drawn in proportion to them. A state is stored with its rows, and
+    its models are fitted again from them after it was read.
+
+    Not in the paper, which trains networks.
+    """
+
+    classifier: Any
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    smoothing: float = 1.0
+    encoding: Encoding = "crossed"
+    minimum_rows: int = 1
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        positive("smoothing", self.smoothing)
+        one_of("encoding", self.encoding, ENCODINGS)
+        whole_number("minimum_rows", self.minimum_rows, at_least=1)
+        if not isinstance(self.classifier, str):
+            # What the caller does to the object later must not be seen here.
+            object.__setattr__(self, "classifier", self.template.unfitted)
+        _ = self.template
+
+    @cached_property
+    def template(self) -> ClassifierTemplate:
+        """The classifier before it is fitted."""
+        return ClassifierTemplate.of(self.classifier, self.parameters)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether its memory does."""
+        return self.memory.forgets
+
+    @property
+    def trains_networks(self) -> bool:
+        """It trains a model on all rows kept, so that it should be given many rows at a time."""
+        return True
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClassifierParams:
+        """No rows and no models."""
+        problem.space.check_listable("the classifier estimator", INSTEAD)
+        nothing = np.zeros((replicas, 0))
+        return ClassifierParams(
+            problem,
+            StoredBuffer.empty(problem, replicas),
+            problem.scale.ruler(nothing, nothing),
+            np.zeros((replicas, problem.scale.levels, problem.space.size)),
+            np.zeros(replicas, dtype=np.int64),
+            ModelCache.holding((None,) * replicas),
+        )
+
+    def fit(
+        self, params: ClassifierParams, feedback: Feedback, rng: np.random.Generator
+    ) -> ClassifierParams:
+        """Fit the classifiers of the replicas that have new rows."""
+        problem = params.problem
+        feedback.check(problem)
+        news = np.any(feedback.weight > 0, axis=1)
+        if not news.any():
+            return params
+        buffer = params.buffer.add(feedback, self.memory, rng)
+        ruler = problem.scale.ruler(buffer.reward, buffer.weight)
+        seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), params.seed)
+        counts = _counted(problem, ruler, buffer)
+        fresh = ClassifierParams(problem, buffer, ruler, counts, seed, ModelCache())
+        models = tuple(
+            self._fitted(fresh, replica) if new else before
+            for replica, (new, before) in enumerate(zip(news, self._models(params), strict=True))
+        )
+        return fresh._replace(models=ModelCache.holding(models))
+
+    def log_prob(self, params: ClassifierParams, context: Floats, action: Integers) -> Floats:
+        """Logarithm of the smoothed probabilities."""
+        return np.log(self.prob(params, context, action))
+
+    def prob(self, params: ClassifierParams, context: Floats, action: Integers) -> Floats:
+        """Look the actions up in the list of all."""
+        space = params.problem.space
+        listed = self.prob_of_all(params, context, space)
+        index = space.index(action)
+        wanted = np.broadcast_to(index, (*listed.shape[:2], index.shape[-1]))[:, :, None]
+        return np.take_along_axis(listed, wanted, axis=-1)
+
+    def prob_of_all(self, params: ClassifierParams, context: Floats, space: Space) -> Floats:
+        """Ask the models, all levels at once."""
+        replicas, rows = context.shape[:2]
+        levels = params.counts.shape[1]
+        asked = np.broadcast_to(params.ruler.levels[:, None], (replicas, rows, levels))
+        repeated = np.repeat(context, levels, axis=1)
+        reward = asked.reshape(replicas, rows * levels)
+        features = reward_features(repeated, reward, params.ruler, self.encoding)
+        mass = np.repeat(params.counts[:, None], rows, axis=1)
+        for replica, model in enumerate(self._models(params)):
+            if model is not None:
+                mass[replica] = model.expected_counts(features[replica], params.counts[replica])
+        return normalized(mass + self.smoothing)
+
+    def sample(
+        self,
+        params: ClassifierParams,
+        context: Floats,
+        level: int,
+        count: int,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """Draw from the list of all actions."""
+        replicas, rows = context.shape[:2]
+        table = self.prob_of_all(params, context, params.problem.space)[:, :, level]
+        flat = table.reshape(replicas * rows, 1, table.shape[-1])
+        index = draw(flat, count, rng).reshape(replicas, rows, count)
+        return params.problem.space.action(index)
+
+    def levels(self, params: ClassifierParams) -> Floats:
+        """As the scale has them."""
+        return params.ruler.levels
+
+    def level_prior(self, params: ClassifierParams, context: Floats) -> Floats:
+        """Share of the rows at each level, whatever the context; equal shares before the first."""
+        share = normalized(params.counts.sum(axis=-1))[:, None]
+        return np.broadcast_to(share, (*context.shape[:2], share.shape[-1]))
+
+    def evidence(self, params: ClassifierParams, context: Floats) -> Floats:
+        """N_l + s A, whatever the context, since a classifier generalizes between contexts."""
+        worth = (params.counts + self.smoothing).sum(axis=-1)[:, None]
+        return np.broadcast_to(worth, (*context.shape[:2], worth.shape[-1]))
+
+    def values(self, params: ClassifierParams) -> Floats:
+        """The sum over the rows whose reward is not 0, some rows at a time."""
+        conditioned = partial(self.prob, params)
+        levels = params.counts.shape[1]
+        return importance_values(
+            params.buffer, params.problem, conditioned, levels, params.counts.size
+        )
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """A linear classifier and trees, with each encoding, with a reservoir."""
+        yield cls("sklearn.linear_model.LogisticRegression", {"max_iter": 1000})
+        yield cls("sklearn.tree.DecisionTreeClassifier", {"max_depth": 3}, 0.1, "one-hot")
+        yield cls("sklearn.tree.ExtraTreeClassifier", encoding="value", memory=Memory(reservoir=9))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Classifier) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return (self.template, self.smoothing, self.encoding, self.minimum_rows, self.memory)
+
+    def _models(self, params: ClassifierParams) -> Models:
+        replicas = range(len(params.seed))
+        return params.models.get(
+            lambda: tuple(self._fitted(params, replica) for replica in replicas)
+        )
+
+    def _fitted(self, params: ClassifierParams, replica: int) -> FittedClassifier | None:
+        """The classifier of one replica, fitted to its rows; None while there are too few."""
+        buffer, rows = params.buffer, int(params.buffer.filled[replica])
+        if rows < self.minimum_rows:
+            return None
+        one, there = slice(replica, replica + 1), slice(0, rows)
+        ruler = Ruler(params.ruler.levels[one], params.ruler.knots[one])
+        context = buffer.context[one, there].astype(np.float64, copy=False)
+        features = reward_features(context, buffer.reward[one, there], ruler, self.encoding)
+        action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))
+        weight = buffer.weight[replica, there]
+        return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
+
+
+def _counted(problem: Problem, ruler: Ruler, buffer: StoredBuffer) -> Floats:
+    """The weight of the rows at each level with each joint action, ``[R, L, A]``."""
+    replicas, levels = ruler.levels.shape
+    size = problem.space.size
+    action = problem.space.index(buffer.action.astype(np.int64))
+    joint = ruler.nearest(buffer.reward) * size + action
+    return tally(joint, buffer.weight, levels * size).reshape(replicas, levels, size)

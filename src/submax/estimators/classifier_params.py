@@ -1,0 +1,25 @@
+"""What the classifier estimator has learned."""
+
+from typing import NamedTuple
+
+from submax.classifiers.model_cache import ModelCache
+from submax.core.arrays import Floats, Integers
+from submax.core.problem import Problem
+from submax.core.ruler import Ruler
+from submax.core.stored_buffer import StoredBuffer
+
+
+class ClassifierParams(NamedTuple):
+    """The rows kept, what they were counted as, and a fitted classifier for each replica.
+
+    ``counts [R, L, A]`` is the weight of the rows at each reward level with each joint action;
+    ``seed [R]`` is what the classifier of each replica was fitted with. The ``models`` follow from
+    the other fields.
+    """
+
+    problem: Problem
+    buffer: StoredBuffer
+    ruler: Ruler
+    counts: Floats
+    seed: Integers
+    models: ModelCache

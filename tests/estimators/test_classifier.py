@@ -1,0 +1,315 @@
+import pickle
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from submax.classifiers.fitted_classifier import Unpredicted
+from submax.core.arms import Arms
+from submax.core.box import Box
+from submax.core.discrete import Discrete
+from submax.core.errors import InvalidValue
+from submax.core.fallback import counted_fallbacks
+from submax.core.feedback import Feedback
+from submax.core.memory import Memory
+from submax.core.problem import Problem
+from submax.core.slots import Slots
+from submax.estimators.classifier import Classifier
+from submax.estimators.counting import Counting
+from submax.networks.state_file import read_state, state_bytes
+from submax.policies import make_policy
+from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.slot_by_slot import SlotBySlot
+from submax.strategies.filling import Filling
+from submax.strategies.linear_program import LinearProgram
+from submax.strategies.optimized import Optimized
+from submax.strategies.submax import SubMax
+from submax.testing import check_estimator, check_policy
+from submax.testing.examples import PROBLEMS, SCALED, rows_of, some_contexts, some_feedback
+
+REPLICAS = 3
+
+
+class Tabular:
+    """Repeats the share of each class among the rows that are equal to the one asked about."""
+
+    def fit(self, features, target, sample_weight=None):
+        weight = np.ones(len(target)) if sample_weight is None else sample_weight
+        self.overall = np.bincount(target, weight)
+        self.mass = {}
+        for row, one, heavy in zip(features, target, weight, strict=True):
+            mass = self.mass.setdefault(row.tobytes(), np.zeros(len(self.overall)))
+            mass[one] += heavy
+        return self
+
+    def predict_proba(self, features):
+        found = np.stack([self.mass.get(row.tobytes(), self.overall) for row in features])
+        return found / found.sum(axis=1, keepdims=True)
+
+
+class Silent(Tabular):
+    """Gives no probabilities where the first number is negative."""
+
+    def predict_proba(self, features):
+        found = super().predict_proba(features)
+        found[features[:, 0] < 0] = np.nan
+        return found
+
+
+def fitted(estimator, problem, pieces, seed):
+    rng = np.random.default_rng(seed)
+    params = estimator.init(problem, len(pieces[0].reward), rng)
+    for piece in pieces:
+        params = estimator.fit(params, piece, rng)
+    return params
+
+
+def weighted(feedback, seed):
+    rng = np.random.default_rng((seed, 7))
+    return feedback._replace(weight=rng.choice([0.0, 0.5, 2.0], size=feedback.weight.shape))
+
+
+def listed(estimator, params, context):
+    return estimator.prob_of_all(params, context, params.problem.space)
+
+
+WITHOUT_CONTEXT = [one for one in (*PROBLEMS, *SCALED) if one.context_width == 0]
+
+
+@pytest.mark.parametrize("classifier", [Tabular, DecisionTreeClassifier])
+@pytest.mark.parametrize("encoding", ["crossed", "one-hot"])
+@pytest.mark.parametrize("problem", WITHOUT_CONTEXT, ids=repr)
+def test_a_saturated_classifier_counts(problem, encoding, classifier, seed):
+    """One that repeats the shares of actions makes it the counting estimator."""
+    feedback = weighted(some_feedback(problem, REPLICAS, 40, seed), seed)
+    pieces = [rows_of(feedback, slice(0, 10)), rows_of(feedback, slice(10, None))]
+    ours, theirs = Classifier(classifier(), {}, 0.3, encoding), Counting(0.3)
+    found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
+    context = some_contexts(problem, REPLICAS, 2, seed)
+    for question in ("level_prior", "evidence"):
+        answers = (
+            getattr(ours, question)(found, context),
+            getattr(theirs, question)(expected, context),
+        )
+        np.testing.assert_allclose(*answers)
+    np.testing.assert_allclose(listed(ours, found, context), listed(theirs, expected, context))
+    np.testing.assert_allclose(ours.values(found), theirs.values(expected))
+    np.testing.assert_array_equal(ours.levels(found), theirs.levels(expected))
+
+
+@pytest.mark.parametrize("memory", [Memory(window=9), Memory(discount=0.8)], ids=repr)
+def test_it_forgets_as_counting_does(memory, seed):
+    problem = Problem(Arms(3))
+    pieces = [some_feedback(problem, REPLICAS, 15, (seed, part)) for part in range(3)]
+    ours, theirs = Classifier(Tabular(), memory=memory), Counting(memory=memory)
+    assert ours.forgets
+    found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
+    context = np.zeros((REPLICAS, 1, 0))
+    np.testing.assert_allclose(listed(ours, found, context), listed(theirs, expected, context))
+
+
+def features_by_hand(context, level, levels):
+    rows = []
+    for numbers, place in zip(context, level, strict=True):
+        blocks = [numbers if place == one else 0 * numbers for one in range(levels)]
+        rows.append(np.concatenate([numbers, np.eye(levels)[place], *blocks]))
+    return np.array(rows)
+
+
+def logistic_by_hand(features, action, weight, actions):
+    """The minimum of Σ_i w_i (−log p(a_i | x_i)) + ‖W‖² / 2, with a constant that costs nothing."""
+    wide = np.concatenate([features, np.ones((len(features), 1))], axis=1)
+    shape = (wide.shape[1], actions)
+
+    def loss(flat):
+        coefficients = flat.reshape(shape)
+        logs = log_softmax(wide @ coefficients, axis=1)[np.arange(len(action)), action]
+        return -(weight * logs).sum() + (coefficients[:-1] ** 2).sum() / 2
+
+    def gradient(flat):
+        coefficients = flat.reshape(shape)
+        error = softmax(wide @ coefficients, axis=1) - np.eye(actions)[action]
+        slope = wide.T @ (weight[:, None] * error)
+        slope[:-1] += coefficients[:-1]
+        return slope.ravel()
+
+    options = {"gtol": 1e-9, "maxiter": 10_000}
+    return minimize(loss, np.zeros(np.prod(shape)), jac=gradient, options=options).x.reshape(shape)
+
+
+def test_a_logistic_regression_is_the_one_recomputed_by_hand(seed):
+    problem = Problem(Arms(3), context_width=2, scale=Discrete((-1.0, 0.0, 2.0)))
+    feedback = weighted(some_feedback(problem, 2, 60, seed), seed)
+    estimator = Classifier(LogisticRegression(tol=1e-10, max_iter=10_000), smoothing=0.5)
+    params = fitted(estimator, problem, [feedback], seed)
+    context = some_contexts(problem, 2, 4, seed + 1)
+    found = listed(estimator, params, context)
+    for replica in range(2):
+        weight, action = feedback.weight[replica], feedback.action[replica, :, 0]
+        level = np.searchsorted([-1.0, 0.0, 2.0], feedback.reward[replica])
+        rows = features_by_hand(feedback.context[replica], level, 3)
+        coefficients = logistic_by_hand(rows, action, weight, 3)
+        for place in range(3):
+            asked = features_by_hand(context[replica], [place] * 4, 3)
+            wide = np.concatenate([asked, np.ones((4, 1))], axis=1)
+            count = weight[level == place].sum()
+            expected = (count * softmax(wide @ coefficients, axis=1) + 0.5) / (count + 3 * 0.5)
+            np.testing.assert_allclose(found[replica, :, place], expected, atol=1e-5)
+
+
+def test_an_action_never_seen_has_the_probability_of_the_smoothing(seed):
+    problem = Problem(Arms(5), context_width=2)
+    feedback = some_feedback(problem, 1, 50, seed)
+    feedback = feedback._replace(action=feedback.action % 3)
+    estimator = Classifier(LogisticRegression(), smoothing=0.2)
+    params = fitted(estimator, problem, [feedback], seed)
+    found = listed(estimator, params, some_contexts(problem, 1, 4, seed))
+    count = np.array([(feedback.reward == level).sum() for level in (0.0, 1.0)])
+    expected = np.broadcast_to((0.2 / (count + 5 * 0.2))[:, None], (4, 2, 2))
+    np.testing.assert_allclose(found[0, :, :, 3:], expected)
+
+
+def test_until_it_can_be_fitted_it_counts(seed):
+    problem = Problem(Arms(3), context_width=1)
+    feedback = some_feedback(problem, 1, 20, seed)
+    alone = feedback._replace(action=np.ones_like(feedback.action))
+    context = some_contexts(problem, 1, 4, seed)
+    cases = [(Classifier(LogisticRegression()), alone)]
+    cases += [(Classifier(LogisticRegression(), minimum_rows=21), feedback)]
+    for estimator, given in cases:
+        expected = Counting(), fitted(Counting(), problem, [given], seed)
+        found = listed(estimator, fitted(estimator, problem, [given], seed), context)
+        np.testing.assert_allclose(found, listed(*expected, context))
+    enough = Classifier(LogisticRegression(), minimum_rows=20)
+    found = listed(enough, fitted(enough, problem, [feedback], seed), context)
+    assert np.ptp(found, axis=1).max() > 0
+
+
+def test_a_row_without_probabilities_is_counted_and_said(seed):
+    problem = Problem(Arms(3), context_width=1)
+    feedback = some_feedback(problem, 1, 20, seed)
+    estimator = Classifier(Silent())
+    params = fitted(estimator, problem, [feedback], seed)
+    context = np.array([[[-1.0], [1.0]]])
+    with pytest.warns(Unpredicted, match="Silent gave no probabilities in 1 of 2 contexts"):
+        found = listed(estimator, params, context)
+    counting = Counting()
+    counted = listed(counting, fitted(counting, problem, [feedback], seed), context)
+    np.testing.assert_allclose(found[:, :1], counted[:, :1])
+    with counted_fallbacks() as fallbacks:
+        listed(estimator, params, context)
+    assert fallbacks == [1]
+
+
+def test_a_linear_classifier_learns_which_action_is_right_in_which_context(seed):
+    """Without products of reward and context it could not."""
+    problem = Problem(Arms(2), context_width=1)
+    rng = np.random.default_rng(seed)
+    context = rng.choice([-1.0, 1.0], size=(1, 400, 1))
+    action = rng.integers(2, size=(1, 400, 1))
+    reward = (action[..., 0] == (context[..., 0] > 0)).astype(float)
+    feedback = Feedback(context, action, reward, np.full((1, 400), np.log(0.5)), np.ones((1, 400)))
+    asked = np.array([[[-1.0], [1.0]]])
+    for encoding, learned in (("crossed", True), ("one-hot", False)):
+        policy = RewardConditioned(Classifier(LogisticRegression(), encoding=encoding), SubMax())
+        state = policy.update(policy.init(problem, 1, rng), feedback, rng)
+        right = policy.probabilities(state, asked)[0, [0, 1], [0, 1]]
+        assert (right > 0.95).all() == learned
+
+
+def test_a_stored_state_has_the_same_probabilities(seed):
+    problem = Problem(Arms(4), context_width=2)
+    table = {
+        "kind": "reward-conditioned",
+        "estimator": {
+            "kind": "classifier",
+            "classifier": "sklearn.ensemble.RandomForestClassifier",
+            "parameters": {"n_estimators": 3},
+        },
+    }
+    policy, rng = make_policy(table), np.random.default_rng(seed)
+    state = policy.init(problem, REPLICAS, rng)
+    for part in range(2):
+        feedback = weighted(some_feedback(problem, REPLICAS, 20, (seed, part)), seed)
+        feedback.weight[part] = 0.0
+        state = policy.update(state, feedback, rng)
+    context = some_contexts(problem, REPLICAS, 5, seed)
+    data = state_bytes(state, {})
+    read = read_state(data)[0]
+    expected = policy.probabilities(state, context)
+    np.testing.assert_array_equal(make_policy(table).probabilities(read, context), expected)
+    assert state_bytes(read, {}) == data
+    # It also goes on learning, as if it had never been stored.
+    feedback = some_feedback(problem, REPLICAS, 5, seed)
+    later = [policy.update(one, feedback, np.random.default_rng(seed)) for one in (state, read)]
+    np.testing.assert_array_equal(*(policy.probabilities(one, context) for one in later))
+
+
+def test_it_is_equal_to_its_copy_and_to_one_made_by_name():
+    given = Classifier(LogisticRegression(C=0.5), encoding="one-hot")
+    named = Classifier("sklearn.linear_model.LogisticRegression", {"C": 0.5}, encoding="one-hot")
+    assert given == named == pickle.loads(pickle.dumps(given))
+    assert hash(given) == hash(named)
+    assert given != Classifier(LogisticRegression(C=0.5))
+    assert given != Classifier(LogisticRegression(C=0.4), encoding="one-hot")
+    assert given != 3
+
+
+def test_what_happens_to_the_object_later_is_not_seen():
+    model = LogisticRegression(C=0.5)
+    estimator = Classifier(model)
+    model.set_params(C=9.0)
+    assert estimator.classifier.C == 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"smoothing": 0}, "smoothing must be a finite number above 0"),
+        ({"encoding": "hot"}, "unknown encoding 'hot'"),
+        ({"minimum_rows": 0}, "minimum_rows must be a whole number, at least 1"),
+    ],
+)
+def test_wrong_values_are_refused(values, message):
+    with pytest.raises(InvalidValue, match=message):
+        Classifier(Tabular(), **values)
+
+
+@pytest.mark.parametrize("space", [Box((0.0,), (1.0,)), Slots((2,) * 21)], ids=repr)
+def test_actions_that_cannot_be_listed_are_refused(space):
+    with pytest.raises(InvalidValue, match=r"the classifier estimator keeps a number.*CVAE"):
+        Classifier(Tabular()).init(Problem(space), 1, np.random.default_rng(0))
+
+
+def test_it_is_named_in_tables():
+    table = {"kind": "classifier", "classifier": "sklearn.tree.DecisionTreeClassifier"}
+    table |= {"parameters": {"max_depth": 2}, "memory": {"window": 100}, "encoding": "value"}
+    policy = make_policy({"kind": "slot-by-slot", "estimator": table})
+    expected = Classifier(
+        DecisionTreeClassifier(max_depth=2), {}, encoding="value", memory=Memory(window=100)
+    )
+    assert policy.estimator == expected
+    with pytest.raises(InvalidValue, match="estimator 'classifier': unknown parameter of sklearn"):
+        make_policy({"kind": "slot-by-slot", "estimator": {**table, "parameters": {"depth": 2}}})
+    with pytest.raises(InvalidValue, match="needs a value for 'classifier'"):
+        make_policy({"kind": "slot-by-slot", "estimator": {"kind": "classifier"}})
+
+
+# The others ask an estimator for nothing more: its table, values, evidence and moving levels.
+STRATEGIES = [SubMax(), Optimized(), Filling(), LinearProgram()]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_with_a_strategy_it_is_a_policy(strategy, seed):
+    check_policy(RewardConditioned(Classifier(Tabular()), strategy), seed)
+
+
+def test_slot_by_slot_it_is_a_policy(seed):
+    check_policy(SlotBySlot(Classifier(Tabular())), seed)
+
+
+def test_a_classifier_of_no_library_keeps_the_contract(seed):
+    check_estimator(Classifier(Tabular(), encoding="value"), seed)
