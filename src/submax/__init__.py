@@ -8,6 +8,7 @@ from submax._version import __version__
 if TYPE_CHECKING:
     from submax import evaluation as evaluation
     from submax import plots as plots
+    from submax import sklearn as sklearn
     from submax import testing as testing
     from submax.core.arms import Arms as Arms
     from submax.core.binary import Binary as Binary
@@ -94,12 +95,14 @@ _INSIDE = {"open": "open_bandit"}
 """Names that are another word inside, since Python has its own."""
 
 _PARTS = ("evaluation", "plots", "testing")
+_OPTIONAL_PARTS = ("sklearn",)
+"""Parts that need an extra; they are not among the names that ``import *`` brings."""
 
 __all__ = [*_HOME, *_PARTS, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PARTS:
+    if name in (*_PARTS, *_OPTIONAL_PARTS):
         return importlib.import_module(f"submax.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), _INSIDE.get(name, name))

@@ -97,6 +97,13 @@ def test_data_that_a_classifier_cannot_be_fitted_to_are_named(seed):
         template.fitted(features, action, np.ones(4), 0)
 
 
+def test_a_classifier_that_cannot_predict_yet_says_what_to_do(seed):
+    template = ClassifierTemplate.of(KNeighborsClassifier(n_neighbors=5), {})
+    fitted = template.fitted(np.zeros((3, 2)), np.array([0, 1, 1]), np.ones(3), 0)
+    with pytest.raises(InvalidValue, match=r"KNeighborsClassifier cannot predict.*minimum_rows"):
+        fitted.probabilities(np.zeros((1, 2)), 2)
+
+
 def test_the_given_object_is_copied_and_never_changed(seed):
     given = RandomForestClassifier(n_estimators=3)
     template = ClassifierTemplate.of(given, {})

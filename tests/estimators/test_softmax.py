@@ -99,7 +99,8 @@ def test_values_are_the_direct_sums(fitted, feedback):
 
 def test_many_rows_are_valued_in_parts(fitted, monkeypatch):
     whole = ESTIMATOR.values(fitted)
-    monkeypatch.setattr("submax.estimators.network_estimator.AT_ONCE", 7 * REPLICAS * 2 * 16)
+    numbers = "submax.estimators.importance_values.NUMBERS_AT_ONCE"
+    monkeypatch.setattr(numbers, 7 * REPLICAS * 2 * 16)
     np.testing.assert_allclose(ESTIMATOR.values(fitted), whole, rtol=1e-6)
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InvalidValue, told
 from submax.core.fallback import Fallback, fall_back
 
 
@@ -46,9 +47,19 @@ class FittedClassifier(NamedTuple):
         """
         found = np.zeros((len(features), size))
         if len(features):
-            given = np.asarray(self.model.predict_proba(features), dtype=np.float64)
+            given = self._predicted(features)
             total = given.sum(axis=1, keepdims=True)
             fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
             # Some libraries compute in float32, so that their sums are not 1 to the last digit.
             found[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
         return found
+
+    def _predicted(self, features: Floats) -> Floats:
+        try:
+            return np.asarray(self.model.predict_proba(features), dtype=np.float64)
+        except Exception as error:
+            raise InvalidValue(
+                f"the classifier {type(self.model).__name__} cannot predict among "
+                f"{len(self.seen)} actions ({told(error)}); any that can is allowed: change its "
+                "parameters, or set minimum_rows to wait for more rows"
+            ) from error

@@ -1,0 +1,214 @@
+"""Any policy as a classifier of scikit-learn."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from submax.core.arms import Arms
+from submax.core.arrays import Floats, Integers
+from submax.core.binary import Binary
+from submax.core.continuous import Continuous
+from submax.core.errors import InvalidValue
+from submax.core.feedback import Feedback
+from submax.core.policy import Policy
+from submax.core.problem import Problem
+from submax.core.scale import Scale
+from submax.policies import make_policy
+from submax.sklearn.rows_as_feedback import (
+    checked_column,
+    checked_propensities,
+    decisions_as_feedback,
+    labels_as_feedback,
+)
+
+LARGEST_SEED = 2**31 - 1
+"""scikit-learn's generators give whole numbers below this."""
+
+
+class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A policy π(a | x) that learns from logged decisions, or from labels.
+
+    ``fit(X, y, rewards=…, propensities=…)`` learns from decisions: y is the action that was chosen,
+    with its reward and the probability with which it was chosen. ``fit(X, y)`` learns from labels:
+    in each row the action y has the reward 1 and every other action the reward 0, as if each of the
+    A actions had been chosen once, with probability 1 / A.
+
+    ``predict_proba`` is π(a | x), and ``predict`` its most probable action: to explore, draw from
+    ``predict_proba``. ``partial_fit`` goes on learning from more rows.
+
+    ``policy`` is a name, a table or an object, as for `submax.make_policy`. ``scale`` is what a
+    reward can be; None stands for `Binary` if all rewards are 0 or 1, else for `Continuous`.
+    ``random_state`` is the seed of the policy's random numbers.
+
+    >>> X, y = [[0.0], [0.2], [0.8], [1.0]] * 10, ["low", "low", "high", "high"] * 10
+    >>> BanditClassifier(random_state=0).fit(X, y).predict([[0.1], [0.9]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        policy: str | Mapping[str, Any] | Policy[Any] = "rcp-adaptive",
+        *,
+        scale: Scale | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.policy = policy
+        self.scale = scale
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        rewards: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+    ) -> Self:
+        """Forget everything, and learn from decisions, or from labels if there are no rewards."""
+        context, actions = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(actions)
+        self.classes_ = unique_labels(actions)
+        return self._start()._learn(context, actions, rewards, propensities)
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        rewards: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from more rows; the first call must be told all actions, the ``classes``."""
+        first = not hasattr(self, "classes_")
+        context, actions = validate_data(self, X, y, dtype=np.float64, reset=first)
+        check_classification_targets(actions)
+        if first:
+            if classes is None:
+                raise InvalidValue(
+                    "the first call of partial_fit was given no classes; a list of all actions is "
+                    "allowed: pass classes=[...]"
+                )
+            self.classes_ = unique_labels(classes)
+            self._start()
+        return self._learn(context, actions, rewards, propensities)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most probable action in each context, ``[n]``."""
+        best = self.predict_proba(X).argmax(axis=1)
+        chosen: NDArray[Any] = self.classes_[best]
+        return chosen
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """π(a | x), ``[n, A]``, in the order of ``classes_``."""
+        check_is_fitted(self)
+        context = validate_data(self, X, dtype=np.float64, reset=False)
+        found = self.policy_.probabilities(self.state_, context[None])[0]
+        return np.array(np.broadcast_to(found, (len(context), len(self.classes_))))
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        rewards: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """The accuracy of ``predict`` on labels, or the reward that π would earn on decisions.
+
+        The latter is the self-normalized estimate Σ_i w_i r_i / Σ_i w_i with w_i = s_i π(a_i | x_i)
+        / p_i, p_i the propensity and s_i the ``sample_weight``, which are taken to be constant if
+        they are not given. It is NaN if π takes none of the actions. `submax.evaluation` has other
+        estimates, and their intervals.
+        """
+        if rewards is None:
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        probabilities, actions = self.predict_proba(X), np.asarray(y)
+        rows = len(probabilities)
+        # An action that is not among the classes is never taken.
+        weight = np.where(actions[:, None] == self.classes_, probabilities, 0.0).sum(axis=1)
+        if propensities is not None:
+            weight /= checked_propensities(propensities, rows)
+        if sample_weight is not None:
+            weight *= checked_column("sample_weight", sample_weight, rows)
+        total = weight.sum()
+        earned = weight @ checked_column("rewards", rewards, rows)
+        return float(earned / total) if total > 0 else float("nan")
+
+    def _start(self) -> Self:
+        """Nothing learned; what a reward can be is known with the first of them."""
+        given = self.policy
+        self.policy_ = given if isinstance(given, Policy) else make_policy(given)
+        seed = check_random_state(self.random_state).randint(LARGEST_SEED)
+        self.generator_ = np.random.default_rng(seed)
+        self.state_: Any = None
+        return self
+
+    def _learn(
+        self,
+        context: Floats,
+        actions: NDArray[Any],
+        rewards: ArrayLike | None,
+        propensities: ArrayLike | None,
+    ) -> Self:
+        feedback = self._feedback(context, self._index(actions), rewards, propensities)
+        if self.state_ is None:
+            space = Arms(len(self.classes_))
+            problem = Problem(space, context.shape[1], self._scale(feedback.reward))
+            self.state_ = self.policy_.init(problem, 1, self.generator_)
+        self._check_rewards(feedback.reward)
+        self.state_ = self.policy_.update(self.state_, feedback, self.generator_)
+        return self
+
+    def _check_rewards(self, reward: Floats) -> None:
+        scale = self.state_.problem.scale
+        fits = scale.contains(reward)
+        if not fits.all():
+            raise InvalidValue(
+                f"rewards has {reward[~fits][0]:g}, and the rewards so far were of {scale}; these "
+                "are allowed: pass scale=submax.Continuous() to BanditClassifier before the first "
+                "fit, or another scale that contains all rewards"
+            )
+
+    def _feedback(
+        self,
+        context: Floats,
+        index: Integers,
+        rewards: ArrayLike | None,
+        propensities: ArrayLike | None,
+    ) -> Feedback:
+        if rewards is not None:
+            if propensities is None and self.policy_.needs_propensities:
+                raise InvalidValue(
+                    f"no propensities were given, and the policy {self.policy!r:.80} learns from "
+                    "them; probabilities above 0 are allowed: pass propensities=[...], or take "
+                    "another policy, such as rcp-adaptive"
+                )
+            return decisions_as_feedback(context, index, rewards, propensities)
+        if propensities is not None:
+            raise InvalidValue(
+                "propensities were given without rewards; they are allowed with rewards alone: "
+                "pass rewards=[...], or leave propensities out to learn from labels"
+            )
+        return labels_as_feedback(context, index, len(self.classes_))
+
+    def _index(self, actions: NDArray[Any]) -> Integers:
+        """The place of each action among the classes, ``[n]``."""
+        known = np.isin(actions, self.classes_)
+        if not known.all():
+            raise InvalidValue(
+                f"y has the action {actions[~known][0]!r}, which is not among the classes "
+                f"{list(self.classes_)}; these are allowed: call fit again, or the first "
+                "partial_fit with all classes"
+            )
+        return np.searchsorted(self.classes_, actions)
+
+    def _scale(self, reward: Floats) -> Scale:
+        if self.scale is not None:
+            return self.scale
+        return Binary() if np.isin(reward, (0.0, 1.0)).all() else Continuous()

@@ -1,0 +1,262 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import submax
+from submax.core.extras import find_spec
+from submax.policies import make_policy
+from submax.sklearn import BanditClassifier
+
+NOT_APPLICABLE = {
+    "check_array_api_input": "policies compute in numpy alone, whatever arrays they are given"
+}
+"""The checks of scikit-learn that do not apply, with the reason."""
+
+
+@pytest.fixture
+def decisions(seed):
+    """Contexts, actions, rewards and propensities: "b" pays in positive contexts, else "a"."""
+    rng = np.random.default_rng((seed, 5))
+    context = rng.normal(size=(120, 2))
+    chance = np.where(rng.random(120) < 0.5, 0.2, 0.8)
+    actions = np.where(rng.random(120) < chance, "b", "a")
+    propensities = np.where(actions == "b", chance, 1 - chance)
+    rewards = ((actions == "b") == (context[:, 0] > 0)) * 1.0
+    return context, actions, rewards, propensities
+
+
+def test_it_passes_the_checks_of_scikit_learn():
+    results = check_estimator(
+        BanditClassifier(), expected_failed_checks=NOT_APPLICABLE, on_skip=None
+    )
+    assert len(results) > 50
+    status = {one["check_name"]: one["status"] for one in results}
+    assert {name for name, found in status.items() if found != "passed"} <= set(NOT_APPLICABLE)
+
+
+def by_hand(policy, problem, pieces, context, seed):
+    """What a policy says after feedback, one row after the other."""
+    rng = np.random.default_rng(np.random.RandomState(seed).randint(2**31 - 1))
+    state = policy.init(problem, 1, rng)
+    for piece in pieces:
+        columns = [np.array(column)[None] for column in zip(*piece, strict=True)]
+        given, action, reward, propensity = columns
+        weight = np.ones(reward.shape)
+        feedback = submax.Feedback(given, action[..., None], reward, np.log(propensity), weight)
+        state = policy.update(state, feedback, rng)
+    return policy.probabilities(state, context[None])[0]
+
+
+@pytest.mark.parametrize("name", ["rcp-adaptive", "rcp-submax", "rcp-optimized", "linear-thompson"])
+def test_decisions_are_the_policys_feedback(name, decisions, seed):
+    context, actions, rewards, propensities = decisions
+    classifier = BanditClassifier(name, random_state=seed)
+    classifier.fit(context, actions, rewards=rewards, propensities=propensities)
+    problem = submax.Problem(submax.Arms(2), context_width=2)
+    rows = list(zip(context, (actions == "b").astype(int), rewards, propensities, strict=True))
+    expected = by_hand(make_policy(name), problem, [rows], context, seed)
+    found = classifier.predict_proba(context)
+    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape))
+    assert classifier.classes_.tolist() == ["a", "b"]
+    best = np.array(["a", "b"])[found.argmax(axis=1)]
+    np.testing.assert_array_equal(classifier.predict(context), best)
+
+
+def test_labels_say_what_every_action_would_have_earned(seed):
+    rng = np.random.default_rng(seed)
+    context, labels = rng.normal(size=(40, 2)), rng.integers(3, size=40)
+    classifier = BanditClassifier(random_state=seed).fit(context, labels + 5)
+    rows = [
+        (one, action, float(action == label), 1 / 3)
+        for one, label in zip(context, labels, strict=True)
+        for action in range(3)
+    ]
+    problem = submax.Problem(submax.Arms(3), context_width=2)
+    expected = by_hand(make_policy("rcp-adaptive"), problem, [rows], context, seed)
+    np.testing.assert_allclose(classifier.predict_proba(context), expected)
+    assert classifier.classes_.tolist() == [5, 6, 7]
+
+
+def test_it_goes_on_learning(decisions, seed):
+    context, actions, rewards, propensities = decisions
+    classifier = BanditClassifier("rcp-adaptive", random_state=seed)
+    pieces = []
+    for part in (slice(0, 50), slice(50, None)):
+        columns = (context[part], actions[part], rewards[part], propensities[part])
+        classifier.partial_fit(*columns[:2], ["a", "b", "c"], *columns[2:])
+        pieces.append(list(zip(columns[0], (columns[1] == "b") * 1, *columns[2:], strict=True)))
+    problem = submax.Problem(submax.Arms(3), context_width=2)
+    expected = by_hand(make_policy("rcp-adaptive"), problem, pieces, context, seed)
+    np.testing.assert_allclose(classifier.predict_proba(context), expected)
+    again = classifier.fit(context, actions, rewards, propensities)
+    assert again.classes_.tolist() == ["a", "b"]
+
+
+def test_the_best_action_depends_on_the_context(decisions, seed):
+    context, actions, rewards, propensities = decisions
+    classifier = BanditClassifier(random_state=seed)
+    classifier.fit(context, actions, rewards, propensities)
+    right = np.where(context[:, 0] > 0, "b", "a")
+    assert np.mean(classifier.predict(context) == right) > 0.9
+    assert classifier.score(context, actions, rewards, propensities) > 0.8
+
+
+def test_the_score_of_decisions_is_the_self_normalized_estimate(decisions, seed):
+    context, actions, rewards, propensities = decisions
+    classifier = BanditClassifier(random_state=seed)
+    classifier.fit(context, actions, rewards, propensities)
+    above, below, plain_above, plain_below = 0.0, 0.0, 0.0, 0.0
+    rows = zip(context, actions, rewards, propensities, strict=True)
+    for one, action, reward, propensity in rows:
+        chance = classifier.predict_proba(one[None])[0, "ab".index(action)]
+        above, below = above + chance / propensity * reward, below + chance / propensity
+        plain_above, plain_below = plain_above + chance * reward, plain_below + chance
+    found = classifier.score(context, actions, rewards, propensities)
+    assert found == pytest.approx(above / below)
+    assert classifier.score(context, actions, rewards) == pytest.approx(plain_above / plain_below)
+    # An action that was never learned of is never taken.
+    wider = np.concatenate([actions, ["z"]]), np.append(rewards, 1.0), np.append(propensities, 0.5)
+    assert classifier.score(np.vstack([context, [[0, 0]]]), *wider) == pytest.approx(found)
+    assert np.isnan(classifier.score([[0.0, 0.0]], ["z"], [1.0]))
+    # A row with weight 2 counts as two rows.
+    twice = [np.concatenate([column, column[:30]]) for column in decisions]
+    weight = np.repeat([2.0, 1.0], [30, 90])
+    weighted = classifier.score(context, actions, rewards, propensities, weight)
+    assert weighted == pytest.approx(classifier.score(*twice))
+
+
+def test_the_score_of_labels_is_the_accuracy(seed):
+    rng = np.random.default_rng(seed)
+    context, labels = rng.normal(size=(60, 2)), rng.integers(2, size=60)
+    classifier = BanditClassifier(random_state=seed).fit(context, labels)
+    assert classifier.score(context, labels) == np.mean(classifier.predict(context) == labels)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def asking(classifier):
+    """The classifier, which asks for the rewards and propensities of its rows."""
+    requested = {"rewards": True, "propensities": True}
+    return classifier.set_fit_request(**requested).set_score_request(**requested)
+
+
+@pytest.mark.usefixtures("routing")
+def test_cross_validation_gives_each_fold_its_own_rewards(decisions, seed):
+    context, actions, rewards, propensities = decisions
+    classifier = asking(BanditClassifier("rcp-submax", random_state=seed))
+    logged = {"rewards": rewards, "propensities": propensities}
+    folds = KFold(3)
+    found = cross_val_score(classifier, context, actions, cv=folds, params=logged)
+    expected = []
+    for train, test in folds.split(context):
+        fitted = BanditClassifier("rcp-submax", random_state=seed).fit(
+            context[train], actions[train], rewards[train], propensities[train]
+        )
+        expected.append(
+            fitted.score(context[test], actions[test], rewards[test], propensities[test])
+        )
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.usefixtures("routing")
+def test_a_search_finds_the_policy_that_earns_more(decisions, seed):
+    context, actions, rewards, propensities = decisions
+    pipeline = make_pipeline(StandardScaler(), asking(BanditClassifier(random_state=seed)))
+    grid = {"banditclassifier__policy": ["random", "rcp-adaptive"]}
+    search = GridSearchCV(pipeline, grid, cv=3)
+    search.fit(context, actions, rewards=rewards, propensities=propensities)
+    assert search.best_params_ == {"banditclassifier__policy": "rcp-adaptive"}
+    assert search.predict(context).shape == (120,)
+
+
+def test_parameters_are_those_of_scikit_learn():
+    policy = make_policy({"kind": "epsilon-greedy", "epsilon": 0.3})
+    classifier = BanditClassifier(policy, scale=submax.Counts(), random_state=3)
+    assert classifier.get_params() == {
+        "policy": policy,
+        "scale": submax.Counts(),
+        "random_state": 3,
+    }
+    assert clone(classifier).get_params() == classifier.get_params()
+    assert classifier.set_params(policy="random").policy == "random"
+
+
+def test_names_of_columns_are_kept(decisions):
+    context, actions, rewards, _ = decisions
+    frame = pd.DataFrame(context, columns=["age", "price"])
+    classifier = BanditClassifier("rcp-submax").fit(frame, actions, rewards)
+    assert classifier.feature_names_in_.tolist() == ["age", "price"]
+    assert classifier.n_features_in_ == 2
+    with pytest.raises(ValueError, match="feature names"):
+        classifier.predict(frame.rename(columns={"age": "height"}))
+
+
+def test_rewards_that_are_not_0_or_1_are_continuous(decisions):
+    context, actions, rewards, propensities = decisions
+    classifier = BanditClassifier("rcp-submax").fit(context, actions, 3 * rewards, propensities)
+    assert classifier.state_.problem.scale == submax.Continuous()
+    scaled = BanditClassifier("rcp-submax", scale=submax.Counts())
+    assert scaled.fit(context, actions, rewards).state_.problem.scale == submax.Counts()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rewards": [1.0]}, r"rewards has shape \(1,\).*shape \(120,\)"),
+        ({"rewards": ["much"] * 120}, "holds no numbers.*convert"),
+        ({"rewards": [np.nan] * 120}, "rewards has nan in row 0.*leave such rows out"),
+        ({"rewards": [1] * 120, "propensities": [0.0] * 120}, "propensities has 0 in row 0"),
+        ({"rewards": [1] * 120, "propensities": [1.5] * 120}, "at most 1 are allowed"),
+        ({"propensities": [0.5] * 120}, "without rewards"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(given, message, decisions):
+    with pytest.raises(submax.InvalidValue, match=message):
+        BanditClassifier("rcp-submax").fit(*decisions[:2], **given)
+
+
+def test_what_a_policy_cannot_learn_from_is_refused(decisions):
+    context, actions, rewards, _ = decisions
+    with pytest.raises(submax.InvalidValue, match=r"no propensities were given.*rcp-optimized"):
+        BanditClassifier("rcp-optimized").fit(context, actions, rewards)
+    classifier = BanditClassifier("rcp-submax")
+    with pytest.raises(submax.InvalidValue, match="given no classes"):
+        classifier.partial_fit(context, actions)
+    classifier.partial_fit(context, actions, ["a", "b"], rewards)
+    with pytest.raises(submax.InvalidValue, match=r"the action .*'z'.* not among the classes"):
+        classifier.partial_fit(context[:1], ["z"], rewards=[1.0])
+    with pytest.raises(submax.InvalidValue, match=r"rewards has 2.5.*scale=submax.Continuous"):
+        classifier.partial_fit(context[:1], ["a"], rewards=[2.5])
+    with pytest.raises(submax.InvalidValue, match="did you mean 'rcp-submax'"):
+        BanditClassifier("rcp-submx").fit(context, actions)
+
+
+def test_submax_does_not_import_scikit_learn():
+    code = "import sys, submax; submax.make_policy('rcp-adaptive'); print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+    assert submax.sklearn.BanditClassifier is BanditClassifier
+
+
+def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
+    def nothing(name):
+        return None if name == "sklearn" else find_spec(name)
+
+    monkeypatch.setattr("submax.core.extras.find_spec", nothing)
+    for module in [name for name in sys.modules if name.startswith("submax.sklearn")]:
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(submax.MissingExtra, match=r"submax\[data\]"):
+        _ = submax.__getattr__("sklearn")
