@@ -38,9 +38,8 @@ class Classifier(Estimator[ClassifierParams]):
     The ``classifier`` is an object with ``fit(X, y)`` and ``predict_proba``, as in scikit-learn,
     LightGBM or XGBoost, or the dotted name of its class, made with ``parameters``. It learns to
     predict the action from context and reward; ``encoding`` says how these become a row of numbers
-    (`reward_features`). The default "crossed" suits every classifier: a linear one cannot do
-    without it. "one-hot" has fewer columns for trees and networks, and "value" keeps the order of
-    many reward levels.
+    (`reward_features`). The default "crossed" suits every classifier, and a linear one cannot do
+    without it. "one-hot" has fewer columns, and "value" keeps the order of many reward levels.
 
     N_l is the weight of the rows at level l, A the number of joint actions and s the ``smoothing``,
     so that actions that were never seen have a positive probability. A classifier that repeats the
