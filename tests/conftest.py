@@ -1,12 +1,89 @@
+"""What every test runs with; it is read before the workers of pytest-xdist are started."""
+
+import hashlib
 import os
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from submax.core.single_thread import prefer_single_thread
+
 settings.register_profile("submax", deadline=None, derandomize=True, database=None)
 settings.load_profile("submax")
+
+CACHE = Path(__file__).parents[1] / ".pytest_cache"
+MISSING = "strict: nothing may be missing here, and this test would be skipped: "
+
+
+def _compile_quickly() -> None:
+    """Programs of a few steps are compiled with less care, once, and kept between runs.
+
+    Half the compile time of these small networks goes into fused loops. A JAX whose options are
+    not known is left as it is, since an unknown flag ends the process.
+    """
+    try:
+        known = version("jaxlib").startswith("0.10.")
+    except PackageNotFoundError:
+        return
+    if known and "XLA_FLAGS" not in os.environ:
+        flags = ("--xla_cpu_multi_thread_eigen=false", "--xla_cpu_use_fusion_emitters=false")
+        os.environ["XLA_FLAGS"] = " ".join(flags)
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE / f"jax-{_processor()}"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+
+def _processor() -> str:
+    """Programs are compiled for one kind of processor: a name for what it can do."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else list(os.uname())
+    features = [line for line in lines if line.startswith(("flags", "Features"))] or lines
+    return hashlib.sha256(features[0].encode()).hexdigest()[:12]
+
+
+def _compile_python_once() -> None:
+    """Processes that tests start would compile the whole library anew, each of them."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+
+_compile_python_once()
+_compile_quickly()
+prefer_single_thread()
 
 
 @pytest.fixture(scope="session")
 def seed() -> int:
-    return int(os.environ.get("SUBMAX_SEED", "0"))
+    """Tests that take it pass for any seed; ``SUBMAX_TEST_SEED`` chooses another."""
+    return int(os.environ.get("SUBMAX_TEST_SEED", "0"))
+
+
+def pytest_configure(config) -> None:
+    config.addinivalue_line("markers", "slow: takes seconds; make test-fast leaves it out")
+    # A kept program may be read while another process writes it: then it is compiled again.
+    for what in ("reading", "writing"):
+        beginning = f"ignore:Error {what} persistent compilation cache entry"
+        config.addinivalue_line("filterwarnings", beginning)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """With ``SUBMAX_TEST_STRICT=1`` a test that would be skipped fails."""
+    report = yield
+    return _strict(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    return _strict(report)
+
+
+def _strict(report):
+    expected = hasattr(report, "wasxfail")
+    if report.skipped and not expected and os.environ.get("SUBMAX_TEST_STRICT") == "1":
+        _, _, reason = report.longrepr
+        report.outcome, report.longrepr = "failed", MISSING + reason
+    return report

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -32,7 +33,7 @@ class Folder(Generic[Kind]):
 
     def names(self) -> list[str]:
         """The names of all classes in the folder."""
-        return [name for name in self._files() if self._class_in(name) is not None]
+        return [name for name in _files(self.package) if _class_in(self, name) is not None]
 
     def classes(self) -> Iterator[type[Kind]]:
         """All classes in the folder."""
@@ -43,7 +44,7 @@ class Folder(Generic[Kind]):
         """The class with this name; no other file is imported."""
         if ":" in name:
             return self._from_file(name)
-        found = self._class_in(name) if name in self._files() else None
+        found = _class_in(self, name) if name in _files(self.package) else None
         if found is None:
             one_of(self.word, name, self.names())
             raise AssertionError(f"{self.package} changed while it was read")
@@ -82,18 +83,8 @@ class Folder(Generic[Kind]):
         except InvalidValue as error:
             raise InvalidValue(f"{self.word} {table['kind']!r}: {error}") from None
 
-    def _files(self) -> list[str]:
-        package = importlib.import_module(self.package)
-        return [info.name.replace("_", "-") for info in pkgutil.iter_modules(package.__path__)]
-
-    def _class_in(self, name: str) -> type[Kind] | None:
-        module = importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
-        found = list(self._classes_of(module))
-        if len(found) > 1:
-            raise InvalidValue(f"{module.__name__} must hold one {self.word}, not {found}")
-        return found[0] if found else None
-
-    def _classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
+    def classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
+        """The classes of one file that keep the contract."""
         for _, value in inspect.getmembers(module, inspect.isclass):
             here = value.__module__ == module.__name__
             if here and issubclass(value, self.contract) and not inspect.isabstract(value):
@@ -107,7 +98,7 @@ class Folder(Generic[Kind]):
         module = _loaded(path)
         if module is None:
             raise InvalidValue(f"{self.word} {name!r}: {path_text!r} is not a Python file")
-        found = {value.__name__: value for value in self._classes_of(module)}
+        found = {value.__name__: value for value in self.classes_of(module)}
         self._explain(module, class_name)
         one_of(f"{self.word} in {path_text}:", class_name, found)
         return found[class_name]
@@ -121,6 +112,23 @@ class Folder(Generic[Kind]):
             raise InvalidValue(f"{name} must be a subclass of {self.contract.__name__}")
         if missing := sorted(getattr(value, "__abstractmethods__", ())):
             raise InvalidValue(f"{name} needs the methods {', '.join(missing)}")
+
+
+@cache
+def _files(package: str) -> list[str]:
+    """The names of all files of a package, read from the disk once."""
+    path = importlib.import_module(package).__path__
+    return [info.name.replace("_", "-") for info in pkgutil.iter_modules(path)]
+
+
+@cache
+def _class_in(folder: "Folder[Kind]", name: str) -> type[Kind] | None:
+    """The class of a file of the folder; None if no class in it keeps the contract."""
+    module = importlib.import_module(f"{folder.package}.{name.replace('-', '_')}")
+    found = list(folder.classes_of(module))
+    if len(found) > 1:
+        raise InvalidValue(f"{module.__name__} must hold one {folder.word}, not {found}")
+    return found[0] if found else None
 
 
 def _loaded(path: Path) -> types.ModuleType | None:
