@@ -215,6 +215,15 @@ def test_actions_become_numbers_without_gaps(seed):
     np.testing.assert_array_equal(found, [[0, 0, 0, 0.5, 0, 0, 0, 0.5, 0]])
 
 
+def test_probabilities_in_single_precision_sum_to_one(seed):
+    features, action = some_rows(seed, count=5, actions=2)
+    action[:2] = (0, 1)
+    fitted = ClassifierTemplate.of(Plain(np.float32(0.1)), {}).fitted(
+        features, action, np.ones(5), 0
+    )
+    np.testing.assert_allclose(fitted.probabilities(features, 2).sum(axis=1), 1, rtol=1e-15)
+
+
 def test_one_action_needs_no_classifier(seed):
     features, _ = some_rows(seed)
     template = ClassifierTemplate.of(LogisticRegression(), {})

@@ -294,6 +294,8 @@ def test_it_is_named_in_tables():
     assert policy.estimator == expected
     with pytest.raises(InvalidValue, match="estimator 'classifier': unknown parameter of sklearn"):
         make_policy({"kind": "slot-by-slot", "estimator": {**table, "parameters": {"depth": 2}}})
+    with pytest.raises(InvalidValue, match=r"unknown encoding 'hot'.*crossed, one-hot, value"):
+        make_policy({"kind": "slot-by-slot", "estimator": {**table, "encoding": "hot"}})
     with pytest.raises(InvalidValue, match="needs a value for 'classifier'"):
         make_policy({"kind": "slot-by-slot", "estimator": {"kind": "classifier"}})
 

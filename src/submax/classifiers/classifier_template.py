@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, Self
 
 import numpy as np
@@ -150,7 +151,7 @@ def _checked(given: Any) -> Any:
 
 def _copied(given: Any) -> Any:
     """An unfitted copy."""
-    if not hasattr(given, "get_params"):
+    if not hasattr(given, "get_params") or find_spec("sklearn") is None:
         return copy.deepcopy(given)
     from sklearn.base import clone
 

@@ -1,17 +1,14 @@
 """What a classifier is told: a context and a reward as one row of numbers."""
 
-from typing import Literal
-
 import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.ruler import Ruler
 
-Encoding = Literal["crossed", "one-hot", "value"]
 ENCODINGS = ("crossed", "one-hot", "value")
 
 
-def reward_features(context: Floats, reward: Floats, ruler: Ruler, encoding: Encoding) -> Floats:
+def reward_features(context: Floats, reward: Floats, ruler: Ruler, encoding: str) -> Floats:
     """The rows a classifier is given: ``[R, n, D]`` and ``[R, n] -> [R, n, W]``.
 
     With c the context and e the one-hot vector of the reward level nearest to the reward r, a row

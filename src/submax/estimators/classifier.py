@@ -10,7 +10,7 @@ import numpy as np
 from submax.classifiers.classifier_template import ClassifierTemplate
 from submax.classifiers.fitted_classifier import FittedClassifier
 from submax.classifiers.model_cache import ModelCache, Models
-from submax.classifiers.reward_features import ENCODINGS, Encoding, reward_features
+from submax.classifiers.reward_features import ENCODINGS, reward_features
 from submax.core.arrays import Floats, Integers
 from submax.core.categorical import draw
 from submax.core.checks import one_of, positive, whole_number
@@ -58,7 +58,7 @@ class Classifier(Estimator[ClassifierParams]):
     classifier: Any
     parameters: Mapping[str, Any] = field(default_factory=dict)
     smoothing: float = 1.0
-    encoding: Encoding = "crossed"
+    encoding: str = "crossed"
     minimum_rows: int = 1
     memory: Memory = field(default_factory=Memory)
 
