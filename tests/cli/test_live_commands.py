@@ -52,7 +52,7 @@ def file(tmp_path):
             bandit.reward(bandit.decide(id=f"d{number}").id, float(number % 2))
         clock.now += 61
         bandit.decide(id="last")
-        assert bandit.refit() is not None
+        assert bandit.refit()
     return path
 
 

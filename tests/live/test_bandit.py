@@ -15,8 +15,9 @@ from submax.core.counts import Counts
 from submax.core.discrete import Discrete
 from submax.core.errors import Conflict, InvalidValue, Unknown
 from submax.live.bandits import log_stream, model_name, settings_stream
+from submax.live.declare import ContextIgnored
 from submax.live.memory_store import MemoryStore
-from submax.live.open import ContextIgnored, open_bandit
+from submax.live.open import open_bandit
 from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 from submax.live.sqlite_store import SQLiteStore
 from submax.policies import presets
@@ -242,7 +243,7 @@ def test_a_reward_that_is_summed_must_itself_be_on_the_scale(opened, clock, rewa
     for key in range(20):
         bandit.reward("one", 1e30, key=str(key))
     clock.now += WAIT
-    assert bandit.refit().rows == 1
+    assert bandit.refit().fitted.rows == 1
 
 
 @pytest.mark.parametrize(
@@ -360,7 +361,7 @@ def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
     bandit = fed(opened(policy={"kind": f"{FILE}:Weighted", "weights": [1, 1, 1]}), clock)
     chosen = [body_of(event, DecisionMade) for event in log_of(bandit) if event.kind == DECISION]
     bandit.retire("B")
-    fitted = bandit.refit()
+    fitted = bandit.refit().fitted
     assert fitted.rows == 30
     data = bandit.store.kept(model_name(bandit.name, fitted.model))
     model = Model.from_bytes(data, fitted.model, bandit.policy)
@@ -373,12 +374,12 @@ def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
 
 def test_nothing_is_fitted_where_nothing_is_new(opened, clock):
     bandit = opened()
-    assert bandit.refit() is None
+    assert not bandit.refit()
     bandit.decide()
-    assert bandit.refit() is None
+    assert not bandit.refit()
     fed(bandit, clock)
-    assert bandit.refit().rows == 31
-    assert bandit.refit() is None
+    assert bandit.refit().fitted.rows == 31
+    assert not bandit.refit()
     assert [one.version for one in bandit.versions()] == [1]
 
 
@@ -395,14 +396,14 @@ def test_the_same_log_and_seed_give_the_same_version(opened, policy, seed):
             rng=np.random.default_rng(seed),
         )
         fed(bandit, clock)
-        found.append(bandit.refit())
+        found.append(bandit.refit().fitted)
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("policy", ["rcp-submax", "rcp-adaptive"])
 def test_a_version_is_the_same_when_it_is_fitted_again_from_the_store(opened, clock, policy):
     bandit = fed(opened(policy=policy), clock)
-    first = bandit.refit()
+    first = bandit.refit().fitted
     again = opened(policy=policy)
     rows = again.ledger().rows.columns()
     assert rows.hash == first.rows_hash
@@ -415,21 +416,21 @@ def test_a_version_expects_as_many_decisions_as_came_since_the_last_and_those_un
     opened, clock
 ):
     bandit = fed(opened(), clock, rows=30)
-    assert bandit.refit().ahead == 30
+    assert bandit.refit().fitted.ahead == 30
     fed(bandit, clock, rows=12, first=100)
     for number in range(5):
         bandit.decide(id=f"open{number}")
-    assert bandit.refit().ahead == 12 + 5
+    assert bandit.refit().fitted.ahead == 12 + 5
 
 
 @pytest.mark.parametrize("rows", [0, 4])
 def test_a_changed_menu_says_nothing_about_the_pace(opened, clock, rows):
     """Else the next version would try the new arm alone, for want of decisions to share out."""
     bandit = fed(opened(), clock, rows=300)
-    assert bandit.refit().ahead == 300
+    assert bandit.refit().fitted.ahead == 300
     bandit.add("D")
     fed(bandit, clock, rows=rows, first=1000)
-    assert bandit.refit().ahead == 300
+    assert bandit.refit().fitted.ahead == 300
     # Told of one decision ahead, all of these would be D.
     taken = {bandit.decide().action for _ in range(200)}
     assert "D" in taken
@@ -452,7 +453,7 @@ def test_another_seed_gives_another_version_of_a_network(opened, clock):
             seed=seed,
             rng=np.random.default_rng(0),
         )
-        hashes.append(fed(bandit, clock).refit().model)
+        hashes.append(fed(bandit, clock).refit().fitted.model)
     assert hashes[0] == hashes[1] != hashes[2]
 
 
@@ -691,7 +692,7 @@ def test_another_policy_takes_over_with_what_was_learned(opened, clock):
     fed(opened(), clock).refit()
     bandit = opened(policy="ucb1")
     assert bandit.decide().version == 1
-    fitted = bandit.refit()
+    fitted = bandit.refit().fitted
     assert (fitted.version, fitted.policy, fitted.rows) == (2, "ucb1", 30)
 
 
@@ -703,7 +704,11 @@ def test_another_policy_takes_over_with_what_was_learned(opened, clock):
         {"default_reward": [0.0]},
         {"default_reward": 0.5},
         {"default_reward": math.nan},
-        {"reward_wait": 0},
+        {"reward_wait": 0, "combine": "max"},
+        {"reward_wait": 0, "no_reward_after": 0},
+        {"reward_wait": 0, "no_reward_after": math.inf},
+        {"no_reward_after": 60},
+        {"learn_share": 0.1},
         {"reward_wait": -1.0},
         {"reward_wait": math.inf},
         {"reward_wait": "10"},
@@ -898,7 +903,7 @@ PLAIN = sorted(name for name, policy in presets().items() if not policy.trains_n
 CONTEXT = {"age": float, "country": ["fr", "de"]}
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.open.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.live.declare.ContextIgnored")
 @pytest.mark.filterwarnings("ignore::submax.core.fallback.Fallback")
 @pytest.mark.parametrize("context", [None, CONTEXT], ids=["plain", "context"])
 @pytest.mark.parametrize(

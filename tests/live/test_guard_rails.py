@@ -190,7 +190,7 @@ def test_the_holdout_is_told_and_not_learned_from(opened, clock):
     assert len(ledger.rows) == 100 - held
     assert ledger.counts["held out"] == held
     assert set(ledger.rows.columns().action[:, 0]) == {0.0}
-    assert bandit.refit().rows == 100 - held
+    assert bandit.refit().fitted.rows == 100 - held
 
 
 def test_the_holdout_takes_the_same_baseline_for_prices(clock, seed):

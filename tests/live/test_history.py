@@ -11,10 +11,11 @@ from submax.evaluation.log import Log
 from submax.live import history
 from submax.live.bandits import settings_stream
 from submax.live.control import control_of
+from submax.live.declare import declare
 from submax.live.doctor import examined
 from submax.live.export import Export
 from submax.live.history import read_history
-from submax.live.open import declare, open_bandit
+from submax.live.open import open_bandit
 from submax.live.records import HISTORY, VERSION, History
 from submax.live.sqlite_store import SQLiteStore
 from submax.policies.thompson import Thompson
@@ -100,7 +101,7 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
 ):
     monkeypatch.setattr(history, "SEGMENT", 30)
     bandit = fed(opened(learned=learned), clock)
-    fitted = bandit.refit()
+    fitted = bandit.refit().fitted
     assert (fitted.version, fitted.rows, bandit.version) == (2, 120, 2)
     own = bandit._refitter.ledger.rows.columns()
     rows = Columns.joined([learned.rows, own])
@@ -110,7 +111,7 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
     expected = Model.fitted(schema, learned.policy, [rows], seed, ahead)
     _, model = bandit._present.loaded(2)
     assert model.to_bytes() == expected.to_bytes()
-    assert bandit.refit() is None
+    assert not bandit.refit()
 
 
 @pytest.mark.parametrize("keep_rows", [0, 99])
@@ -130,7 +131,7 @@ def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monke
         opened(learned=few)
     assert caplog.messages == ["default: later versions learn from the last 7 of 100 rows"]
     assert bandit.versions()[0].rows == 7
-    assert bandit.refit().rows == 27
+    assert bandit.refit().fitted.rows == 27
 
 
 def test_as_many_rows_as_can_be_kept_are_enough(opened, monkeypatch):
@@ -145,7 +146,7 @@ def test_an_arm_that_comes_later_is_tried_and_learned(opened, learned, clock):
     fed(bandit, clock, rows=100)
     actions = {bandit.decide(context_of(number), id=f"d{number}").action for number in range(100)}
     assert "D" in actions
-    fitted = bandit.refit()
+    fitted = bandit.refit().fitted
     assert (fitted.rows, fitted.shown) == (200, ((0, 1, 2, 3),))
     assert bandit.decide(context_of(1)).version == 2
 
@@ -154,7 +155,7 @@ def test_a_retired_arm_leaves_its_rows_out(opened, learned, clock):
     bandit = opened(learned=learned)
     bandit.retire("B")
     fed(bandit, clock)
-    assert bandit.refit().shown == ((0, 2),)
+    assert bandit.refit().fitted.shown == ((0, 2),)
     assert {bandit.decide(context_of(number)).action for number in range(50)} <= {"A", "C"}
 
 
@@ -283,13 +284,13 @@ def test_a_bandit_that_decides_already_takes_what_was_learned_as_its_next_versio
     assert bandit.refit().version == 1
     again = opened(learned=learned)
     assert again.version == 2
-    assert again.refit().rows == 120
+    assert again.refit().fitted.rows == 120
 
 
 def test_another_policy_from_the_start_is_fitted_to_the_same_rows(opened, learned):
     bandit = opened(learned=learned, policy="linucb")
     assert bandit.version == 1
-    fitted = bandit.refit()
+    fitted = bandit.refit().fitted
     assert (fitted.version, fitted.policy, fitted.rows) == (2, "linucb", 100)
 
 
@@ -316,7 +317,7 @@ def test_slots_and_prices_are_declared_as_the_log_was(opened, clock):
     assert set(decision.action) == {"title", "price"}
     bandit.reward("one", 1.0)
     clock.now += WAIT
-    assert bandit.refit().rows == 61
+    assert bandit.refit().fitted.rows == 61
 
 
 def test_an_export_is_learned_from_and_opened_again(opened, store, clock, tmp_path, learned):
@@ -356,10 +357,10 @@ def test_choices_that_were_retired_or_paused_in_the_log_are_so_from_the_start(op
     assert statuses(bandit) == ["paused", "active", "retired"]
     assert (bandit.version, bandit.versions()[0].shown) == (1, ((1,),))
     assert {bandit.decide(context_of(number)).action for number in range(20)} == {"B"}
-    assert bandit.refit() is None
+    assert not bandit.refit()
     bandit.resume("A")
     fed(bandit, clock)
-    fitted = bandit.refit()
+    fitted = bandit.refit().fitted
     assert (fitted.rows, fitted.shown) == (140, ((0, 1),))
     with pytest.raises(Conflict, match="retired for good"):
         bandit.resume("C")

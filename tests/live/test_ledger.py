@@ -25,6 +25,8 @@ from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
 
+pytestmark = pytest.mark.filterwarnings("ignore::submax.live.late_rewards.LateRewardWarning")
+
 WAIT, QUARANTINE = 100.0, 300.0
 HOUR, DAY = 3600.0, 86400.0
 

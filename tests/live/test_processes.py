@@ -5,7 +5,8 @@ import pytest
 
 from submax.core.errors import Conflict, InvalidValue, StoreUnavailable
 from submax.live.bandits import log_stream
-from submax.live.open import declare, open_bandit
+from submax.live.declare import declare
+from submax.live.open import open_bandit
 from submax.live.records import TICK
 from submax.policies.thompson import Thompson
 from submax.policies.ucb1 import UCB1
@@ -26,7 +27,7 @@ def refitted(bandit, clock, decisions=20):
     for made in bandit.decide_many([{}] * decisions):
         bandit.reward(made.id, 1.0)
     clock.now += 10
-    return bandit.refit()
+    return bandit.refit().fitted
 
 
 def test_a_version_that_a_person_holds_is_not_replaced_by_one_that_was_under_way(opened, clock):
@@ -74,7 +75,7 @@ def test_another_policy_does_not_decide_by_the_state_of_the_last(opened, clock):
     for policy in (UCB1(), Thompson(2.0, 2.0), "rcp-submax"):
         again = opened(policy=policy)
         again.decide()
-        assert again.refit().policy == again.settings.policy
+        assert again.refit().fitted.policy == again.settings.policy
         assert again.decide().version == again.version > 0
         assert again.failures.get("decisions by a policy that failed", 0) == 0
 

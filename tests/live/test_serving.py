@@ -47,7 +47,7 @@ def learned(bandit, clock, decisions=20):
     for number in range(decisions):
         bandit.reward(bandit.decide().id, float(number % 3 == 0))
     clock.now += 11
-    assert bandit.refit() is not None
+    assert bandit.refit()
     return bandit
 
 
@@ -164,7 +164,7 @@ def test_a_resumed_choice_has_what_it_had(opened, clock):
 
 
 @pytest.mark.parametrize("policy", ["linear-thompson", "linucb", "thompson-1-1", "rcp-submax"])
-@pytest.mark.filterwarnings("ignore::submax.live.open.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.live.declare.ContextIgnored")
 def test_the_probabilities_that_are_kept_agree_with_the_propensity(opened, clock, policy, seed):
     bandit = opened(PAGE, policy, context={"age": float, "country": ["fr", "de"]})
     rng = np.random.default_rng(seed)
@@ -314,7 +314,7 @@ def test_a_policy_that_cannot_decide_is_uniform_and_counted(policy, caplog):
     for number in range(20):
         bandit.reward(bandit.decide({"x": number / 10}).id, number % 2)
     clock[0] = 10.0
-    assert bandit.refit() is not None
+    assert bandit.refit()
     for _ in range(3):
         assert bandit.decide({"x": 1e30}).propensity == pytest.approx(1 / 3)
     assert bandit.failures["decisions by a policy that failed"] == 3

@@ -23,6 +23,8 @@ from submax.live.records import (
 )
 from submax.testing import ManualClock
 
+pytestmark = pytest.mark.filterwarnings("ignore::submax.live.late_rewards.LateRewardWarning")
+
 WAIT, QUARANTINE = 100.0, 300.0
 DAY = 86400.0
 IDENTIFIERS = st.sampled_from([f"d{number}" for number in range(10)])
@@ -226,7 +228,7 @@ class LiveBandit(RuleBasedStateMachine):
 
     @rule()
     def refit(self):
-        fitted = self.bandit.refit()
+        fitted = self.bandit.refit().fitted
         self.check_rows()
         if fitted is not None:
             self.versions += 1

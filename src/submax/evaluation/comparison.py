@@ -10,6 +10,7 @@ from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
 from submax.evaluation.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.cautions import Caution, log_cautions
+from submax.evaluation.comparison_view import comparison_summary
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.judge import Estimate, Judge
 from submax.evaluation.learning import learn
@@ -52,6 +53,12 @@ class Comparison(NamedTuple):
             }
             for one in self.estimates
         ]
+
+    def __repr__(self) -> str:
+        return str(comparison_summary(self.estimates, self.notes, self.level))
+
+    def _repr_html_(self) -> str:
+        return comparison_summary(self.estimates, self.notes, self.level).html()
 
     def find(self, policy: str, estimator: str) -> Estimate | None:
         """One of the estimates."""

@@ -14,6 +14,7 @@ from submax.core.checks import one_of, whole_number
 from submax.core.errors import InvalidValue
 from submax.core.problem import Problem
 from submax.evaluation.encoded_parts import EncodedParts
+from submax.evaluation.log_view import log_summary
 from submax.schema.menu import Shown
 from submax.schema.schema import Schema
 
@@ -105,11 +106,10 @@ class Log:
         return cls.read(table, **{"actions": actions, **options})
 
     def __repr__(self) -> str:
-        menu, context = self.schema.menu, self.schema.context
-        actions = ", ".join(map(str, menu.declaration))
-        fields = ", ".join(context.names) or "no context"
-        kind = self.schema.rewards["kind"]
-        return f"Log({len(self)} rows; actions {actions:.80}; {fields:.80}; {kind} rewards)"
+        return str(log_summary(self))
+
+    def _repr_html_(self) -> str:
+        return log_summary(self).html()
 
     def __len__(self) -> int:
         return len(self.reward)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from submax.core.errors import InvalidValue
-from submax.live.bandits import log_stream, model_name
+from submax.live.bandits import model_name
 from submax.live.control import Control, control_of
 from submax.live.history import read_segment
-from submax.live.ledger import Ledger
+from submax.live.ledger import Ledger, ledger_of
 from submax.live.snapshot import read_snapshot
 from submax.live.sqlite_store import SQLiteStore
 from submax.live.store import Store
@@ -41,7 +41,7 @@ def examined(store: Store, names: list[str]) -> Iterator[Finding]:
 
 def _bandit(store: Store, name: str) -> Iterator[Finding]:
     control = control_of(store, name)
-    ledger = _ledger(store, name, control)
+    ledger = ledger_of(store, name, control.settings)
     ledger.follow()
     counts = ledger.counts
     yield Finding(
@@ -54,11 +54,6 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
     yield from _models(store, name, control)
     yield _snapshot(store, name, control, ledger)
     yield from _advice(name, control, ledger)
-
-
-def _ledger(store: Store, name: str, control: Control) -> Ledger:
-    stream = log_stream(name)
-    return Ledger(control.settings, lambda after: store.read(stream, after))
 
 
 def _history(store: Store, name: str, control: Control) -> Iterator[Finding]:
@@ -96,7 +91,7 @@ def _snapshot(store: Store, name: str, control: Control, ledger: Ledger) -> Find
     """What the snapshot says, followed to the same place, is what the whole log says."""
     if store.kept(f"{name}/snapshot") is None:
         return Finding(True, f"{name}: there is no snapshot yet")
-    kept = _ledger(store, name, control)
+    kept = ledger_of(store, name, control.settings)
     if not read_snapshot(store, name, kept):
         return Finding(
             False,

@@ -12,7 +12,7 @@ from submax.core.whole_file import whole_file
 from submax.live.bandits import log_stream
 from submax.live.control import control_of
 from submax.live.event import Event
-from submax.live.ledger import Ledger, Reader
+from submax.live.ledger import Reader, ledger_of
 from submax.live.records import (
     DECISION,
     REWARD,
@@ -33,7 +33,7 @@ PENDING = "pending"
 class Export:
     """All decisions of a bandit with what became of them.
 
-    ``status`` is `pending` before ``reward_wait`` is over, then `learned`, or why not: `held out`,
+    ``status`` is `pending` until the decision matures, then `learned`, or why not: `held out`,
     `never activated`, `without reward`. ``reward`` is what was learned, or heard so far;
     ``late_rewards`` counts those that came after.
     """
@@ -46,7 +46,7 @@ class Export:
         self._late: Counter[int] = Counter()
         stream = log_stream(name)
         self._read: Reader = lambda after: store.read(stream, after)
-        self._ledger = Ledger(control.settings, self._read, self._saw)
+        self._ledger = ledger_of(store, name, control.settings, self._saw)
         self._ledger.follow()
 
     def write(self, path: Path | str) -> int:

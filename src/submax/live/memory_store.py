@@ -58,6 +58,40 @@ class MemoryStore(Store):
             begin = bisect_right(events, after, key=lambda event: event.position)
             return events[begin : begin + limit]
 
+    def forget(self, stream: str, up_to: int) -> None:
+        """Give up the events of a stream up to a position, so that memory does not grow."""
+        with self._lock:
+            events = self._events.get(stream, [])
+            end = bisect_right(events, up_to, key=lambda event: event.position)
+            for event in events[:end]:
+                if event.key is not None:
+                    del self._keys[stream, event.key]
+            del events[:end]
+
+    def first_position(self, stream: str) -> int:
+        """The position of the oldest event of a stream; 0 if there is none."""
+        events = self._events.get(stream, [])
+        return events[0].position if events else 0
+
+    def contents(self) -> list[tuple[str, Event]]:
+        """All events with their streams, in order of their positions."""
+        with self._lock:
+            events = [(name, event) for name, page in self._events.items() for event in page]
+            return sorted(events, key=lambda one: one[1].position)
+
+    @classmethod
+    def from_contents(
+        cls, contents: Sequence[tuple[str, Event]], clock: Callable[[], float]
+    ) -> "MemoryStore":
+        """A store that goes on where the one with these events was."""
+        store = cls(clock)
+        for stream, event in contents:
+            store._events.setdefault(stream, []).append(event)
+            if event.key is not None:
+                store._keys[stream, event.key] = event
+            store._position = max(store._position, event.position)
+        return store
+
     def find(self, stream: str, key: str) -> Event | None:
         """Look it up."""
         return self._keys.get((stream, key))
@@ -84,9 +118,7 @@ class MemoryStore(Store):
 
     def backup(self, path: Path) -> None:
         """Write everything down."""
-        with self._lock:
-            events = [(name, event) for name, page in self._events.items() for event in page]
-            write_copy(path, sorted(events, key=lambda one: one[1].position), self._data.items())
+        write_copy(path, self.contents(), self._data.items())
 
     def close(self) -> None:
         """Nothing to finish; what was written stays, so that it can be opened again."""

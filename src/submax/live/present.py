@@ -21,7 +21,10 @@ LOG = logging.getLogger("submax")
 
 
 class Present:
-    """Follows the stream of settings; ``serving`` is replaced when anything changes."""
+    """Follows the stream of settings; ``serving`` is replaced when anything changes.
+
+    The model that decides is that of the published version, or the one last given to ``teach``.
+    """
 
     serving: Serving
     policy: Policy[Any]
@@ -31,6 +34,7 @@ class Present:
         self.failures: Counter[str] = Counter()
         self._store, self._name, self._own = store, name, own
         self._lock, self._stale = Lock(), True
+        self._taught: tuple[int, Model] | None = None
         self.control = control_of(store, name)
         self.follow()
 
@@ -47,6 +51,12 @@ class Present:
                 self._renew()
                 # Not before: where the store fails half-way, this is done again.
                 self._stale = False
+
+    def teach(self, version: int, model: Model) -> None:
+        """Decide by this model from now on, whatever versions are published."""
+        with self._lock:
+            self._taught = version, model
+            self.serving = self.serving.with_model(model, version)
 
     def named(self, row: Row) -> Action:
         """The names of an action; a choice that another process has added is read now."""
@@ -74,6 +84,9 @@ class Present:
 
     def _best(self) -> tuple[int, Policy[Any], Model]:
         """The published version, or the last one before it whose model is whole."""
+        if self._taught is not None:
+            version, model = self._taught
+            return version, self.policy, model
         for published in reversed(self.control.published):
             if published.version == 0:
                 break

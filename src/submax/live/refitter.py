@@ -1,6 +1,7 @@
 """New versions from what has matured."""
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from threading import Lock
@@ -14,9 +15,12 @@ from submax.live.bandits import log_stream, model_name, settings_stream
 from submax.live.control import Control
 from submax.live.event import Entry
 from submax.live.history import read_history
-from submax.live.ledger import Ledger
+from submax.live.learner import Learner
+from submax.live.ledger import Ledger, ledger_of
 from submax.live.present import Present
+from submax.live.reasons import why_nothing_matured
 from submax.live.records import PUBLISHED, TICK, VERSION, Fitted, Published
+from submax.live.refit_result import RefitResult
 from submax.live.settings import Settings
 from submax.live.snapshot import read_snapshot, write_snapshot
 from submax.live.store import Store
@@ -49,7 +53,7 @@ class Work(NamedTuple):
     ahead: int
 
 
-class Refitter:
+class Refitter(Learner):
     """Follows the log, fits and publishes; of several processes, the one that leads."""
 
     def __init__(
@@ -93,29 +97,48 @@ class Refitter:
                 work = self._work() if self._is_time() else None
             return None if work is None else self._fit(work)
 
-    def refit(self) -> Fitted | None:
-        """Fit now, if there is anything new."""
+    def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
                 if not self._store.lead(self._name):
-                    raise Conflict(f"another process fits the versions of {self._name!r}")
+                    raise Conflict(
+                        f"another process fits the versions of {self._name!r}, and one process at "
+                        "a time may: call refit there"
+                    )
                 self._read()
-                work = self._work() if self._new_rows() or self._outdated() else None
-            return None if work is None else self._fit(work)
+                new = self._new_rows()
+                work = self._work() if new or self._outdated() else None
+                if work is None:
+                    return self._nothing_done()
+            fitted = self._fit(work)
+            reason = (
+                f"version {fitted.version} was fitted from {fitted.rows} rows, {new} of them new"
+            )
+            return RefitResult(True, fitted.version, new, reason, fitted)
+
+    def _nothing_done(self) -> RefitResult:
+        reason = why_nothing_matured(self.ledger, fresh=not len(self.ledger.rows))
+        return RefitResult(False, self._present.serving.version, 0, reason)
+
+    def before_decision(self) -> None:
+        """Do nothing: versions are fitted beside the decisions."""
 
     def catch_up(self) -> Ledger:
-        """The ledger, up to date; who only looks does not begin to lead."""
+        # Who only looks does not begin to lead.
         with self._lock:
             self._read()
             return self.ledger
 
+    def known(self) -> Ledger | None:
+        # The log may be long, and a process that does not lead has not read it.
+        leads = self._store.lead(self._name, take=False)
+        return self.catch_up() if leads else self._ledger
+
     def counts(self) -> dict[str, int]:
-        """What the ledger counted by now, without waiting for anything."""
         ledger = self._ledger
         return {} if ledger is None else dict(ledger.counts)
 
     def snapshot(self) -> None:
-        """Keep what the ledger knows."""
         with self._lock:
             ledger = self._ledger
             news = ledger is not None and ledger.heard > self._snapshot_at
@@ -123,8 +146,7 @@ class Refitter:
                 self._keep(ledger)
 
     def _empty(self) -> Ledger:
-        stream = log_stream(self._name)
-        return Ledger(self._present.control.settings, lambda after: self._store.read(stream, after))
+        return ledger_of(self._store, self._name, self._present.control.settings)
 
     def _read(self) -> None:
         ledger = self.ledger
@@ -198,10 +220,14 @@ class Refitter:
 
         As many as are under way, and as many as came since the last version; where a version is
         made because choices or policy have changed, which says nothing about the pace, at least as
-        many as the last one expected.
+        many as the last one expected. Decisions without a reward are under way only if they mature
+        in the end.
         """
         counts, versions = self.ledger.counts, self._present.control.versions
-        ahead = max(1, self._new_rows()) + counts["decisions"] - counts["matured"]
+        ahead = max(1, self._new_rows())
+        if self.ledger.settings.longest_wait < math.inf:
+            # Otherwise decisions whose reward never comes would be waited for without end.
+            ahead += counts["decisions"] - counts["matured"]
         return max(ahead, versions[max(versions)].ahead) if self._outdated() else ahead
 
     def _history(self) -> list[Columns]:

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.errors import Conflict, InvalidValue, Unknown
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Entry, Written
+from submax.live.late_rewards import LateRewards
 from submax.live.names import check_identifier, new_identifier
 from submax.live.present import Present
 from submax.live.records import (
@@ -37,10 +38,12 @@ class Requests:
     """Checks and draws; nothing is written here."""
 
     def __init__(
-        self, store: Store, stream: str, present: Present, decided: int, rng: np.random.Generator
+        self, store: Store, stream: str, present: Present, rng: np.random.Generator
     ) -> None:
         self._store, self._stream, self._present, self._rng = store, stream, present, rng
-        self._decided = decided
+        # Enough to know whether the burn-in is over.
+        self.decided = 0
+        self.late = LateRewards()
 
     def deciding(
         self,
@@ -74,8 +77,8 @@ class Requests:
         if held_out:
             drawn = serving.baseline()
         else:
-            drawn = serving.draw(values, shown, self._decided < rails.burn_in, self._rng)
-        self._decided += 1
+            drawn = serving.draw(values, shown, self.decided < rails.burn_in, self._rng)
+        self.decided += 1
         return DecisionMade(
             drawn.row,
             drawn.propensity,
@@ -89,7 +92,7 @@ class Requests:
 
     def _decision(self, written: list[Written]) -> Decision:
         event, made = written[0].event, body_of(written[0].event, DecisionMade)
-        self._decided -= not written[0].new
+        self.decided -= not written[0].new
         return Decision(
             identifier_of(event.key or ""),
             self._present.named(made.action),
@@ -114,7 +117,10 @@ class Requests:
                     f"decision {id!r} already has the reward {standing} under the key {key!r}, so "
                     f"that {given} was not stored: give another key to add to it"
                 )
-            return self._receipt(id, written[0])
+            receipt = self._receipt(id, written[0])
+            if written[0].new:
+                self.late.count(receipt.status == "late")
+            return receipt
 
         return Writing(self._stream, [entry], answer)
 
@@ -154,7 +160,7 @@ class Requests:
         return Receipt(identifier, self._status(identifier, written), not written.new)
 
     def _status(self, identifier: str, written: Written) -> str:
-        event, wait = written.event, self._present.settings.reward_wait
+        event, wait = written.event, self._present.settings.longest_wait
         if event.about_position == 0:
             return "accepted" if self._came_since(identifier, written) else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"

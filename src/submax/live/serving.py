@@ -3,6 +3,7 @@
 import logging
 import math
 from collections import Counter
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -61,6 +62,29 @@ class Serving:
         rails = settings.guard_rails
         self._baseline: Row = [] if rails.baseline is None else menu.row(rails.baseline)
         self._control = None if rails.control is None else tuple(menu.row(rails.control))
+
+    @property
+    def shares(self) -> list[float] | None:
+        """The probabilities of all active actions; None if they depend on the context."""
+        if not self._lists or not self._same:
+            return None
+        found: list[float] = self._guarded([], self.active, uniform=False).tolist()
+        return found
+
+    @property
+    def model(self) -> Model:
+        """What decides."""
+        return self._model
+
+    def with_model(self, model: Model, version: int) -> "Serving":
+        """The same settings and menu with another model."""
+        new = copy(self)
+        new._model, new.version, new._stumbled = model, version, False
+        for table in ("_shared", "_opinion"):
+            new.__dict__.pop(table, None)
+        if model.shown != self._model.shown:
+            new._places = lru_cache(REMEMBERED)(new._find_places)
+        return new
 
     def draw(
         self, values: list[Any], shown: Shown, uniform: bool, rng: np.random.Generator

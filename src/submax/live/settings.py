@@ -1,5 +1,6 @@
 """What a bandit is declared to be."""
 
+import math
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal
@@ -7,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from submax.core.checks import one_of, positive, whole_number
+from submax.core.checks import below_one, non_negative, one_of, positive, whole_number
 from submax.core.continuous import Continuous
 from submax.core.counts import Counts
 from submax.core.errors import InvalidValue
@@ -22,7 +23,15 @@ from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
 COMBINING = ("first", "last", "max", "sum")
-FIXED = ("context", "rewards", "combine", "reward_wait", "default_reward", "quarantine")
+FIXED = (
+    "context",
+    "rewards",
+    "combine",
+    "reward_wait",
+    "no_reward_after",
+    "default_reward",
+    "quarantine",
+)
 """What cannot change once there are decisions."""
 OWN = "own"
 """Stands for a policy that was given as an object."""
@@ -44,6 +53,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refit_seconds: float = 60.0
     seed: int = 0
     keep_versions: int = 20
+    no_reward_after: float | None = None
+    learn_share: float | None = None
+
+    @property
+    def longest_wait(self) -> float:
+        """Seconds after which a decision without a reward matures; infinite if it never does."""
+        if self.reward_wait > 0:
+            return self.reward_wait
+        return math.inf if self.no_reward_after is None else self.no_reward_after
 
     @property
     def scale(self) -> Scale:
@@ -61,7 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self, policy: Policy[Any]) -> None:
         """Refuse what does not go together."""
-        positive("reward_wait", self.reward_wait)
+        non_negative("reward_wait", self.reward_wait)
+        self._check_without_wait()
         positive("quarantine", self.quarantine)
         positive("refit_seconds", self.refit_seconds)
         whole_number("refit_rows", self.refit_rows, at_least=1)
@@ -80,6 +99,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         # A policy that does not suit the problem says so here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
 
+    def _check_without_wait(self) -> None:
+        """Refuse what makes no sense together with a ``reward_wait`` of 0, or without it."""
+        if self.learn_share is not None:
+            below_one("learn_share", self.learn_share)
+        if self.no_reward_after is not None:
+            positive("no_reward_after", self.no_reward_after)
+            if self.reward_wait > 0:
+                raise InvalidValue(
+                    f"no_reward_after={self.no_reward_after:g} was given with reward_wait="
+                    f"{self.reward_wait:g}; it is allowed only with reward_wait=0, since otherwise "
+                    "reward_wait says when a decision has no reward: leave one of them out"
+                )
+        if self.reward_wait == 0 and self.combine != "first":
+            raise InvalidValue(
+                f"combine={self.combine!r} was given with reward_wait=0, with which a decision is "
+                "learned from at its first reward, so that only 'first' is allowed: leave combine "
+                "out, or set a reward_wait in which all rewards of a decision come"
+            )
+
 
 def declared(
     *,
@@ -91,9 +129,11 @@ def declared(
     **others: Any,
 ) -> Settings:
     """Settings from what a caller wrote."""
-    for name in ("reward_wait", "quarantine", "refit_seconds"):
+    for name in ("reward_wait", "no_reward_after", "quarantine", "refit_seconds"):
         if isinstance(others.get(name), timedelta):
             others[name] = others[name].total_seconds()
+    if others.get("reward_wait") == 0:
+        others.setdefault("combine", "first")
     if "combine" in others:
         one_of("combine", str(others["combine"]), COMBINING)
     rails = others.pop("guard_rails", None)

@@ -1,20 +1,26 @@
 """A ledger on disk, so that opening need not read the whole log."""
 
 import hashlib
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from submax.core.errors import InvalidValue
+from submax.live.action_tally import ActionTally
 from submax.live.ledger import Ledger
 from submax.live.log_clock import LogClock
+from submax.live.position_set import PositionSet
 from submax.live.store import Store
 from submax.networks.state_file import read_state, state_bytes
 from submax.schema.columns import Columns
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """All that a ledger knows; the hashes are those of its full segments and of its last rows."""
+    """All that a ledger knows, except its full segments of rows, of which it has the hashes.
+
+    ``last`` are the rows behind the full segments. ``closed`` is where the set of closed positions
+    begins, and its bits.
+    """
 
     heard: int
     settled: int
@@ -26,29 +32,47 @@ class Snapshot(msgspec.Struct, frozen=True):
     counts: dict[str, int]
     segments: list[str]
     last: bytes
+    closed: tuple[int, bytes]
+    tally: ActionTally
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Self:
+        """What a ledger knows now."""
+        return cls(
+            ledger.heard,
+            ledger.settled,
+            (ledger.clock.elapsed, ledger.clock.last),
+            (ledger.settled_clock.elapsed, ledger.settled_clock.last),
+            ledger.rewards,
+            ledger.activated,
+            ledger.waiting,
+            dict(ledger.counts),
+            [columns.hash for columns in ledger.rows.full],
+            state_bytes(ledger.rows.last, {}),
+            (ledger.closed.base, ledger.closed.bits),
+            ledger.tally,
+        )
+
+    def restore(self, ledger: Ledger, full: list[Columns]) -> None:
+        """Put a new ledger where this one was; ``full`` are the full segments of its rows."""
+        ledger.rows.full, ledger.rows.last = full, _columns(self.last)
+        ledger.segments_kept = len(full)
+        ledger.heard, ledger.settled = self.heard, self.settled
+        ledger.clock, ledger.settled_clock = LogClock(*self.clock), LogClock(*self.settled_clock)
+        ledger.rewards, ledger.activated = self.rewards, self.activated
+        ledger.waiting = self.waiting
+        ledger.counts.update(self.counts)
+        ledger.closed = PositionSet(*self.closed)
+        ledger.tally = self.tally
 
 
 def write_snapshot(store: Store, name: str, ledger: Ledger) -> None:
     """Keep what the ledger knows; full segments, which never change, are written once."""
-    segments = []
     for number, columns in enumerate(ledger.rows.full):
         if number >= ledger.segments_kept:
             store.keep(f"{name}/rows/{number}", state_bytes(columns, {}))
-        segments.append(columns.hash)
-    ledger.segments_kept = len(segments)
-    snapshot = Snapshot(
-        ledger.heard,
-        ledger.settled,
-        (ledger.clock.elapsed, ledger.clock.last),
-        (ledger.settled_clock.elapsed, ledger.settled_clock.last),
-        ledger.rewards,
-        ledger.activated,
-        ledger.waiting,
-        dict(ledger.counts),
-        segments,
-        state_bytes(ledger.rows.last, {}),
-    )
-    data = msgspec.msgpack.encode(snapshot)
+    ledger.segments_kept = len(ledger.rows.full)
+    data = msgspec.msgpack.encode(Snapshot.of(ledger))
     store.keep(f"{name}/snapshot", hashlib.sha256(data).digest() + data)
 
 
@@ -62,19 +86,9 @@ def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
         full = [
             _segment(store, name, number, digest) for number, digest in enumerate(snapshot.segments)
         ]
-        last = _columns(snapshot.last)
+        snapshot.restore(ledger, full)
     except (InvalidValue, msgspec.DecodeError):
         return False
-    ledger.rows.full, ledger.rows.last = full, last
-    ledger.segments_kept = len(full)
-    ledger.heard, ledger.settled = snapshot.heard, snapshot.settled
-    ledger.clock, ledger.settled_clock = (
-        LogClock(*snapshot.clock),
-        LogClock(*snapshot.settled_clock),
-    )
-    ledger.rewards, ledger.activated = snapshot.rewards, snapshot.activated
-    ledger.waiting = snapshot.waiting
-    ledger.counts.update(snapshot.counts)
     return True
 
 

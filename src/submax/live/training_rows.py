@@ -51,3 +51,7 @@ class TrainingRows:
     def columns(self) -> Columns:
         """All rows."""
         return Columns.joined([*self.full, self.last])
+
+    def clear(self) -> None:
+        """Give up all rows."""
+        self.full, self.last = [], self._empty

@@ -28,19 +28,20 @@ MOVED = {
 """Where classes are now that were written under another name."""
 
 
-def state_bytes(state: Any, facts: dict[str, Any]) -> bytes:
+def state_bytes(state: Any, facts: dict[str, Any], *, for_learning: bool = False) -> bytes:
     """Write a tree of named tuples, dataclasses, arrays and plain values, and facts about it.
 
-    What is remembered only to learn further is left out: a record that has any says by its method
-    ``for_deciding`` what remains. The same state gives the same bytes.
+    Unless ``for_learning`` is true, what is remembered only to learn further is left out: a record
+    that has any says by its method ``for_deciding`` what remains. The same state gives the same
+    bytes.
     """
     from safetensors.numpy import save
 
-    arrays: Arrays = {}
-    tree = _written(state, arrays)
+    writer = _Writer({}, for_learning)
+    tree = writer.write(state)
     # One piece of text: several would be stored in any order.
     text = json.dumps({"format": FORMAT, "facts": facts, "tree": tree})
-    return save(arrays, {"submax": text})
+    return save(writer.arrays, {"submax": text})
 
 
 def read_state(
@@ -73,40 +74,41 @@ def _header(data: bytes) -> Any:
     return written
 
 
-def _written(value: Any, arrays: Arrays) -> Any:
-    """The structure of a value; arrays are taken out and stand as their name."""
-    if isinstance(value, np.ndarray):
-        name = f"{len(arrays):04d}"
-        arrays[name] = np.ascontiguousarray(value)
-        # A contiguous array of no dimension has one.
-        return {"array": name, "shape": list(value.shape)}
-    if hasattr(value, "for_deciding"):
-        value = value.for_deciding()
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {"record": _name(value), "values": [_written(one, arrays) for one in value]}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value)]
-        return {
-            "data": _name(value),
-            "values": {name: _written(one, arrays) for name, one in fields},
-        }
-    return _plain(value, arrays)
+@dataclasses.dataclass(frozen=True)
+class _Writer:
+    arrays: Arrays
+    for_learning: bool
 
+    def write(self, value: Any) -> Any:
+        """The structure of a value; arrays are taken out and stand as their name."""
+        if isinstance(value, np.ndarray):
+            name = f"{len(self.arrays):04d}"
+            self.arrays[name] = np.ascontiguousarray(value)
+            # A contiguous array of no dimension has one.
+            return {"array": name, "shape": list(value.shape)}
+        if not self.for_learning and hasattr(value, "for_deciding"):
+            value = value.for_deciding()
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return {"record": _name(value), "values": [self.write(one) for one in value]}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value)]
+            return {"data": _name(value), "values": {name: self.write(one) for name, one in fields}}
+        return self._plain(value)
 
-def _plain(value: Any, arrays: Arrays) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (tuple, list)):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_written(one, arrays) for one in value]}
-    if isinstance(value, dict):
-        return {"table": {key: _written(one, arrays) for key, one in value.items()}}
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise InvalidValue(
-        f"a state holds arrays, named tuples, frozen dataclasses and plain values, and "
-        f"{type(value).__name__} is none of these"
-    )
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, (tuple, list)):
+            kind = "tuple" if isinstance(value, tuple) else "list"
+            return {kind: [self.write(one) for one in value]}
+        if isinstance(value, dict):
+            return {"table": {key: self.write(one) for key, one in value.items()}}
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        raise InvalidValue(
+            f"a state holds arrays, named tuples, frozen dataclasses and plain values, and "
+            f"{type(value).__name__} is none of these"
+        )
 
 
 def _name(value: Any) -> str:

@@ -58,6 +58,24 @@ class Model(NamedTuple):
                 state = policy.update(state, feedback, rng)
         return cls(shown, standardization, policy.expecting(state, decisions))
 
+    def updated(
+        self,
+        schema: Schema,
+        policy: Policy[Any],
+        rows: Columns,
+        rng: np.random.Generator,
+        decisions: int,
+    ) -> "Model":
+        """The model after more rows; choices and standardization stay as they are.
+
+        ``decisions`` is how many are expected to be taken before the next rows are learned from.
+        """
+        feedback = _feedback(rows, self.shown, self.standardization, schema.problem)
+        if not feedback.reward.size:
+            return self
+        state = policy.update(self.state, feedback, rng)
+        return self._replace(state=policy.expecting(state, decisions))
+
     def to_bytes(self) -> bytes:
         """As safetensors."""
         return state_bytes(self, {})

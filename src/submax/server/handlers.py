@@ -1,6 +1,7 @@
 """What the operations do."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -17,6 +18,8 @@ from submax.server import messages as m
 from submax.server.export_file import exported
 from submax.server.operation import Call
 from submax.server.shown import bandit_shown, key_shown, version_shown
+
+LOG = logging.getLogger("submax")
 
 
 async def written(bandit: Bandit, writing: Writing[Answer]) -> Answer:
@@ -66,14 +69,25 @@ async def decide_many(call: Call) -> m.Decisions:
 async def reward(call: Call) -> Receipt:
     """Keep a reward."""
     bandit, given = await _bandit(call), call.body
-    return await written(bandit, bandit.requests.rewarding(given.id, given.value, key=given.key))
+    writing = bandit.requests.rewarding(given.id, given.value, key=given.key)
+    receipt = await written(bandit, writing)
+    _log_if_late(bandit)
+    return receipt
+
+
+def _log_if_late(bandit: Bandit) -> None:
+    sentence = bandit.requests.late.sentence(bandit.settings)
+    if sentence is not None:
+        LOG.warning("%s: %s", bandit.name, sentence)
 
 
 async def reward_many(call: Call) -> m.Receipts:
     """Keep several."""
     bandit = await _bandit(call)
     given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
-    return m.Receipts(await written(bandit, bandit.requests.rewarding_many(given)))
+    receipts = await written(bandit, bandit.requests.rewarding_many(given))
+    _log_if_late(bandit)
+    return m.Receipts(receipts)
 
 
 async def activate(call: Call) -> Receipt:

@@ -84,7 +84,8 @@ class Create(Message):
     policy: str | dict[str, Any] | None = None
     rewards: str | dict[str, Any] | None = None
     combine: Literal["first", "last", "max", "sum"] | None = None
-    reward_wait: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    reward_wait: Annotated[float, Meta(ge=0, le=1e9)] | None = None
+    no_reward_after: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     default_reward: Number | msgspec.UnsetType | None = msgspec.UNSET
     quarantine: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     guard_rails: Rails | None = None
@@ -166,6 +167,7 @@ class BanditShown(msgspec.Struct, frozen=True):
     rewards: dict[str, Any]
     combine: str
     reward_wait: float
+    no_reward_after: float | None
     default_reward: float | None
     guard_rails: GuardRails
     version: int

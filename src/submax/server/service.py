@@ -11,8 +11,8 @@ from submax.core.names_file import names_file
 from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.bandits import bandit_names, settings_stream
+from submax.live.declare import declare
 from submax.live.names import check_bandit
-from submax.live.open import declare
 from submax.live.store import Store
 from submax.server.keys import Keys
 
@@ -102,7 +102,7 @@ class Service:
     def _open(self, name: str) -> Bandit:
         with self._lock:
             if name not in self._bandits:
-                self._bandits[name] = Bandit(self.store, name)
+                self._bandits[name] = Bandit.of_store(self.store, name)
             return self._bandits[name]
 
 

@@ -30,6 +30,7 @@ def bandit_shown(bandit: Bandit) -> BanditShown:
         settings.rewards,
         settings.combine,
         settings.reward_wait,
+        settings.no_reward_after,
         settings.default_reward,
         settings.guard_rails,
         bandit.version,

@@ -6,6 +6,11 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.space import Space
+from submax.core.standard_error import standard_error
+from submax.core.summary import Summary, counted, number
+
+SUMMARY_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Where on the way a trace is shown, as shares of its points."""
 
 
 class Trace(NamedTuple):
@@ -31,6 +36,36 @@ class Trace(NamedTuple):
     def final_reward(self) -> Floats:
         """Reward of each replica at the end, ``[R]``."""
         return self.accumulated_reward[:, -1]
+
+    def __repr__(self) -> str:
+        return str(self._summary())
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        """Regret and reward with their standard errors, at the end and on the way."""
+        replicas, points = self.accumulated_regret.shape
+        places = sorted({max(0, round(share * points) - 1) for share in SUMMARY_SHARES})
+        rows = [self._row(place) for place in reversed(places)]
+        regret, error = rows[0][1:3]
+        return Summary(
+            [
+                f"Trace of {counted(int(self.steps[-1]), 'decision')} in "
+                f"{counted(replicas, 'replica')}, {counted(points, 'point')} kept",
+                f"final regret {regret} ± {error}, final reward {rows[0][3]} ± {rows[0][4]} "
+                "(mean ± standard error)",
+            ],
+            ["decision", "regret", "± s.e.", "reward", "± s.e."],
+            rows[::-1],
+            texts=0,
+        )
+
+    def _row(self, place: int) -> list[str]:
+        cells = [f"{int(self.steps[place]):,}"]
+        for values in (self.accumulated_regret[:, place], self.accumulated_reward[:, place]):
+            cells += [number(float(values.mean())), number(standard_error(values), 2)]
+        return cells
 
 
 class Recorder:

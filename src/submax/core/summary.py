@@ -1,0 +1,133 @@
+"""Sentences and a table for a person who looks at an object, as text and as HTML."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH = 80
+"""Columns of the text: those of a terminal."""
+LINES = 24
+"""Lines of the text at most: those of a terminal."""
+NARROWEST = 8
+"""Characters to which a text in a cell is cut at most."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sentences, and below them a table whose first ``texts`` columns hold texts, others numbers.
+
+    What does not fit into 24 lines of 80 characters is left out: rows at the end, and the ends of
+    long texts. Callers put the rows first that matter most; ``more`` counts rows that they left out
+    themselves.
+
+    >>> print(Summary(["Two arms."], ["arm", "mean"], [["A", "0.25"], ["B", "0.5"]]))
+    Two arms.
+      arm  mean
+      A    0.25
+      B     0.5
+    """
+
+    sentences: Sequence[str]
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    texts: int = 1
+    more: int = 0
+
+    @property
+    def room(self) -> int:
+        """How many rows fit below the sentences, the heading and the count of what is left out."""
+        return max(1, LINES - len(self.sentences) - 2)
+
+    @property
+    def _shown(self) -> list[list[str]]:
+        rows = self.rows
+        if len(rows) + bool(self.more) > self.room + 1:
+            rows = rows[: self.room]
+        return [[_printable(cell) for cell in row] for row in rows]
+
+    @property
+    def _left_out(self) -> str | None:
+        count = self.more + len(self.rows) - len(self._shown)
+        return f"… and {count} more" if count else None
+
+    def __str__(self) -> str:
+        lines = [_cut(_printable(sentence), WIDTH) for sentence in self.sentences]
+        if self.columns:
+            lines += self._table()
+        if self._left_out:
+            lines.append(f"  {self._left_out}")
+        return "\n".join(lines)
+
+    def _table(self) -> list[str]:
+        table = [list(self.columns), *self._shown]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > NARROWEST:
+            widths[widths.index(max(widths))] -= 1
+        return [self._line(row, widths) for row in table]
+
+    def _line(self, row: list[str], widths: list[int]) -> str:
+        cells = [
+            f"{_cut(cell, width):{'<' if place < self.texts else '>'}{width}}"
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "".join(f"  {cell}" for cell in cells).rstrip()[:WIDTH]
+
+    def html(self) -> str:
+        """The same as HTML; every text is escaped."""
+        parts = [f"<p>{escape(_printable(sentence))}</p>" for sentence in self.sentences]
+        if self.columns:
+            heading = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+            body = "".join(self._html_row(row) for row in self._shown)
+            parts.append(f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>")
+        if self._left_out:
+            parts.append(f"<p>{escape(self._left_out)}</p>")
+        return f"<div>{''.join(parts)}</div>"
+
+    def _html_row(self, row: list[str]) -> str:
+        cells = [
+            f'<td style="text-align: {"left" if place < self.texts else "right"}">'
+            f"{escape(_cut(cell, WIDTH))}</td>"
+            for place, cell in enumerate(row)
+        ]
+        return f"<tr>{''.join(cells)}</tr>"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number in few characters; a dash if there is none.
+
+    >>> number(0.123456), number(12345.678), number(None)
+    ('0.1235', '12,346', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    # Whole numbers are easier to read than powers of ten.
+    whole = 10**digits <= abs(value) < 10**9
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
+
+
+def percentage(value: float | None) -> str:
+    """A share in percent.
+
+    >>> percentage(0.3333)
+    '33.3 %'
+    """
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def counted(count: int, what: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "decision"), counted(12345, "decision")
+    ('1 decision', '12,345 decisions')
+    """
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _printable(text: str) -> str:
+    """A text on one line."""
+    return "".join(one if one.isprintable() else "�" for one in text)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -1,0 +1,81 @@
+"""How often each choice was decided, and what it earned."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import msgspec
+
+
+class ChoiceTally(msgspec.Struct):
+    """Of one choice: its ``decisions``, and the ``rows`` learned from with their sums.
+
+    ``reward`` and ``squares`` are the sums of the rewards and of their squares.
+    """
+
+    decisions: int = 0
+    rows: int = 0
+    reward: float = 0.0
+    squares: float = 0.0
+
+    @property
+    def mean(self) -> float | None:
+        """The mean reward of the rows; None without rows."""
+        return self.reward / self.rows if self.rows else None
+
+    @property
+    def standard_error(self) -> float | None:
+        """The standard error of the mean; None with fewer than two rows."""
+        if self.rows < 2:
+            return None
+        spread = max(self.squares - self.reward**2 / self.rows, 0.0)
+        return float((spread / (self.rows - 1) / self.rows) ** 0.5)
+
+
+class ValueTally(msgspec.Struct):
+    """Of the real-valued part of decisions, such as a price: how many, their sum and range."""
+
+    decisions: int = 0
+    total: float = 0.0
+    lowest: float = 0.0
+    highest: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Count one decision."""
+        self.lowest = min(self.lowest, value) if self.decisions else value
+        self.highest = max(self.highest, value) if self.decisions else value
+        self.decisions += 1
+        self.total += value
+
+
+class ActionTally(msgspec.Struct):
+    """Tallies of the choices of each slot, by number, and of each real-valued part."""
+
+    choices: list[list[ChoiceTally]]
+    values: list[ValueTally]
+
+    @classmethod
+    def empty(cls, slots: int, intervals: int) -> Self:
+        """Before any decision."""
+        return cls([[] for _ in range(slots)], [ValueTally() for _ in range(intervals)])
+
+    def decided(self, action: Sequence[float]) -> None:
+        """Count a decision."""
+        for slot, number in enumerate(action[: len(self.choices)]):
+            self.choice(slot, int(number)).decisions += 1
+        for tally, value in zip(self.values, action[len(self.choices) :], strict=True):
+            tally.add(float(value))
+
+    def learned(self, action: Sequence[float], reward: float) -> None:
+        """Count a row that is learned from."""
+        for slot, number in enumerate(action[: len(self.choices)]):
+            tally = self.choice(slot, int(number))
+            tally.rows += 1
+            tally.reward += reward
+            tally.squares += reward * reward
+
+    def choice(self, slot: int, number: int) -> ChoiceTally:
+        """The tally of one choice; choices that came later have one as soon as they are counted."""
+        tallies = self.choices[slot]
+        while len(tallies) <= number:
+            tallies.append(ChoiceTally())
+        return tallies[number]

@@ -1,0 +1,45 @@
+"""Which positions of a log are done with."""
+
+
+class PositionSet:
+    """A set of positions in a log, with one bit for each position.
+
+    Positions up to ``base`` were given up by ``forget_up_to``: all of them count as members, and
+    they take no memory.
+
+    >>> closed = PositionSet()
+    >>> closed.add(3)
+    >>> [position for position in range(5) if position in closed]
+    [3]
+    """
+
+    def __init__(self, base: int = 0, bits: bytes = b"") -> None:
+        self.base = base
+        self._bits = bytearray(bits)
+
+    @property
+    def bits(self) -> bytes:
+        """The members behind ``base``: what a new set is made from."""
+        return bytes(self._bits)
+
+    def add(self, position: int) -> None:
+        """Make a position a member."""
+        byte, bit = divmod(position - self.base, 8)
+        if byte >= len(self._bits):
+            # Twice the size: adding positions one by one must not copy everything each time.
+            self._bits.extend(bytes(max(byte + 1 - len(self._bits), len(self._bits))))
+        if byte >= 0:
+            self._bits[byte] |= 1 << bit
+
+    def __contains__(self, position: int) -> bool:
+        byte, bit = divmod(position - self.base, 8)
+        if byte < 0:
+            return True
+        return byte < len(self._bits) and bool(self._bits[byte] >> bit & 1)
+
+    def forget_up_to(self, position: int) -> None:
+        """Give up positions up to this one, some thousands at a time."""
+        whole_bytes = (position - self.base) // 8
+        if whole_bytes >= 1024:
+            del self._bits[:whole_bytes]
+            self.base += 8 * whole_bytes

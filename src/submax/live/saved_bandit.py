@@ -1,0 +1,159 @@
+"""A bandit in memory as one file."""
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.errors import InvalidValue
+from submax.core.names_file import names_file
+from submax.core.policy import Policy
+from submax.core.whole_file import whole_file
+from submax.live.event import Event
+from submax.live.settings import Settings, policy_of
+from submax.live.snapshot import Snapshot
+from submax.networks.state_file import read_state, state_bytes
+from submax.schema.columns import Columns
+from submax.schema.model import Model
+
+KIND = "bandit"
+"""The fact that says that a file of a state holds a bandit."""
+FORMAT = 1
+"""Raised whenever the contents change so that an older submax could not read them."""
+NO_HASH = "0" * 64
+"""Stands for the hash of a file while that hash is computed."""
+GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
+"""The bit generators of numpy."""
+Bytes = NDArray[np.uint8]
+
+
+class SavedBandit(NamedTuple):
+    """All that a bandit in memory is.
+
+    ``events`` are those that its store remembers, pending decisions and the settings among them,
+    and ``snapshot`` is what its ledger knows, both as MessagePack. ``model`` is the policy's whole
+    state, ``rows`` are those that the learner keeps, ``generator`` is where the random stream of
+    the decisions stands.
+    """
+
+    events: Bytes
+    snapshot: Bytes
+    model: Model
+    rows: list[Columns]
+    version: int
+    learned: int
+    fitted_rows: int
+    generator: dict[str, Any]
+
+    def write(self, path: Path | str, settings: Settings) -> None:
+        """Write the file; one that is there is replaced as a whole."""
+        facts = {KIND: {"format": FORMAT, "policy": settings.policy, "hash": NO_HASH}}
+        data = state_bytes(self, facts, for_learning=True)
+        hashed = hashlib.sha256(data).hexdigest()
+        with whole_file(Path(path)) as file:
+            file.write(data.replace(NO_HASH.encode(), hashed.encode(), 1))
+
+    @classmethod
+    def read(
+        cls, path: Path | str, own: Policy[Any] | None, *, trust: bool
+    ) -> tuple[Self, Policy[Any]]:
+        """The contents of a file, and its policy; ``own`` is the policy if it was an object."""
+        try:
+            data = Path(path).read_bytes()
+            facts = read_state(data, facts_only=True)[1]
+        except (OSError, InvalidValue) as error:
+            raise InvalidValue(
+                f"{str(path)!r} cannot be read as a saved bandit ({error}): give the path of a "
+                "file that Bandit.save has written"
+            ) from error
+        policy = _policy(str(path), _checked(str(path), data, facts), own, trust)
+        found, _ = read_state(data, [type(policy).__module__])
+        if not isinstance(found, cls):
+            raise InvalidValue(
+                f"{str(path)!r} says that it holds a bandit and holds something else: take another "
+                "copy of the file"
+            )
+        return found, policy
+
+    def logged(self) -> list[tuple[str, Event]]:
+        """The events with their streams."""
+        events: list[tuple[str, Event]] = decoded(self.events, list[tuple[str, Event]])
+        return events
+
+    def ledger(self) -> Snapshot:
+        """What the ledger knows."""
+        snapshot: Snapshot = decoded(self.snapshot, Snapshot)
+        return snapshot
+
+
+def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
+    """What a file says of itself, once it is certain that the file holds a whole bandit."""
+    said = facts.get(KIND) if isinstance(facts, dict) else None
+    if not isinstance(said, dict):
+        raise InvalidValue(
+            f"{path!r} holds no bandit but another state of submax; a policy that was learned from "
+            "a log is used by submax.open(…, learned=…)"
+        )
+    if said.get("format") != FORMAT:
+        raise InvalidValue(
+            f"{path!r} has the format {said.get('format')!r}, and this submax reads {FORMAT}: load "
+            "it with the submax that saved it"
+        )
+    claimed = str(said.get("hash"))
+    if hashlib.sha256(data.replace(claimed.encode(), NO_HASH.encode(), 1)).hexdigest() != claimed:
+        raise InvalidValue(
+            f"{path!r} is damaged: its hash is not the one that was saved with it; take another "
+            "copy of the file"
+        )
+    return said
+
+
+def _policy(path: str, said: dict[str, Any], own: Policy[Any] | None, trust: bool) -> Policy[Any]:
+    if names_file(said.get("policy")) and not trust:
+        raise InvalidValue(
+            f"{path!r} holds a bandit whose policy is a file of code, {said['policy']!r:.80}, "
+            "which would be run: if you know that file, pass trust=True"
+        )
+    return policy_of(said["policy"], own)
+
+
+def encoded(value: Any) -> Bytes:
+    """A value as MessagePack in an array."""
+    return np.frombuffer(msgspec.msgpack.encode(value), dtype=np.uint8)
+
+
+def decoded(data: Bytes, kind: Any) -> Any:
+    """What ``encoded`` made an array of."""
+    try:
+        return msgspec.msgpack.decode(data.tobytes(), type=kind)
+    except (ValueError, AttributeError) as error:
+        raise InvalidValue(
+            f"the saved bandit is damaged ({error}): take another copy of the file"
+        ) from error
+
+
+def generator_state(rng: np.random.Generator) -> dict[str, Any]:
+    """Where a random stream stands, by numbers and arrays."""
+    state = dict(rng.bit_generator.state)
+    if state.get("bit_generator") not in GENERATORS:
+        raise InvalidValue(
+            f"the rng of this bandit is a {type(rng.bit_generator).__name__}, and one of "
+            f"{', '.join(GENERATORS)} can be saved: give a bandit such an rng"
+        )
+    return state
+
+
+def generator_at(state: dict[str, Any]) -> np.random.Generator:
+    """The random stream that ``generator_state`` was told of."""
+    name = state.get("bit_generator")
+    if name not in GENERATORS:
+        raise InvalidValue(
+            f"the saved bandit has a random stream of the unknown kind {name!r:.40}: load it with "
+            "the submax that saved it"
+        )
+    bits = getattr(np.random, name)()
+    bits.state = state
+    return np.random.Generator(bits)

@@ -1,0 +1,272 @@
+"""A bandit in memory: it learns from every reward at once."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import submax
+from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.feedback import Feedback
+from submax.live import online_learner
+from submax.live.memory_store import MemoryStore
+from submax.live.open import open_bandit
+from submax.policies import make_policy
+
+ARMS = ["A", "B", "C"]
+CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
+
+
+def played(bandit, rounds, seed=0, chances=CHANCES):
+    """The decisions of so many rounds, each rewarded at once, and their rewards."""
+    rng = np.random.default_rng(seed)
+    decisions, rewards = [], []
+    for _ in range(rounds):
+        decisions.append(bandit.decide())
+        rewards.append(float(rng.random() < chances[decisions[-1].action]))
+        bandit.reward(decisions[-1].id, rewards[-1])
+    return decisions, rewards
+
+
+def test_five_lines_learn(seed):
+    bandit = submax.Bandit(ARMS, seed=seed)
+    played(bandit, 600, seed)
+    assert sum(one.action == "B" for one in played(bandit, 100, seed)[0]) > 50
+
+
+def test_it_learns_before_the_next_decision_from_every_reward_and_later_from_2_percent():
+    bandit = submax.Bandit(ARMS, seed=0)
+    versions = [one.version for one in played(bandit, 400)[0]]
+    assert versions[:51] == list(range(51))
+    learned = [number for number in range(1, 400) if versions[number] > versions[number - 1]]
+    for before, after in itertools.pairwise(learned):
+        assert after - before == max(1, math.ceil(0.02 * before))
+
+
+def test_a_share_of_0_learns_from_every_reward():
+    bandit = submax.Bandit(ARMS, policy={"kind": "thompson"}, learn_share=0, seed=0)
+    assert [one.version for one in played(bandit, 150)[0]] == list(range(150))
+
+
+@pytest.mark.parametrize("policy", ["rcp-adaptive", "rcp-submax", "thompson-1-1", "ucb1"])
+def test_it_decides_as_the_policy_does_that_is_updated_by_the_same_rows(policy):
+    """The same rows, in the same parts, by the functions that a simulation calls."""
+    bandit = submax.Bandit(ARMS, policy=policy, seed=3)
+    decisions, rewards = played(bandit, 120)
+    made, problem = make_policy(policy), bandit.settings.problem
+    state = made.init(problem, 1, np.random.default_rng(0))
+    waiting = []
+    for number, decision in enumerate(decisions):
+        if number and decision.version > decisions[number - 1].version:
+            action, reward, propensity = map(np.array, zip(*waiting, strict=True))
+            rows = Feedback(
+                np.zeros((1, len(waiting), 0)),
+                action[None, :, None],
+                reward[None],
+                np.log(propensity)[None],
+                np.ones((1, len(waiting))),
+            )
+            state = made.update(state, rows, np.random.default_rng(0))
+            waiting = []
+        told = made.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+        assert decision.propensity == pytest.approx(told[ARMS.index(decision.action)], rel=1e-9)
+        waiting.append((ARMS.index(decision.action), rewards[number], decision.propensity))
+
+
+def test_with_numbers_in_the_context_it_is_fitted_as_a_version_is_whenever_rows_double(clock):
+    """The model after 64 rows is the one that a bandit with a store fits from the same rows."""
+    declaration = {"actions": ARMS, "context": {"x": float, "y": float}, "seed": 5}
+    memory = submax.Bandit(**declaration, clock=clock)
+    stored = open_bandit(
+        MemoryStore(clock), **declaration, reward_wait=0, background=False, clock=clock
+    )
+    rng = np.random.default_rng(1)
+    for number in range(64):
+        context = {"x": 5 + 3 * rng.normal(), "y": rng.normal()}
+        decision = memory.decide(context, id=f"d{number}")
+        reward = float(rng.random() < CHANCES[decision.action])
+        memory.reward(decision.id, reward)
+    for stream, event in memory.store.contents():
+        if stream == "bandit/log":
+            entry = submax.live.event.Entry(event.kind, event.body, event.key, event.about)
+            stored.store.append("default/log", [entry]).result()
+    memory.refit()
+    assert (
+        memory._present.serving.model.to_bytes()
+        == stored._present.loaded(stored.refit().version)[1].to_bytes()
+    )
+
+
+def test_rewards_that_come_together_are_learned_from_together():
+    bandit = submax.Bandit(ARMS, seed=0)
+    decisions = bandit.decide_many([{} for _ in range(100)])
+    bandit.reward_many([{"id": one.id, "value": 1.0} for one in decisions])
+    assert bandit.decide().version == 1
+
+
+def test_a_decision_without_a_reward_is_not_learned_from_unless_told(clock):
+    for told, rows in ((None, 0), (60, 1)):
+        bandit = submax.Bandit(ARMS, clock=clock, no_reward_after=told)
+        bandit.decide()
+        clock.now += 3600
+        assert bandit.refit().rows == rows
+        assert bandit.ledger().counts["by default"] == rows
+
+
+def test_a_wait_matures_decisions_as_time_passes(clock):
+    bandit = submax.Bandit(ARMS, clock=clock, reward_wait=60)
+    bandit.reward(bandit.decide().id, 1.0)
+    assert "60 seconds" in bandit.refit().reason
+    assert bandit.decide().version == 0
+    clock.now += 60
+    assert bandit.decide().version == 1
+
+
+def test_slots_prices_eligible_sets_and_features_are_as_with_a_store(seed):
+    slots = submax.Bandit({"title": ["A", "B"], "layout": ["wide", "narrow"]}, seed=seed)
+    for _ in range(30):
+        decision = slots.decide(eligible={"title": ["A"]})
+        assert decision.action["title"] == "A"
+        slots.reward(decision.id, 1.0)
+    prices = submax.Bandit({"price": (1.0, 20.0)}, policy="fourier-thompson", seed=seed)
+    for _ in range(5):
+        decision = prices.decide()
+        assert 1 <= decision.action["price"] <= 20
+        prices.reward(decision.id, float(decision.action["price"] < 8))
+    features = {name: {"size": float(place)} for place, name in enumerate(ARMS)}
+    songs = submax.Bandit(ARMS, context={"age": float}, action_features=features, seed=seed)
+    for age in range(12):
+        songs.reward(songs.decide({"age": age}).id, float(age % 2))
+    songs.add("D", features={"size": 1.5})
+    assert 0 < songs.decide({"age": 3}, eligible=["D"]).propensity <= 1
+
+
+def test_choices_come_and_go_and_what_was_learned_stays(seed):
+    bandit = submax.Bandit(ARMS, seed=seed)
+    played(bandit, 300, seed)
+    bandit.add("D")
+    bandit.retire("C")
+    decided = played(bandit, 300, seed, {**CHANCES, "D": 0.0})[0]
+    assert {one.action for one in decided} <= {"A", "B", "D"}
+    assert sum(one.action == "B" for one in decided) > 150
+    assert bandit.ledger().counts["learned"] == 600
+
+
+def test_the_same_seed_decides_the_same(seed):
+    runs = [
+        [one.action for one in played(submax.Bandit(ARMS, seed=seed), 100)[0]] for _ in range(2)
+    ]
+    assert runs[0] == runs[1]
+
+
+def test_memory_stays_bounded(monkeypatch):
+    for name, value in {"EVENTS_KEPT": 100, "EVENTS_FORGOTTEN": 10, "ROWS_KEPT": 50}.items():
+        monkeypatch.setattr(online_learner, name, value)
+    bandit = submax.Bandit(ARMS, policy="linucb", context={"x": float}, seed=0)
+    first = bandit.decide({"x": 0.0})
+    for number in range(500):
+        bandit.reward(bandit.decide({"x": float(number)}).id, 1.0)
+    assert len(bandit.store.contents()) < 150
+    assert bandit._learner.recent.count < 150
+    assert bandit.ledger().counts["learned"] == 500
+    assert bandit.reward(first.id, 1.0).status == "quarantined"
+
+
+def test_a_closed_bandit_refuses_to_decide(tmp_path):
+    bandits = [
+        submax.Bandit(ARMS),
+        open_bandit(":memory:", actions=ARMS),
+        open_bandit(tmp_path / "page.db", actions=ARMS),
+    ]
+    for bandit in bandits:
+        decision = bandit.decide()
+        bandit.close()
+        bandit.close()
+        for call in (
+            bandit.decide,
+            bandit.refit,
+            lambda bandit=bandit: bandit.decide_many([{}]),
+            lambda bandit=bandit, decision=decision: bandit.reward(decision.id, 1.0),
+            lambda bandit=bandit: bandit.add("D"),
+        ):
+            with pytest.raises(StoreUnavailable, match="closed"):
+                call()
+        assert "Bandit" in repr(bandit)
+
+
+def test_refit_says_what_it_did_and_why_it_did_nothing(clock):
+    bandit = submax.Bandit(ARMS, clock=clock)
+    assert not bandit.refit()
+    assert "no decision yet" in bandit.refit().reason
+    decision = bandit.decide()
+    assert "1 decision is without a reward" in bandit.refit().reason
+    bandit.reward(decision.id, 1.0)
+    result = bandit.refit()
+    assert result
+    assert (result.rows, result.version) == (1, 1)
+    assert "no decision came since" in bandit.refit().reason
+
+
+def test_refit_of_a_bandit_with_a_store_says_how_long_to_wait(store, clock):
+    bandit = open_bandit(store, actions=ARMS, background=False, clock=clock)
+    for _ in range(3):
+        bandit.reward(bandit.decide().id, 1.0)
+    reason = bandit.refit().reason
+    assert "3 decisions are not older than reward_wait = 3600 seconds" in reason
+    clock.now += 3600
+    result = bandit.refit()
+    assert "version 1 was fitted from 3 rows" in result.reason
+    assert result.fitted.rows == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"actions": "ABC"}, "list of names"),
+        ({"actions": []}, "choice"),
+        ({"actions": ARMS, "polici": "ucb1"}, "did you mean 'policy'"),
+        ({"actions": ARMS, "refit_rows": 5}, "refit_rows was given"),
+        ({"actions": ARMS, "keep_versions": 5}, "keep_versions was given"),
+        ({"actions": ARMS, "reward_wait": -1}, "reward_wait"),
+        ({"actions": ARMS, "combine": "sum", "rewards": "counts"}, "only 'first' is allowed"),
+        ({"actions": ARMS, "reward_wait": 5, "no_reward_after": 9}, "leave one of them out"),
+        ({"actions": ARMS, "no_reward_after": 0}, "no_reward_after"),
+        ({"actions": ARMS, "learn_share": 2}, "learn_share"),
+        ({"actions": ARMS, "seed": -1}, "seed"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments, words):
+    with pytest.raises(InvalidValue, match=words):
+        submax.Bandit(**arguments)
+
+
+def test_there_are_no_versions_to_choose_from():
+    bandit = submax.Bandit(ARMS)
+    for call in (bandit.roll_back, bandit.publish):
+        with pytest.raises(InvalidValue, match="keeps no versions"):
+            call()
+    assert bandit.versions() == []
+
+
+def test_a_store_has_no_learn_share():
+    with pytest.raises(InvalidValue, match="learn_share was given"):
+        open_bandit(":memory:", actions=ARMS, learn_share=0.5)
+
+
+def test_a_policy_that_fails_to_learn_says_so_and_loses_nothing():
+    class Moody(type(make_policy("thompson-1-1"))):
+        fails = True
+
+        def update(self, state, feedback, rng):
+            if self.fails:
+                raise ValueError("not today")
+            return super().update(state, feedback, rng)
+
+    policy = Moody()
+    bandit = submax.Bandit(ARMS, policy=policy)
+    bandit.reward(bandit.decide().id, 1.0)
+    with pytest.raises(ValueError, match="not today"):
+        bandit.decide()
+    Moody.fails = False
+    assert bandit.refit().rows == 1

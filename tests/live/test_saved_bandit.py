@@ -1,0 +1,240 @@
+"""A bandit that is saved and loaded goes on as if nothing had happened."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import submax
+from submax.core.errors import InvalidValue
+from submax.core.policy import Policy
+from submax.live import saved_bandit
+from submax.networks.state_file import read_state, state_bytes
+from submax.policies import make_policy
+from submax.testing import ManualClock
+
+ARMS = ["A", "B", "C"]
+NUMBERS = {"x": float, "kind": ["a", "b"]}
+BANDITS = {
+    "default": {"actions": ARMS},
+    "default with a context": {"actions": ARMS, "context": NUMBERS},
+    "default with slots": {"actions": {"one": ["a", "b"], "two": ["c", "d", "e"]}},
+    "rewards whose levels move": {"actions": ARMS, "rewards": "continuous"},
+    "thompson": {"actions": ARMS, "policy": "thompson-1-1"},
+    "linucb": {"actions": ARMS, "context": NUMBERS, "policy": "linucb"},
+    "a wait": {"actions": ARMS, "reward_wait": 5},
+    "a limit": {"actions": ARMS, "no_reward_after": 5, "guard_rails": {"burn_in": 5}},
+    "an interval": {"actions": {"price": (0.0, 1.0)}, "policy": "fourier-thompson"},
+}
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["decide", "decide", "reward", "reward", "wait", "add", "pause", "resume"]),
+        st.integers(0, 5),
+    ),
+    max_size=30,
+)
+
+
+def took(bandit, clock, steps, start):
+    """What a bandit answers to some steps; the first of its decisions has the number ``start``."""
+    answers, number = [], start
+    with_context = bool(bandit.settings.context.width)
+    plain = bandit.menu.plain
+    for verb, value in steps:
+        clock.now += 1 + 3 * (verb == "wait")
+        if verb == "decide":
+            context = {"x": 3.0 * value, "kind": "ab"[value % 2]} if with_context else None
+            decision = bandit.decide(context, id=f"d{number}")
+            answers.append((decision.action, decision.propensity, decision.version))
+            number += 1
+        elif verb == "reward" and number > value:
+            answers.append(
+                bandit.reward(f"d{number - 1 - value}", float(value % 2), key="k").status
+            )
+        elif verb in ("add", "pause", "resume") and plain:
+            name = f"new {number}" if verb == "add" else "C"
+            try:
+                getattr(bandit, verb)(name)
+            except InvalidValue as error:
+                answers.append(str(error))
+    return answers
+
+
+@pytest.mark.filterwarnings("ignore::submax.live.late_rewards.LateRewardWarning")
+@pytest.mark.parametrize("kind", BANDITS)
+@settings(max_examples=6)
+@given(before=STEPS, after=STEPS, seed=st.integers(0, 99))
+def test_saving_and_loading_equals_going_on(tmp_path_factory, kind, before, after, seed):
+    path = tmp_path_factory.mktemp("saved") / "bandit.safetensors"
+    clock = ManualClock()
+    bandit = submax.Bandit(**BANDITS[kind], seed=seed, clock=clock)
+    # Rewards under one key are told once: a repeated one with another value is a conflict.
+    before = _told_once(before)
+    took(bandit, clock, before, 0)
+    decided = sum(verb == "decide" for verb, _ in before)
+    bandit.save(path)
+    then = clock.now
+    expected = took(bandit, clock, _told_once(after, decided), decided)
+    clock.now = then
+    loaded = submax.Bandit.load(path, clock=clock)
+    assert took(loaded, clock, _told_once(after, decided), decided) == expected
+    assert repr(loaded) == repr(bandit)
+    assert dict(loaded.ledger().counts) == dict(bandit.ledger().counts)
+
+
+def _told_once(steps, start=0):
+    """The steps without rewards for decisions that were made before them."""
+    kept, number, rewarded = [], start, set()
+    for verb, value in steps:
+        place = number - 1 - value
+        if verb == "reward":
+            if place < start or place in rewarded:
+                continue
+            rewarded.add(place)
+        number += verb == "decide"
+        kept.append((verb, value))
+    return kept
+
+
+def test_a_loaded_bandit_goes_on_with_the_same_random_stream_for_hundreds_of_decisions(tmp_path):
+    bandit = submax.Bandit(ARMS, rng=np.random.Generator(np.random.SFC64(7)))
+    _rewarded(bandit, 200)
+    bandit.save(tmp_path / "bandit.safetensors")
+    loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
+    assert _rewarded(loaded, 300) == _rewarded(bandit, 300)
+
+
+def _rewarded(bandit, rounds):
+    found = []
+    for _ in range(rounds):
+        decision = bandit.decide()
+        bandit.reward(decision.id, float(decision.action == "B"))
+        found.append((decision.action, decision.propensity, decision.version))
+    return found
+
+
+def test_pending_decisions_are_saved_and_can_be_rewarded_later(tmp_path):
+    bandit = submax.Bandit(ARMS)
+    decision = bandit.decide()
+    bandit.save(tmp_path / "bandit.safetensors")
+    loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
+    assert loaded.decide(id=decision.id).action == decision.action
+    assert loaded.reward(decision.id, 1.0).status == "accepted"
+    assert loaded.refit().rows == 1
+
+
+def test_choices_that_came_and_went_are_saved(tmp_path):
+    bandit = submax.Bandit(ARMS, guard_rails={"minimum": 0.1})
+    bandit.add("D")
+    bandit.retire("A")
+    bandit.save(tmp_path / "bandit.safetensors")
+    loaded = submax.Bandit.load(tmp_path / "bandit.safetensors")
+    assert loaded.menu == bandit.menu
+    assert loaded.settings == bandit.settings
+
+
+class Stubborn(type(make_policy("thompson-1-1"))):
+    """A policy that has no name."""
+
+
+def test_a_policy_that_was_an_object_is_given_again(tmp_path):
+    path = tmp_path / "bandit.safetensors"
+    bandit = submax.Bandit(ARMS, policy=Stubborn())
+    _rewarded(bandit, 20)
+    bandit.save(path)
+    with pytest.raises(InvalidValue, match="give it again"):
+        submax.Bandit.load(path)
+    loaded = submax.Bandit.load(path, policy=Stubborn())
+    assert _rewarded(loaded, 20)[-1][2] == 39
+
+
+def test_a_policy_from_a_file_is_run_only_if_trusted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = "from submax.policies.thompson import Thompson\nclass Mine(Thompson): pass\n"
+    Path("mine.py").write_text(source)
+    bandit = submax.Bandit(ARMS, policy={"kind": "mine.py:Mine"})
+    _rewarded(bandit, 5)
+    bandit.save("bandit.safetensors")
+    with pytest.raises(InvalidValue, match="trust=True"):
+        submax.Bandit.load("bandit.safetensors")
+    assert len(_rewarded(submax.Bandit.load("bandit.safetensors", trust=True), 5)) == 5
+
+
+def test_a_file_that_is_no_bandit_is_refused(tmp_path):
+    path = tmp_path / "file"
+    contents = {
+        "empty": b"",
+        "text": b"hello",
+        "pickle": pickle.dumps({"a": 1}),
+        "another state": state_bytes((1, 2), {}),
+        "a newer format": state_bytes((1, 2), {"bandit": {"format": 99, "policy": "ucb1"}}),
+        "no bandit inside": state_bytes((1, 2), {"bandit": {"format": 1, "policy": "ucb1"}}),
+    }
+    for data in contents.values():
+        path.write_bytes(data)
+        with pytest.raises(InvalidValue, match=r"file'"):
+            submax.Bandit.load(path)
+    with pytest.raises(InvalidValue, match="cannot be read"):
+        submax.Bandit.load(tmp_path / "nowhere")
+
+
+def test_a_damaged_file_is_refused(tmp_path, seed):
+    path = tmp_path / "bandit.safetensors"
+    bandit = submax.Bandit(ARMS)
+    _rewarded(bandit, 30)
+    bandit.save(path)
+    whole, rng = path.read_bytes(), np.random.default_rng(seed)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(InvalidValue, match=r"bandit\.safetensors'"):
+            submax.Bandit.load(path)
+
+
+def test_an_unknown_kind_of_random_stream_is_refused():
+    with pytest.raises(InvalidValue, match="unknown kind"):
+        saved_bandit.generator_at({"bit_generator": "os"})
+
+
+def test_the_file_is_safetensors_and_nothing_of_it_is_code(tmp_path):
+    path = tmp_path / "bandit.safetensors"
+    bandit = submax.Bandit(ARMS)
+    _rewarded(bandit, 5)
+    bandit.save(path)
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    assert json.loads(header["__metadata__"]["submax"])["facts"]["bandit"]["format"] == 1
+    assert pickle.PROTO not in data[:1]
+
+
+def test_a_bandit_with_a_store_says_how_it_is_copied(tmp_path):
+    bandit = submax.open(tmp_path / "page.db", actions=ARMS)
+    with pytest.raises(InvalidValue, match="submax backup"):
+        bandit.save(tmp_path / "bandit.safetensors")
+    bandit.close()
+    assert not (tmp_path / "bandit.safetensors").exists()
+
+
+def test_a_state_that_is_written_for_learning_learns_as_the_one_that_stayed(seed):
+    """The states of several policies, by what they decide after further rows."""
+    from submax.testing.examples import some_contexts, some_feedback
+
+    for name in ("rcp-adaptive", "rcp-submax", "linucb", "linear-thompson", "thompson-fitted"):
+        policy: Policy = make_policy(name)
+        problem = submax.Problem(submax.Arms(3), context_width=2)
+        rng = np.random.default_rng(seed)
+        state = policy.init(problem, 1, rng)
+        state = policy.update(state, some_feedback(problem, 1, 40, seed), rng)
+        again, _ = read_state(state_bytes(state, {}, for_learning=True))
+        more, context = some_feedback(problem, 1, 10, seed + 1), some_contexts(problem, 1, 5, 0)
+        found = [
+            policy.probabilities(policy.update(one, more, np.random.default_rng(1)), context)
+            for one in (state, again)
+        ]
+        np.testing.assert_array_equal(*found)

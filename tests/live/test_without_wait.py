@@ -1,0 +1,213 @@
+"""A reward_wait of 0 with a store: a decision matures when its reward comes."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from submax.live.export import Export
+from submax.live.late_rewards import LateRewardWarning
+from submax.live.ledger import ledger_of
+from submax.live.memory_store import MemoryStore
+from submax.live.open import open_bandit
+from submax.live.records import ACTIVATION, DECISION, REWARD, DecisionMade, RewardGiven, body_of
+from submax.live.snapshot import read_snapshot, write_snapshot
+from submax.testing import ManualClock
+
+LIMIT = 50.0
+
+
+def opened(store, clock, **others):
+    declaration = {
+        "actions": ["A", "B", "C"],
+        "policy": {"kind": "random"},
+        "rewards": "counts",
+        "reward_wait": 0,
+        **others,
+    }
+    rng = np.random.default_rng(0)
+    return open_bandit(store, **declaration, background=False, clock=clock, rng=rng)
+
+
+@pytest.fixture
+def bandit(store, clock):
+    return opened(store, clock)
+
+
+def rewards(bandit):
+    return bandit.ledger().rows.columns().reward.tolist()
+
+
+def test_rows_come_in_the_order_of_the_rewards(bandit, clock):
+    first, second, third = (bandit.decide().id for _ in range(3))
+    bandit.reward(third, 3.0)
+    assert rewards(bandit) == [3.0]
+    clock.now += 1e6
+    bandit.reward(first, 1.0)
+    assert rewards(bandit) == [3.0, 1.0]
+    assert bandit.ledger().counts["matured"] == 2
+    assert bandit.reward(second, 2.0).status == "accepted"
+
+
+def test_the_first_reward_counts_and_others_are_late(bandit):
+    decision = bandit.decide()
+    bandit.reward(decision.id, 1.0, key="click")
+    bandit.reward(decision.id, 5.0, key="order")
+    assert rewards(bandit) == [1.0]
+    assert bandit.ledger().counts["late rewards"] == 1
+
+
+def test_a_reward_that_comes_before_its_decision_waits_for_it(bandit):
+    assert bandit.reward("d", 4.0).status == "quarantined"
+    assert rewards(bandit) == []
+    bandit.decide(id="d")
+    assert rewards(bandit) == [4.0]
+
+
+@pytest.mark.parametrize("reward_first", [True, False])
+def test_a_decision_that_is_not_activated_waits_for_that_too(bandit, reward_first):
+    decision = bandit.decide(activate=False)
+    calls = [lambda: bandit.reward(decision.id, 2.0), lambda: bandit.activate(decision.id)]
+    for call in calls if reward_first else calls[::-1]:
+        assert rewards(bandit) == []
+        call()
+    assert rewards(bandit) == [2.0]
+
+
+@pytest.mark.parametrize(("default", "learned"), [(7.0, [1.0, 7.0]), (None, [1.0])])
+def test_without_a_reward_a_decision_is_learned_from_after_the_limit(
+    store, clock, default, learned
+):
+    bandit = opened(store, clock, no_reward_after=LIMIT, default_reward=default)
+    rewarded = bandit.decide()
+    slow = bandit.decide()
+    bandit.reward(rewarded.id, 1.0)
+    clock.now += LIMIT
+    assert rewards(bandit) == learned
+    with pytest.warns(LateRewardWarning, match="1 of 2 rewards came later than no_reward_after"):
+        assert bandit.reward(slow.id, 9.0).status == "late"
+    assert rewards(bandit) == learned
+
+
+def test_versions_are_fitted_from_what_was_rewarded(bandit):
+    for number in range(20):
+        decision = bandit.decide()
+        if number % 2:
+            bandit.reward(decision.id, 1.0)
+    result = bandit.refit()
+    assert result.fitted.rows == 10
+    assert result.fitted.ahead == 10
+
+
+def test_the_export_says_what_was_learned_and_what_is_pending(bandit, tmp_path):
+    import pyarrow.parquet as pq
+
+    bandit.reward(bandit.decide(id="a").id, 2.0)
+    bandit.decide(id="b")
+    Export(bandit.store, bandit.name).write(tmp_path / "log.parquet")
+    table = pq.read_table(tmp_path / "log.parquet").to_pydict()
+    assert table["status"] == ["learned", "pending"]
+    assert table["reward"] == [2.0, None]
+
+
+IDENTIFIERS = st.sampled_from([f"d{number}" for number in range(5)])
+ACTS = st.one_of(
+    st.tuples(st.just("decide"), IDENTIFIERS, st.booleans()),
+    st.tuples(st.just("reward"), IDENTIFIERS, st.integers(0, 9)),
+    st.tuples(st.just("activate"), IDENTIFIERS, st.none()),
+)
+HISTORIES = st.lists(st.tuples(st.sampled_from([0.0, 1.0, 20.0, LIMIT]), ACTS), max_size=30)
+
+
+def lived(history, limit):
+    clock = ManualClock()
+    bandit = opened(MemoryStore(clock), clock, no_reward_after=limit)
+    decided = set()
+    for number, (step, (verb, identifier, value)) in enumerate(history):
+        clock.now += step
+        if verb == "decide":
+            bandit.decide(id=identifier, activate=value)
+            decided.add(identifier)
+        elif verb == "reward":
+            bandit.reward(identifier, float(value), key=str(number))
+        elif identifier in decided:
+            bandit.activate(identifier)
+    return bandit
+
+
+def by_the_rule(events, limit):
+    """Rows by the documented rule: for each event, which decisions it completes."""
+    rows, decided, rewarded, activated, done = [], {}, {}, set(), set()
+
+    def learn(identifier, reward):
+        done.add(identifier)
+        if identifier in activated:
+            rows.append((*body_of(decided[identifier], DecisionMade).action, reward))
+
+    for event in events:
+        for identifier, decision in decided.items():
+            over = limit is not None and event.at - decision.at >= limit
+            if over and identifier not in done:
+                learn(identifier, rewarded.get(identifier, 0.0))
+        identifier = (event.key if event.kind == DECISION else event.about)[2:]
+        if event.kind == DECISION:
+            decided[identifier] = event
+            if body_of(event, DecisionMade).activated:
+                activated.add(identifier)
+        elif identifier in done:
+            continue
+        elif event.kind == REWARD:
+            rewarded.setdefault(identifier, body_of(event, RewardGiven).value)
+        elif event.kind == ACTIVATION:
+            activated.add(identifier)
+        if identifier in decided and identifier in rewarded and identifier in activated:
+            learn(identifier, rewarded[identifier])
+    return rows
+
+
+def rows_of(ledger):
+    columns = ledger.rows.columns()
+    pairs = zip(columns.action, columns.reward, strict=True)
+    return [(*action, reward) for action, reward in pairs]
+
+
+@pytest.mark.filterwarnings("ignore::submax.live.late_rewards.LateRewardWarning")
+@settings(max_examples=60)
+@given(HISTORIES, st.sampled_from([None, LIMIT]), st.integers(0, 30))
+def test_rows_follow_the_rule_also_from_a_snapshot(history, limit, cut):
+    bandit = lived(history, limit)
+    events = bandit.store.read("default/log")
+    ledger = ledger_of(bandit.store, bandit.name, bandit.settings)
+    ledger.follow(until=events[min(cut, len(events) - 1)].position if events else None)
+    write_snapshot(bandit.store, "apart", ledger)
+    again = ledger_of(bandit.store, bandit.name, bandit.settings)
+    assert read_snapshot(bandit.store, "apart", again)
+    again.follow()
+    assert rows_of(again) == by_the_rule(events, limit)
+    whole = bandit.ledger()
+    assert rows_of(whole)[: len(rows_of(again))] == rows_of(again)
+
+
+def test_a_reward_wait_that_is_too_short_is_said_once_and_not_every_time(store, clock):
+    bandit = opened(store, clock, reward_wait=1e-6)
+    decisions = [bandit.decide() for _ in range(30)]
+    clock.now += 1
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for decision in decisions:
+            bandit.reward(decision.id, 1.0)
+    assert len(told) == 2
+    for part in ("10 of 10 rewards", "reward_wait = 1e-06 seconds", "learned from as 0"):
+        assert part in str(told[-1].message)
+    assert "longer reward_wait" in str(told[-1].message)
+
+
+def test_a_few_late_rewards_among_many_are_not_worth_a_warning(store, clock):
+    bandit = opened(store, clock, reward_wait=10)
+    slow = bandit.decide()
+    for _ in range(20):
+        bandit.reward(bandit.decide().id, 1.0)
+    clock.now += 11
+    assert bandit.reward(slow.id, 1.0).status == "late"
