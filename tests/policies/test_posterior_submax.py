@@ -49,14 +49,28 @@ def test_submax_of_values_is_the_equation(depth, seed):
     value = np.random.default_rng(seed).normal(size=(7, 5))
     expected = [by_hand(row.tolist(), depth) for row in value]
     np.testing.assert_allclose(submax_of(value, depth), expected, atol=1e-12)
-    np.testing.assert_allclose(mean_submax_of(value, depth), np.mean(expected, axis=0), atol=1e-12)
+    contrasts = value - value.mean(axis=1, keepdims=True)
+    mixed = mean_submax_of(contrasts, depth)
+    np.testing.assert_allclose(mixed, np.mean(expected, axis=0), atol=1e-12)
+
+
+def test_actions_that_are_equally_good_stay_so_in_every_step(seed):
+    rng = np.random.default_rng(seed)
+    best = rng.random((40, 1))
+    value = np.concatenate([best, best - rng.random((40, 2)), best], axis=1)
+    for depth in (1, 2, 5, 30):
+        found = submax_of(value, depth)
+        np.testing.assert_allclose(found[:, 0], found[:, 3], rtol=1e-9)
+        mixed = mean_submax_of(value - value.mean(axis=1, keepdims=True), depth)
+        np.testing.assert_allclose(mixed, found.mean(axis=0), atol=1e-9)
 
 
 def test_equal_values_are_uniform_in_both_forms():
     value = np.array([[0.3, 0.3, 0.3], [0.0, 1.0, 0.5]])
     expected = np.array([[1 / 3, 1 / 3, 1 / 3], [0.0, 1.0, 0.0]])
     np.testing.assert_allclose(submax_of(value, 2), expected)
-    np.testing.assert_allclose(mean_submax_of(value, 2), expected.mean(axis=0))
+    contrasts = np.array([[0.0, 0.0, 0.0], [-0.5, 0.5, 0.0]])
+    np.testing.assert_allclose(mean_submax_of(contrasts, 2), expected.mean(axis=0))
 
 
 def test_a_policy_is_the_mean_over_the_draws_of_the_belief(seed):

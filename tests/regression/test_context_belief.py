@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from submax.regression.context_belief import LIKE_UNIFORM, BeliefSettings, ContextBelief, added
+from submax.regression.belief_settings import BeliefSettings
+from submax.regression.context_belief import LIKE_UNIFORM, ContextBelief
+from submax.regression.map_choice import sums_of
 from submax.regression.posterior import Posterior
 from submax.regression.sampled_rows import Rows
-from submax.regression.sums import Sums
 
 SETTINGS = BeliefSettings(actions=3, features=12, rows=100, draws=8, width=1.0, discount=1.0)
 """The map is made from up to 100 rows, so that the tests see both before and after."""
@@ -32,8 +33,10 @@ def test_the_sums_are_those_of_all_rows_under_the_map(size, discount, seed):
     rows = some_rows(400, seed)
     belief = learned(rows, settings, seed, size)
     faded = rows._replace(weight=discount ** np.arange(399.0, -1.0, -1.0))
-    expected = added(Sums.empty(3, 12, belief.sums.offset), belief.feature_map, faded)
-    for mine, theirs in zip(belief.sums, expected, strict=True):
+    expected = sums_of(faded, belief.feature_map, 3)
+    assert belief.sums.weight == pytest.approx(expected.weight)
+    np.testing.assert_allclose(belief.sums.gram, expected.gram, rtol=1e-8, atol=1e-9)
+    for mine, theirs in zip(belief.sums.centred(0.3), expected.centred(0.3), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)
 
 

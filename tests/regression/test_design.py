@@ -7,7 +7,7 @@ GROUPS = np.array([0, 1, 1, 1])
 
 
 def test_one_regression_shares_nothing():
-    design = Design.sharing(GROUPS, 1, alike=np.ones((1, 2)))
+    design = Design.sharing(GROUPS, 1, described=np.ones((1, 2)))
     assert design.directions.shape == (1, 0)
     assert design.dimensions(1).tolist() == [3, 0, 0]
 

@@ -12,29 +12,25 @@ def contexts(seed, rows=60, width=3):
 
 
 def map_of(context, most, rng, length=0.7, **options):
-    return new_map(context, np.ones(len(context)), most, length, rng, **options)
+    return new_map(context, np.ones(len(context)), most, rng, **options).of_length(length)
 
 
-def kernel(u, landmarks, length):
-    """exp(−|u − landmark|² / (2 length² D)), one pair at a time."""
-    width = landmarks.shape[1]
+def kernel(reached, landmarks):
+    """exp(−|reached − landmark|² / 2), one pair at a time."""
     return np.array(
-        [
-            [math.exp(-sum((one - other) ** 2) / (2 * length**2 * width)) for other in landmarks]
-            for one in u
-        ]
+        [[math.exp(-sum((one - other) ** 2) / 2) for other in landmarks] for one in reached]
     )
 
 
 def test_features_are_those_of_the_definition(seed):
     context, rng = contexts(seed)
-    found = map_of(context, 20, rng).relearned(np.array([0.5, 1.0, 1.5]))
+    found = map_of(context, 20, rng).with_relevance(np.array([0.5, 1.0, 1.5]))
     assert found.width == 20
     assert found.groups.tolist() == [CONSTANT] + [LINEAR] * 3 + [KERNEL] * 16
     asked = context[:7] + 0.1
     z = (asked - context.mean(axis=0)) / context.std(axis=0)
-    among = kernel(found.landmarks, found.landmarks, 0.7) + JITTER * np.eye(16)
-    seen = kernel(z * [0.5, 1.0, 1.5], found.landmarks, 0.7)
+    among = kernel(found.landmarks, found.landmarks) + JITTER * np.eye(16)
+    seen = kernel(z * np.array([0.5, 1.0, 1.5]) / (0.7 * 3**0.5), found.landmarks)
     rows = found.rows(asked)
     np.testing.assert_allclose(rows[:, 0], 1.0)
     np.testing.assert_allclose(rows[:, 1:4], z / 3**0.5)
@@ -42,15 +38,8 @@ def test_features_are_those_of_the_definition(seed):
     products = seen @ np.linalg.solve(among, seen.T)
     np.testing.assert_allclose(rows[:, 4:] @ rows[:, 4:].T, products, atol=1e-8)
     np.testing.assert_allclose(found.raw(asked)[:, 4:], seen, atol=1e-12)
-
-
-def test_landmarks_are_rows_of_the_context(seed):
-    context, rng = contexts(seed)
-    found = map_of(context, 20, rng)
-    z = found.standardized(context)
-    distance = np.abs(found.landmarks[:, None] - z).max(axis=-1)
-    assert np.all(distance.min(axis=1) == 0)
-    assert len(np.unique(distance.argmin(axis=1))) == 16
+    alone = [found.raw_alone(one) for one in asked]
+    np.testing.assert_allclose(alone, found.raw(asked), rtol=1e-12)
 
 
 def test_coefficients_for_raw_features_have_the_same_products(seed):
@@ -67,7 +56,7 @@ def test_coefficients_for_raw_features_have_the_same_products(seed):
 @pytest.mark.parametrize("regressions", [1, 4])
 def test_the_sensitivity_is_that_of_finite_differences(width, regressions, seed):
     context, rng = contexts(seed, width=width)
-    found = map_of(context, 20, rng).relearned(rng.uniform(0.5, 1.5, size=width))
+    found = map_of(context, 20, rng).with_relevance(rng.uniform(0.5, 1.5, size=width))
     assert (found.projection is not None) == (width == 30)
     coefficients = rng.normal(size=(regressions, found.width))
     # A difference in the context is one in the standardized numbers divided by the scale.
@@ -85,8 +74,8 @@ def test_the_sensitivity_is_that_of_finite_differences(width, regressions, seed)
 def test_relevance_and_length_can_be_changed_back(seed):
     context, rng = contexts(seed)
     found = map_of(context, 20, rng)
-    again = found.relearned(np.array([0.2, 1.0, 2.0])).of_length(0.3)
-    again = again.relearned(np.ones(3)).of_length(0.7)
+    again = found.with_relevance(np.array([0.2, 1.0, 2.0])).of_length(0.3)
+    again = again.with_relevance(np.array([5.0, 1.0, 0.5])).of_length(0.7)
     np.testing.assert_allclose(again.raw(context), found.raw(context), rtol=1e-9)
 
 
@@ -129,7 +118,8 @@ def test_repeated_numbers_do_no_harm(seed):
     context, rng = contexts(seed, width=1)
     found = map_of(np.repeat(context, 3, axis=1), 20, rng)
     z = (context - context.mean()) / context.std()
-    expected = kernel(z, found.landmarks[:, :1], 0.7)
+    # The distance counts the number three times.
+    expected = kernel(z / 0.7, found.landmarks[:, :1] * 3**0.5)
     raw = found.raw(np.repeat(context, 3, axis=1))
     np.testing.assert_allclose(raw[:, 4:], expected, rtol=1e-9, atol=1e-12)
 
@@ -168,7 +158,7 @@ def test_numbers_far_away_are_cut_off(seed):
 def test_weights_count_rows_so_often(seed):
     context, rng = contexts(seed)
     weight = rng.integers(1, 4, size=60)
-    one = new_map(context, weight.astype(float), 20, 0.7, rng)
+    one = new_map(context, weight.astype(float), 20, rng)
     other = map_of(np.repeat(context, weight, axis=0), 20, rng)
     np.testing.assert_allclose(one.shift, other.shift)
     np.testing.assert_allclose(one.scale, other.scale)

@@ -19,7 +19,8 @@ from submax.core.ruler import Ruler
 from submax.core.space import Space
 from submax.core.tally import tally
 from submax.estimators.level_chances import level_chances
-from submax.regression.context_belief import BeliefSettings, ContextBelief
+from submax.regression.belief_settings import BeliefSettings
+from submax.regression.context_belief import ContextBelief
 from submax.regression.described_actions import described_actions
 from submax.regression.sampled_rows import Rows
 
@@ -79,8 +80,8 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     features: int = 288
     rows: int = 2000
-    draws: int = 16
-    width: float = 0.25
+    draws: int = 8
+    width: float = 0.1
     kernels: bool = True
     memory: Memory = field(default_factory=Memory)
 
@@ -120,12 +121,12 @@ class BayesianFeatures(Estimator[FeatureParams]):
                 f"{MOST_NUMBERS // FEWEST_FEATURES**2} actions, and this problem has {actions}: "
                 "declare slots and take the policy posterior-slots"
             )
-        alike = described_actions(problem)
-        if alike is not None:
-            features = min(features, MOST_SHARED // (1 + alike.shape[1]))
+        described = described_actions(problem)
+        if described is not None:
+            features = min(features, MOST_SHARED // (1 + described.shape[1]))
         discount = self.memory.discount
         return BeliefSettings(
-            actions, features, self.rows, self.draws, self.width, discount, self.kernels, alike
+            actions, features, self.rows, self.draws, self.width, discount, self.kernels, described
         )
 
     def fit(
@@ -223,7 +224,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         if self.width == 0:
             raise InvalidValue(
                 "draws of width 0 do not say how sure the belief is: give the estimator a width "
-                "above 0, such as 0.25"
+                "above 0, such as 0.1"
             )
         worth: Floats = self._masses(params, context).sum(axis=-1)
         return worth

@@ -10,10 +10,10 @@ from submax.core.arrays import Floats, Integers
 from submax.evaluation.log import Log
 from submax.evaluation.real_parts import POWERS, powers_of
 from submax.evaluation.reward_design import RewardDesign
-from submax.regression.context_belief import LENGTHS
 from submax.regression.design import Prior
 from submax.regression.feature_map import FeatureMap, new_map
 from submax.regression.fitting import fitted
+from submax.regression.map_choice import LENGTHS
 
 KERNELS, FEWEST_KERNELS = 128, 8
 """Landmarks of the kernels; fewer than 8 would add little to the linear part."""
@@ -81,7 +81,7 @@ def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]
         row = np.sort(rng.choice(len(row), SAMPLE, replace=False))
     context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
     budget = _Budget.of(log)
-    first = new_map(context, np.ones(len(row)), budget.features, LENGTHS[-1], rng, budget.kernels)
+    first = new_map(context, np.ones(len(row)), budget.features, rng, budget.kernels)
     lengths = LENGTHS if len(first.landmarks) else LENGTHS[-1:]
     best: list[tuple[float, RewardMap]] = []
     for length in lengths:

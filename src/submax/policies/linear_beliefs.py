@@ -9,7 +9,8 @@ from submax.core.errors import InvalidValue
 from submax.core.feedback import Feedback
 from submax.core.problem import Problem
 from submax.estimators.bayesian_features import rows_of
-from submax.regression.context_belief import BeliefSettings, ContextBelief
+from submax.regression.belief_settings import BeliefSettings
+from submax.regression.context_belief import ContextBelief
 
 MOST_NUMBERS = 2**28
 """Numbers in the sums and draws of all replicas and joint actions: 2 GB."""

@@ -88,7 +88,7 @@ class LinearThompson(ListingPolicy[LinearBeliefs]):
 
 def _shares(belief: ContextBelief, context: Floats) -> Floats:
     """The share of draws in which each action is the best: ``[n, D] -> [n, K]``."""
-    drawn = belief.drawn_from_centre(context)
+    drawn = belief.drawn_contrasts(context)
     rows, draws, size = drawn.shape
     cell = drawn.argmax(axis=-1) + size * np.arange(rows)[:, None]
     shares: Floats = np.bincount(cell.ravel(), minlength=rows * size) / draws

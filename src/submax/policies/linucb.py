@@ -14,7 +14,8 @@ from submax.core.listing_policy import ListingPolicy
 from submax.core.problem import Problem
 from submax.policies.linear_beliefs import LinearBeliefs
 from submax.policies.listed import drawn_one
-from submax.regression.context_belief import BeliefSettings, ContextBelief
+from submax.regression.belief_settings import BeliefSettings
+from submax.regression.context_belief import ContextBelief
 
 PRODUCTS_AT_ONCE = 2**21
 """A decision holds about this many products at a time: 16 MB."""
@@ -121,7 +122,9 @@ class LinUCB(ListingPolicy[LinUCBState]):
 
 
 def _roots(belief: ContextBelief, settings: BeliefSettings) -> Floats | None:
-    return None if belief.feature_map is None else belief.posterior(settings).roots()
+    if belief.feature_map is None:
+        return None
+    return belief.feature_map.for_raw(belief.posterior(settings).roots())
 
 
 def _nearly_highest(score: Floats) -> Floats:

@@ -16,8 +16,8 @@ from submax.estimators.bayesian_features import BayesianFeatures, FeatureParams
 from submax.policies.listed import drawn_one
 from submax.strategies.iterated import mean_submax_of, submax_of
 
-AT_ONCE = 2**21
-"""About this many values of actions are held at a time."""
+MOST_CONTRASTS = 2**21
+"""About this many contrasts of actions are held at a time: 16 MB."""
 
 
 class PosteriorState(NamedTuple):
@@ -58,18 +58,18 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
         state.problem.check_context(context)
         replicas, rows, _ = context.shape
         if rows == 1 and replicas == 1 and state.params.beliefs[0].feature_map is not None:
-            drawn = state.params.beliefs[0].drawn_alone(context[0, 0])
-            return mean_submax_of(drawn, self.depth)[None, None]
+            contrasts = state.params.beliefs[0].drawn_contrasts_alone(context[0, 0])
+            return mean_submax_of(contrasts, self.depth)[None, None]
         size = state.problem.space.size
-        step = max(1, AT_ONCE // (self.estimator.draws * size))
+        step = max(1, MOST_CONTRASTS // (self.estimator.draws * size))
         found = np.full((replicas, rows, size), 1 / size)
         for replica, belief in enumerate(state.params.beliefs):
             if belief.feature_map is None:
                 continue
             for begin in range(0, rows, step):
                 part = slice(begin, begin + step)
-                drawn = belief.drawn_from_centre(context[replica, part])
-                found[replica, part] = submax_of(drawn, self.depth).mean(axis=1)
+                contrasts = belief.drawn_contrasts(context[replica, part])
+                found[replica, part] = submax_of(contrasts, self.depth).mean(axis=1)
         return found
 
     def update(

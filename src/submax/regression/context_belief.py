@@ -1,29 +1,23 @@
 """What is believed about the reward of every action in every context, learned row by row."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InvalidValue
+from submax.regression.belief_settings import BeliefSettings
 from submax.regression.design import Design, Prior
-from submax.regression.feature_map import GROUPS, FeatureMap, new_map
+from submax.regression.feature_map import FeatureMap
 from submax.regression.fitting import fitted
+from submax.regression.map_choice import best_map
 from submax.regression.posterior import Posterior
 from submax.regression.sampled_rows import Rows, SampledRows
 from submax.regression.solution import Solution
 from submax.regression.sums import Sums
 
-LENGTHS = (0.2, 0.35, 0.7, 1.4)
-"""Kernel lengths to choose from, in units of the typical distance between two contexts."""
-USUAL_LENGTH = 0.7
-FEWEST_ROWS = 30
-"""With fewer rows there is nothing to choose by: kernels have the usual length."""
 GROWTH = 1.6
 """The map is made anew whenever there are this many times as many rows as when it was made."""
-FIRST_STEPS = 3
-"""Fixed-point steps for the prior of a new map; later there is one step at a time."""
 REFIT_SHARE = 0.05
 """The posterior is computed again when the rows have grown by this share."""
 REFIT_ROWS = 100
@@ -35,87 +29,76 @@ LIKE_UNIFORM = 2.0
 probability. What a policy earns that has learned something says nothing about the other actions."""
 LARGEST_WEIGHT = 10.0
 """Such a row counts at most as this many rows that were chosen uniformly, so that none decides."""
-RELEVANCE_ROWS = 10.0
-"""As if this many rows for each number of the context had shown all numbers equally relevant."""
-SENSITIVITY_ROWS = 400
-"""The relevance is computed from this many rows."""
-CHUNK = 4096
-"""Rows are turned into features this many at a time."""
+ROUNDING = 1e-12
+"""Coefficients of two actions that differ by less than this share of the largest are equal."""
 
 
-class Uniform(NamedTuple):
+class UniformRewards(NamedTuple):
     """Sums over rows that tell what a uniform choice earns: weights, and weighted rewards."""
 
     weight: float
     reward: float
 
 
-class Chance(NamedTuple):
-    """What the kept draws are made of, ``[P, K, F]`` each; see ``Solution.draw_responses``."""
+class DrawNoise(NamedTuple):
+    """The random numbers of which the kept draws are made, ``[P, K, F]`` each.
 
-    normal: Floats
-    noise: Floats
-
-
-@dataclass(frozen=True)
-class BeliefSettings:
-    """How a belief is learned.
-
-    ``features`` is the largest number of features, ``rows`` the number of rows from which the map
-    is made and the size of the sample kept, ``draws`` how many posterior draws are kept and
-    ``width`` their deviation from the mean as a share of the posterior's, ``discount`` the factor
-    by which the weight of a row falls with every later row, ``kernels`` whether there are kernels
-    beside the linear part. ``alike [K, q]`` are numbers that describe the actions, if there are
-    any: actions with similar numbers are expected to have similar coefficients. If the actions are
-    not ``shared``, what is learned of one says nothing about another.
+    ``prior`` are standard normal numbers, and ``rows`` is Σ √w φ ε over the rows, with a standard
+    normal ε for each row and draw; see ``Solution.draw_responses``.
     """
 
-    actions: int
-    features: int
-    rows: int
-    draws: int
-    width: float
-    discount: float
-    kernels: bool = True
-    alike: Floats | None = field(default=None, compare=False)
-    shared: bool = True
+    prior: Floats
+    rows: Floats
 
-    def design(self, groups: Integers) -> Design:
-        """How the regressions of the actions are related, for features in these groups."""
-        if self.shared:
-            return Design.sharing(groups, self.actions, self.alike)
-        return Design.independent(groups, self.actions)
+
+class KeptDraws(NamedTuple):
+    """Posterior draws of the coefficients of ``FeatureMap.raw``, for P draws and K actions.
+
+    A draw is ``common [P, F]``, the mean over the actions, plus ``contrasts [P, K, F]``. Which
+    action is best depends on the contrasts alone, and they keep small differences of large rewards.
+    """
+
+    common: Floats
+    contrasts: Floats
+
+    @classmethod
+    def of(cls, coefficients: Floats) -> Self:
+        """Draws ``[P, K, F]`` in two parts."""
+        common = coefficients.mean(axis=1)
+        contrasts = coefficients - common[:, None]
+        contrasts[np.abs(contrasts) <= ROUNDING * np.abs(coefficients).max(initial=0.0)] = 0.0
+        return cls(common, contrasts)
 
 
 class ContextBelief(NamedTuple):
     """One replica's belief: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
 
-    ``coefficients [K, F]`` are the posterior mean and ``pool [P, K, F]`` posterior draws of θ, for
-    the features of ``FeatureMap.raw``; all are None before anything can be told from the rows.
-    The rest is remembered only to learn further: the sums, the sample of rows, the prior, the
-    number of rows ``mapped`` when the map was made, the weight of rows when the posterior was last
-    ``solved`` and the prior last ``fitted``, and what ``chance`` the draws are made of.
+    ``coefficients [K, F]`` are the posterior mean of θ for the features of ``FeatureMap.raw``, and
+    ``draws`` posterior draws of it; all are None before anything can be told from the rows. The
+    rest is remembered only to learn further: the sums, the sample of rows, the prior, the number of
+    rows ``mapped`` when the map was made, the weight of rows when the posterior was last ``solved``
+    and the prior last ``fitted``, and the ``noise`` that the draws are made of.
     """
 
     feature_map: FeatureMap | None
     centre: float
     coefficients: Floats | None
-    pool: Floats | None
+    draws: KeptDraws | None
     sums: Sums | None
     prior: Prior | None
     sample: SampledRows
-    uniform: Uniform
+    uniform: UniformRewards
     mapped: int
     solved: float
     fitted: float
     solution: Solution | None = None
-    chance: Chance | None = None
+    noise: DrawNoise | None = None
 
     @classmethod
     def unlearned(cls, width: int) -> Self:
         """Before any row."""
         sample = SampledRows(Rows.empty(width), 0)
-        nothing = Uniform(0.0, 0.0)
+        nothing = UniformRewards(0.0, 0.0)
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
     def learned(self, new: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
@@ -149,27 +132,25 @@ class ContextBelief(NamedTuple):
 
     def drawn(self, context: Floats) -> Floats:
         """The expected reward of every action by each kept draw: ``[n, D] -> [n, P, K]``."""
-        drawn = self.drawn_from_centre(context)
-        drawn += self.centre
+        assert self.feature_map is not None, "nothing was learned"
+        assert self.draws is not None, "nothing was learned"
+        raw = self.feature_map.raw(context)
+        drawn = _products(raw, self.draws.contrasts)
+        drawn += (raw @ self.draws.common.T)[..., None] + self.centre
         return drawn
 
-    def drawn_from_centre(self, context: Floats) -> Floats:
-        """The same, counted from the centre: small differences of large rewards are kept."""
+    def drawn_contrasts(self, context: Floats) -> Floats:
+        """The same, less the mean over the actions: ``[n, D] -> [n, P, K]``."""
         assert self.feature_map is not None, "nothing was learned"
-        assert self.pool is not None, "nothing was learned"
-        raw = self.feature_map.raw(context)
-        draws, actions, features = self.pool.shape
-        drawn: Floats = raw @ self.pool.reshape(draws * actions, features).T
-        return drawn.reshape(len(raw), draws, actions)
+        assert self.draws is not None, "nothing was learned"
+        return _products(self.feature_map.raw(context), self.draws.contrasts)
 
-    def drawn_alone(self, context: Floats) -> Floats:
+    def drawn_contrasts_alone(self, context: Floats) -> Floats:
         """The same for one context, in few steps: ``[D] -> [P, K]``."""
         assert self.feature_map is not None, "nothing was learned"
-        assert self.pool is not None, "nothing was learned"
-        draws, actions, features = self.pool.shape
-        raw = self.feature_map.raw_alone(context)
-        drawn: Floats = self.pool.reshape(draws * actions, features).dot(raw)
-        return drawn.reshape(draws, actions)
+        assert self.draws is not None, "nothing was learned"
+        contrasts: Floats = self.draws.contrasts.dot(self.feature_map.raw_alone(context))
+        return contrasts
 
     def mean(self, raw: Floats) -> Floats:
         """The expected reward of every action, from raw features: ``[n, F] -> [n, K]``."""
@@ -180,7 +161,7 @@ class ContextBelief(NamedTuple):
     def for_deciding(self) -> Self:
         """Without what is remembered only to learn further."""
         return self._replace(
-            sums=None, prior=None, sample=self.sample.none(), solution=None, chance=None
+            sums=None, prior=None, sample=self.sample.none(), solution=None, noise=None
         )
 
     def posterior(self, settings: BeliefSettings) -> Posterior:
@@ -189,14 +170,14 @@ class ContextBelief(NamedTuple):
         assert self.prior is not None, "nothing was learned"
         return Posterior.of(self.sums, self._design(settings), self.prior, self.centre)
 
-    def _explored(self, new: Rows, settings: BeliefSettings) -> Uniform:
+    def _explored(self, new: Rows, settings: BeliefSettings) -> UniformRewards:
         factor = settings.discount ** len(new.reward)
         known = ~np.isnan(new.log_prob)
         chance = np.exp(np.where(known, new.log_prob, 0.0))
         like = known & (chance * settings.actions <= LIKE_UNIFORM)
         least = 1.0 / (LARGEST_WEIGHT * settings.actions)
         weight = new.weight * np.where(like, 1.0 / np.maximum(chance, least), 0.0)
-        return Uniform(
+        return UniformRewards(
             self.uniform.weight * factor + float(weight.sum()),
             self.uniform.reward * factor + float(weight @ new.reward),
         )
@@ -212,19 +193,19 @@ class ContextBelief(NamedTuple):
         if len(rows.reward) > settings.rows:
             some = rows.taken(_different_rewards(rows.reward, settings.rows, rng))
         start = self._replace(centre=self._centre(offset), mapped=self.sample.seen)
-        found = _best_map(start, some, offset, settings, rng)
+        found = best_map(some, start.centre, start.prior, settings, rng)
         if found is None:
             # The rewards differ by rounding alone.
             return self
-        feature_map, prior = found
-        shape = (settings.draws, settings.actions, feature_map.width)
+        width = found.feature_map.width
+        shape = (settings.draws, settings.actions, width)
         belief = start._replace(
-            feature_map=feature_map,
-            prior=prior,
-            sums=Sums.empty(settings.actions, feature_map.width, offset),
+            feature_map=found.feature_map,
+            prior=found.prior,
+            sums=Sums.empty(settings.actions, width, offset),
             fitted=0.0,
             solution=None,
-            chance=Chance(rng.standard_normal(shape), np.zeros(shape)),
+            noise=DrawNoise(rng.standard_normal(shape), np.zeros(shape)),
         )
         return belief._with_rows(rows, settings, rng)._solved(settings)
 
@@ -233,31 +214,30 @@ class ContextBelief(NamedTuple):
         if factor == 1.0:
             return self
         assert self.sums is not None, "a map comes first"
-        assert self.chance is not None, "a map comes first"
-        noise = self.chance.noise * factor**0.5
-        chance = self.chance._replace(noise=noise)
-        return self._replace(sums=self.sums.faded(factor), chance=chance, solution=None)
+        assert self.noise is not None, "a map comes first"
+        noise = self.noise._replace(rows=self.noise.rows * factor**0.5)
+        return self._replace(sums=self.sums.faded(factor), noise=noise, solution=None)
 
     def _with_rows(self, rows: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
         """With more rows in everything that is a sum over them."""
         assert self.feature_map is not None, "a map comes first"
         assert self.sums is not None, "a map comes first"
-        assert self.chance is not None, "a map comes first"
-        sums, noise = self.sums, self.chance.noise.copy()
+        assert self.noise is not None, "a map comes first"
+        sums, noise = self.sums, self.noise.rows.copy()
         few = len(rows.reward) < self.feature_map.width
         solution = self.solution if few else None
-        for begin in range(0, len(rows.reward), CHUNK):
-            some = rows.taken(slice(begin, begin + CHUNK))
-            features = self.feature_map.rows(some.context)
-            sums = sums.add(features, some.number, some.reward, some.weight)
+        for piece in rows.pieces():
+            features = self.feature_map.rows(piece.context)
+            sums = sums.add(features, piece.number, piece.reward, piece.weight)
             if solution is not None:
-                solution = solution.with_rows(features, some.number, some.weight)
-            luck = rng.standard_normal((settings.draws, len(features))) * np.sqrt(some.weight)
-            for action in np.unique(some.number):
-                mine = some.number == action
-                noise[:, action] += luck[:, mine] @ features[mine]
-        chance = self.chance._replace(noise=noise)
-        return self._replace(sums=sums, chance=chance, solution=solution)
+                solution = solution.with_rows(features, piece.number, piece.weight)
+            normal = rng.standard_normal((settings.draws, len(features)))
+            normal *= np.sqrt(piece.weight)
+            for action in np.unique(piece.number):
+                mine = piece.number == action
+                noise[:, action] += normal[:, mine] @ features[mine]
+        noises = self.noise._replace(rows=noise)
+        return self._replace(sums=sums, noise=noises, solution=solution)
 
     def _centre(self, otherwise: float) -> float:
         """What a uniform choice earns, as far as rows tell."""
@@ -267,10 +247,10 @@ class ContextBelief(NamedTuple):
 
     def _solved(self, settings: BeliefSettings) -> Self:
         """With the posterior of the sums, and draws from it."""
-        sums, prior, chance = self.sums, self.prior, self.chance
+        sums, prior, noise = self.sums, self.prior, self.noise
         assert sums is not None, "a map comes first"
         assert prior is not None, "a map comes first"
-        assert chance is not None, "a map comes first"
+        assert noise is not None, "a map comes first"
         assert self.feature_map is not None, "a map comes first"
         centre = self._centre(sums.offset + sums.reward / sums.weight)
         design, solution = self._design(settings), self.solution
@@ -278,29 +258,29 @@ class ContextBelief(NamedTuple):
         grown = abs(sums.weight - self.fitted) >= PRIOR_SHARE * sums.weight
         due = grown or settings.discount < 1
         if due or solution is None:
-            solution = Solution.of(fitted(sums, design, prior, centre, steps=int(due)))
+            known = None if solution is None else solution.inverse
+            solution = Solution.of(fitted(sums, design, prior, centre, int(due), known))
         moment, _ = sums.centred(centre)
         response = moment * (solution.unit / solution.prior.noise)
-        drawn = solution.draw_responses(design, *chance)
+        drawn = solution.draw_responses(design, noise.prior, noise.rows)
         found = solution.applied(design, np.concatenate([response[None], drawn])) * solution.unit
         raw = self.feature_map.for_raw(found)
         return self._replace(
             centre=centre,
             prior=solution.prior,
             coefficients=raw[0],
-            pool=raw[0] + settings.width * raw[1:],
+            draws=KeptDraws.of(raw[0] + settings.width * raw[1:]),
             solved=sums.weight,
             fitted=sums.weight if due else self.fitted,
             solution=solution,
         )
 
 
-def added(sums: Sums, feature_map: FeatureMap, rows: Rows) -> Sums:
-    """The sums with more rows, in pieces."""
-    for begin in range(0, len(rows.reward), CHUNK):
-        some = rows.taken(slice(begin, begin + CHUNK))
-        sums = sums.add(feature_map.rows(some.context), some.number, some.reward, some.weight)
-    return sums
+def _products(raw: Floats, coefficients: Floats) -> Floats:
+    """Features times coefficients: ``[n, F]`` and ``[P, K, F] -> [n, P, K]``."""
+    draws, actions, features = coefficients.shape
+    found: Floats = raw @ coefficients.reshape(draws * actions, features).T
+    return found.reshape(len(raw), draws, actions)
 
 
 def _fading(discount: float, count: int) -> Floats:
@@ -315,62 +295,3 @@ def _different_rewards(reward: Floats, most: int, rng: np.random.Generator) -> I
         others = order[reward[order] != reward[chosen[0]]][: most // 2]
         chosen = np.concatenate([others, chosen[: most - len(others)]])
     return np.sort(chosen)
-
-
-class _Candidate(NamedTuple):
-    feature_map: FeatureMap
-    posterior: Posterior
-
-
-def _best_map(
-    belief: ContextBelief,
-    rows: Rows,
-    offset: float,
-    settings: BeliefSettings,
-    rng: np.random.Generator,
-) -> tuple[FeatureMap, Prior] | None:
-    """The map and the prior with the highest evidence; None if all rewards are equal."""
-    most, kernels = settings.features, settings.kernels
-    first = new_map(rows.context, rows.weight, most, LENGTHS[-1], rng, kernels)
-
-    def candidate(feature_map: FeatureMap, prior: Prior | None) -> _Candidate | None:
-        empty = Sums.empty(settings.actions, feature_map.width, offset)
-        sums = added(empty, feature_map, rows)
-        if sums.variance == 0.0:
-            return None
-        start = prior or Prior.vague(GROUPS, sums.variance)
-        design = settings.design(feature_map.groups)
-        return _Candidate(feature_map, fitted(sums, design, start, belief.centre, FIRST_STEPS))
-
-    choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
-    lengths = LENGTHS if choosing else (USUAL_LENGTH,)
-    found = [candidate(first.of_length(length), belief.prior) for length in lengths]
-    tried = [one for one in found if one is not None]
-    if not tried:
-        return None
-    best = max(tried, key=lambda one: one.posterior.log_evidence)
-    if choosing:
-        relevance = _relevance(best, rows)
-        another = candidate(best.feature_map.relearned(relevance), best.posterior.prior)
-        if another and another.posterior.log_evidence > best.posterior.log_evidence:
-            best = another
-    return best.feature_map, best.posterior.prior
-
-
-def _relevance(best: _Candidate, rows: Rows) -> Floats:
-    """How much each number of the context counts for distances, 1 on average.
-
-    Its square is the sensitivity of the regressions to the number, drawn towards equal relevance
-    the more, the fewer rows there are for each number.
-
-    Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
-    backpropagation-free machine learning models, on average gradient outer products.
-    """
-    recent = rows.context[-SENSITIVITY_ROWS:]
-    squared = best.feature_map.sensitivity(recent, best.posterior.coefficients)
-    mean = squared.mean()
-    if not mean > 0:
-        return np.ones(len(squared))
-    shrink = RELEVANCE_ROWS * len(squared) / len(rows.reward)
-    relevance: Floats = np.sqrt((squared / mean + shrink) / (1 + shrink))
-    return relevance

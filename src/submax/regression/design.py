@@ -34,17 +34,17 @@ class Design(NamedTuple):
         return cls(groups, np.zeros((regressions, 0)), np.zeros(0, dtype=np.int64))
 
     @classmethod
-    def sharing(cls, groups: Integers, regressions: int, alike: Floats | None = None) -> Self:
+    def sharing(cls, groups: Integers, regressions: int, described: Floats | None = None) -> Self:
         """Regressions that have something in common.
 
-        ``alike [K, q]`` are numbers that describe the action of each regression: those with
+        ``described [K, q]`` are numbers that describe the action of each regression: those with
         similar numbers are expected to have similar coefficients.
         """
         if regressions == 1:
             return cls.independent(groups, 1)
         common = np.full((regressions, 1), regressions**-0.5)
-        described = np.zeros((regressions, 0)) if alike is None else _different(alike)
-        left, length, _ = np.linalg.svd(described, full_matrices=False)
+        columns = np.zeros((regressions, 0)) if described is None else _different(described)
+        left, length, _ = np.linalg.svd(columns, full_matrices=False)
         basis = left[:, length > SMALLEST * length.max(initial=0.0)]
         kinds = np.array([COMMON] + [ALIKE] * basis.shape[1])
         return cls(groups, np.concatenate([common, basis], axis=1), kinds)
@@ -73,10 +73,10 @@ class Prior(NamedTuple):
         return cls(variance / 2, np.full((groups, KINDS), variance / 2))
 
 
-def _different(alike: Floats) -> Floats:
+def _different(described: Floats) -> Floats:
     """The columns that differ between regressions, counted from their means, of length 1 each."""
-    centred = alike - alike.mean(axis=0)
+    centred = described - described.mean(axis=0)
     length = np.linalg.norm(centred, axis=0)
-    differs = length > SMALLEST * np.abs(alike).max(axis=0, initial=0.0)
+    differs = length > SMALLEST * np.abs(described).max(axis=0, initial=0.0)
     found: Floats = centred[:, differs] / length[differs]
     return found

@@ -6,6 +6,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.regression.landmarks import chosen_landmarks
+from submax.regression.standardization import standardization
 
 CONSTANT, LINEAR, KERNEL = 0, 1, 2
 """The groups of features, each with prior variances of its own."""
@@ -17,15 +19,16 @@ JITTER = 1e-6
 
 
 class FeatureMap(NamedTuple):
-    """φ(x) = (1, z / √D, W k(u)): a constant, the context, and kernels around landmarks.
+    """φ(x) = (1, z / √D, W k(z)): a constant, the context, and kernels around landmarks.
 
     z = (x − ``shift``) · ``scale`` is the standardized context, cut off at ±10; the scale of a
     number that never varied is 0. If the context is wide, the linear part is z · ``projection``
-    with a random matrix. k_j(u) = exp(−|u − landmark_j|² / (2 ``length``² D)) with
-    u = z · ``relevance``: numbers on which the reward depends much count more for the distance.
-    ``whitening`` W is the inverse root of the landmarks' kernel matrix, which makes regression on
-    these features the one with a Gaussian process, restricted to what the landmarks can express.
-    ``squares`` are the landmarks' squared lengths, which every distance needs.
+    with a random matrix. k_j(z) = exp(−|z · ``reach`` − landmark_j|² / 2) with the reach
+    relevance / (``length`` √D): numbers on which the reward depends much have a large relevance and
+    count more for the distance. ``whitening`` W is the inverse root of the landmarks' kernel
+    matrix, which makes regression on these features the one with a Gaussian process, restricted to
+    what the landmarks can express. ``squares`` are the landmarks' squared norms divided by 2, which
+    every distance needs.
 
     Reference: Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
     """
@@ -33,9 +36,9 @@ class FeatureMap(NamedTuple):
     shift: Floats
     scale: Floats
     projection: Floats | None
-    relevance: Floats
-    landmarks: Floats
     length: float
+    reach: Floats
+    landmarks: Floats
     whitening: Floats
     squares: Floats
 
@@ -54,25 +57,23 @@ class FeatureMap(NamedTuple):
         """The features of contexts: ``[n, D] -> [n, F]``."""
         raw = self.raw(context)
         first = 1 + self._linear_width
+        raw[:, 1:first] /= self._root
         raw[:, first:] = raw[:, first:] @ self.whitening.T
         return raw
 
     def raw(self, context: Floats) -> Floats:
-        """The same before the kernels are multiplied by W: what deciding needs, in fewer steps."""
+        """(1, z, k(z)), what deciding needs: features that take fewer steps."""
         z = self.standardized(context)
-        linear, landmarks = self._linear_width, self.landmarks
-        features = np.empty((len(z), 1 + linear + len(landmarks)))
+        linear = self._linear_width
+        features = np.empty((len(z), self.width))
         features[:, 0] = 1.0
-        root = math.sqrt(max(z.shape[1], 1))
-        features[:, 1 : 1 + linear] = (z if self.projection is None else z @ self.projection) / root
-        if len(landmarks):
-            u = z * self.relevance
-            # −|u − landmark|² / 2, which rounding must not make positive.
-            nearness = u @ landmarks.T
-            nearness -= 0.5 * self.squares
-            nearness -= 0.5 * np.einsum("nd,nd->n", u, u)[:, None]
-            nearness *= 1 / (self.length * root) ** 2
-            np.exp(np.minimum(nearness, 0.0, out=nearness), out=features[:, 1 + linear :])
+        features[:, 1 : 1 + linear] = z if self.projection is None else z @ self.projection
+        if len(self.landmarks):
+            reached = z * self.reach
+            nearness = reached @ self.landmarks.T
+            nearness -= self.squares
+            nearness -= 0.5 * np.einsum("nd,nd->n", reached, reached)[:, None]
+            np.exp(nearness, out=features[:, 1 + linear :])
         return features
 
     def raw_alone(self, context: Floats) -> Floats:
@@ -80,26 +81,26 @@ class FeatureMap(NamedTuple):
         if self.projection is not None:
             only: Floats = self.raw(context[None])[0]
             return only
-        z = context - self.shift
-        z *= self.scale
-        np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)
-        width = len(z)
+        width = len(context)
         features = np.empty(1 + width + len(self.landmarks))
         features[0] = 1.0
-        np.divide(z, math.sqrt(max(width, 1)), out=features[1 : 1 + width])
+        z = features[1 : 1 + width]
+        np.subtract(context, self.shift, out=z)
+        np.multiply(z, self.scale, out=z)
+        np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)
         if len(self.landmarks):
-            z *= self.relevance
-            nearness = self.landmarks.dot(z)
-            nearness -= 0.5 * z.dot(z)
-            nearness -= 0.5 * self.squares
-            nearness /= self.length**2 * width
-            np.exp(np.minimum(nearness, 0.0, out=nearness), out=features[1 + width :])
+            reached = z * self.reach
+            nearness = self.landmarks.dot(reached)
+            nearness -= self.squares
+            nearness -= 0.5 * reached.dot(reached)
+            np.exp(nearness, out=features[1 + width :])
         return features
 
     def for_raw(self, coefficients: Floats) -> Floats:
         """Coefficients of the features of ``raw`` with the same products: ``[..., F]``."""
         first = 1 + self._linear_width
         changed = coefficients.copy()
+        changed[..., 1:first] /= self._root
         changed[..., first:] = coefficients[..., first:] @ self.whitening
         return changed
 
@@ -110,20 +111,13 @@ class FeatureMap(NamedTuple):
         np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)
         return z
 
-    def relearned(self, relevance: Floats) -> Self:
-        """The same landmarks with another relevance of the context's numbers."""
-        plain = self.landmarks / self.relevance
-        landmarks = plain * relevance
-        return self._replace(
-            relevance=relevance,
-            landmarks=landmarks,
-            whitening=_whitening(landmarks, self.length),
-            squares=_squares(landmarks),
-        )
-
     def of_length(self, length: float) -> Self:
-        """The same landmarks with another length."""
-        return self._replace(length=length, whitening=_whitening(self.landmarks, length))
+        """The same landmarks with another length of the kernels."""
+        return self._replace(length=length)._reaching(self.length / length)
+
+    def with_relevance(self, factor: Floats) -> Self:
+        """The same landmarks, with the relevance of each number multiplied by a factor."""
+        return self._reaching(factor)
 
     def sensitivity(self, context: Floats, coefficients: Floats) -> Floats:
         """How much the regressions change with each standardized number, squared: ``[D]``.
@@ -133,35 +127,47 @@ class FeatureMap(NamedTuple):
         """
         own = coefficients - coefficients.mean(axis=0) if len(coefficients) > 1 else coefficients
         first = 1 + self._linear_width
-        kernel = own[:, first:] @ self.whitening
-        u = self.standardized(context) * self.relevance
-        pull = self.raw(context)[:, None, first:] * kernel
-        slope = pull @ self.landmarks - pull.sum(axis=-1, keepdims=True) * u[:, None]
-        width = max(u.shape[1], 1)
-        slope *= self.relevance / (self.length**2 * width)
-        linear = own[:, 1:first] / math.sqrt(width)
+        raw = self.for_raw(own)
+        reached = self.standardized(context) * self.reach
+        pull = self.raw(context)[:, None, first:] * raw[:, first:]
+        slope = pull @ self.landmarks - pull.sum(axis=-1, keepdims=True) * reached[:, None]
+        slope *= self.reach
+        linear = raw[:, 1:first]
         slope += linear if self.projection is None else linear @ self.projection.T
         squared: Floats = np.mean(slope**2, axis=(0, 1))
         return squared
 
+    def _reaching(self, factor: Floats | float) -> Self:
+        landmarks = self.landmarks * factor
+        return self._replace(
+            reach=self.reach * factor,
+            landmarks=landmarks,
+            whitening=_whitening(landmarks),
+            squares=_squares(landmarks),
+        )
+
     @property
     def _linear_width(self) -> int:
         return len(self.scale) if self.projection is None else self.projection.shape[1]
+
+    @property
+    def _root(self) -> float:
+        return math.sqrt(max(len(self.scale), 1))
 
 
 def new_map(
     context: Floats,
     weight: Floats,
     most: int,
-    length: float,
     rng: np.random.Generator,
     kernels: bool = True,
 ) -> FeatureMap:
     """A map with at most ``most`` features for contexts like these, ``[n, D]``.
 
-    Landmarks are rows picked at random, each different one once. If the context has more numbers
-    than half the features, its linear part is projected at random to that many. Without
-    ``kernels`` the linear part may take up all features.
+    Its kernels have the length 1: two contexts whose standardized numbers differ by 1 on average
+    have the similarity exp(−1/2). If the context has more numbers than half the features, its
+    linear part is projected at random to that many. Without ``kernels`` the linear part may take
+    up all features.
     """
     shift, scale = standardization(context, weight)
     width = context.shape[1]
@@ -170,53 +176,25 @@ def new_map(
     if linear < width:
         # On average the squares of the projected numbers add up to those of the context.
         projection = rng.standard_normal((width, linear)) / math.sqrt(max(linear, 1))
+    reach = np.full(width, max(width, 1) ** -0.5)
     blank, none = np.zeros((0, width)), np.zeros((0, 0))
-    plain = FeatureMap(shift, scale, projection, np.ones(width), blank, length, none, np.zeros(0))
+    plain = FeatureMap(shift, scale, projection, 1.0, reach, blank, none, np.zeros(0))
     if not kernels or not scale.any():
         return plain
-    landmarks = _different(plain.standardized(context), max(most - 1 - linear, 0), rng)
-    whitening, squares = _whitening(landmarks, length), _squares(landmarks)
-    return plain._replace(landmarks=landmarks, whitening=whitening, squares=squares)
-
-
-def standardization(context: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """The mean of each number, and one divided by its deviation, or 0 if it does not vary."""
-    # In units of the largest number squares do not overflow.
-    largest = np.maximum(np.abs(context).max(axis=0, initial=0.0), 1e-300)
-    share = weight / weight.sum()
-    mean = share @ (context / largest)
-    deviation = np.sqrt(share @ (context / largest - mean) ** 2)
-    varies = deviation > 1e-9
-    scale = np.where(varies, 1.0 / (np.where(varies, deviation, 1.0) * largest), 0.0)
-    return mean * largest, scale
-
-
-def _different(rows: Floats, most: int, rng: np.random.Generator) -> Floats:
-    """Up to ``most`` rows that differ from each other, in random order."""
-    order = rng.permutation(len(rows))
-    seen: set[bytes] = set()
-    chosen: list[int] = []
-    for number in order:
-        if len(chosen) >= most:
-            break
-        key = rows[number].tobytes()
-        if key not in seen:
-            seen.add(key)
-            chosen.append(int(number))
-    return rows[chosen]
+    landmarks = chosen_landmarks(plain.standardized(context), max(most - 1 - linear, 0), rng)
+    return plain._replace(landmarks=landmarks * reach).of_length(1.0)
 
 
 def _squares(landmarks: Floats) -> Floats:
-    squares: Floats = np.einsum("md,md->m", landmarks, landmarks)
+    squares: Floats = 0.5 * np.einsum("md,md->m", landmarks, landmarks)
     return squares
 
 
-def _whitening(landmarks: Floats, length: float) -> Floats:
+def _whitening(landmarks: Floats) -> Floats:
     """W with Wᵀ W = (kernel matrix of the landmarks)⁻¹."""
-    width = max(landmarks.shape[1], 1)
     square = _squares(landmarks)
-    distance = square[:, None] + square - 2 * landmarks @ landmarks.T
-    kernel = np.exp(-np.maximum(distance, 0.0) / (2 * length**2 * width))
+    nearness = landmarks @ landmarks.T - square[:, None] - square
+    kernel: Floats = np.exp(np.minimum(nearness, 0.0))
     kernel.flat[:: len(kernel) + 1] += JITTER
     inverted: Floats = np.linalg.inv(np.linalg.cholesky(kernel))
     return inverted

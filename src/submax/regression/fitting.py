@@ -17,6 +17,12 @@ LEAST_NOISE = 1e-4
 """The noise has at least this share of the variance of the rewards."""
 
 
+EXPECTED_SHARE = 0.003
+"""Every variance is fitted as if one more component had been observed whose square is this share of
+the variance of the rewards. Without it the variance of few components, such as the constants of a
+handful of actions, often falls to zero by chance and stays there."""
+
+
 class Moments(NamedTuple):
     """Posterior moments of components of coefficients, summed, ``[groups, kinds]``.
 
@@ -31,17 +37,27 @@ class Moments(NamedTuple):
     used: float
 
 
-def fitted(sums: Sums, design: Design, prior: Prior, centre: float, steps: int) -> Posterior:
+def fitted(
+    sums: Sums,
+    design: Design,
+    prior: Prior,
+    centre: float,
+    steps: int,
+    inverse: Floats | None = None,
+) -> Posterior:
     """The posterior under the prior that ``steps`` fixed-point steps lead to.
 
-    A step sets each variance to Σ E[θ]² / γ with γ = Σ (1 − Var[θ] / prior variance), the number
-    of components that the data determine, and the noise to the squared residuals divided by the
-    weight of the rows less all γ. Where the steps end, the derivatives of the marginal likelihood
-    are zero.
+    The ``inverse`` under the given prior need not be computed if it is known; see `Posterior.of`.
+
+    A step sets each variance to (s + Σ E[θ]²) / (1 + γ) with γ = Σ (1 − Var[θ] / prior variance),
+    the number of components that the data determine, and s = 0.003 times the variance of the
+    rewards, and the noise to the squared residuals divided by the weight of the rows less all γ.
+    Where the steps end, the derivatives of the marginal likelihood times the density of an inverse
+    gamma distribution of each variance are zero.
 
     Reference: MacKay (1992), Bayesian interpolation.
     """
-    found = Posterior.of(sums, design, prior, centre)
+    found = Posterior.of(sums, design, prior, centre, inverse)
     for _ in range(steps):
         prior = _improved(found, sums.variance)
         found = Posterior.of(sums, design, prior, centre)
@@ -115,8 +131,9 @@ def _improved(posterior: Posterior, reward_variance: float) -> Prior:
     groups = len(prior.variance)
     dimensions = np.array([posterior.design.dimensions(group) for group in range(groups)])
     ratio = prior.variance / prior.variance[:, OWN, None]
-    determined = np.maximum(dimensions - moments.variances / ratio, 1e-3)
-    factor = np.where(dimensions > 0, moments.squares / determined / ratio, 1.0)
+    determined = np.maximum(dimensions - moments.variances / ratio, 0.0)
+    squares = moments.squares * prior.variance[:, OWN, None] + EXPECTED_SHARE * reward_variance
+    factor = np.where(dimensions > 0, squares / (1 + determined) / prior.variance, 1.0)
     variance = prior.variance * np.clip(factor, 1 / LARGEST_STEP, LARGEST_STEP)
     variance = np.clip(variance, reward_variance / RANGE, reward_variance * RANGE)
     left = max(posterior.weight - moments.used, 0.1 * posterior.weight)

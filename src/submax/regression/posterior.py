@@ -42,13 +42,25 @@ class Posterior(NamedTuple):
     log_evidence: float
 
     @classmethod
-    def of(cls, sums: Sums, design: Design, prior: Prior, centre: float) -> Self:
-        """Solve for the coefficients of rewards counted from ``centre``."""
+    def of(
+        cls,
+        sums: Sums,
+        design: Design,
+        prior: Prior,
+        centre: float,
+        inverse: Floats | None = None,
+    ) -> Self:
+        """Solve for the coefficients of rewards counted from ``centre``.
+
+        If the ``inverse`` is known already, it is not computed, and the evidence is NaN.
+        """
         unit = np.sqrt(prior.variance[design.groups, OWN])
         moment, square = sums.centred(centre)
         gram = sums.gram * (unit[:, None] * unit / prior.noise)
         response = moment * (unit / prior.noise)
-        inverse, log_det = _inverted(gram)
+        log_det = np.nan
+        if inverse is None:
+            inverse, log_det = _inverted(gram)
         ratio = prior.variance[design.groups] / prior.variance[design.groups, OWN, None]
         # Direction by direction, each with all features.
         change = (ratio[:, design.kinds].T - 1.0).ravel()

@@ -1,11 +1,14 @@
 """A bounded sample of the rows seen."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+
+PIECE = 4096
+"""Rows are turned into features this many at a time, so that the features need little memory."""
 
 
 class Rows(NamedTuple):
@@ -37,6 +40,11 @@ class Rows(NamedTuple):
     def faded(self, factor: float) -> Self:
         """The same rows with weights multiplied by a factor."""
         return self._replace(weight=self.weight * factor)
+
+    def pieces(self) -> Iterator[Self]:
+        """The rows in parts that are small enough to be turned into features."""
+        for begin in range(0, len(self.reward), PIECE):
+            yield self.taken(slice(begin, begin + PIECE))
 
     @classmethod
     def _from(cls, columns: Iterable[Any]) -> Self:

@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from submax.core.arrays import Floats, Integers
-from submax.regression.feature_map import FARTHEST, standardization
+from submax.regression.feature_map import FARTHEST
+from submax.regression.standardization import standardization
 
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
 """The groups of effects, each with a prior variance of its own."""

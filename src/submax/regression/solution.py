@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.linalg import blas, lapack
 
 from submax.core.arrays import Floats, Integers
 from submax.regression.design import OWN, Design, Prior
@@ -36,7 +37,10 @@ class Solution(NamedTuple):
             seen = rows @ inverse[one]
             inner = seen @ rows.T
             inner.flat[:: len(inner) + 1] += 1.0
-            inverse[one] -= seen.T @ np.linalg.solve(inner, seen)
+            root = np.linalg.cholesky(inner)
+            halved, _ = lapack.dtrtrs(root, seen, lower=1)
+            # In place: the matrix is symmetric, so that its transpose is the same.
+            blas.dgemm(-1.0, halved, halved, 1.0, inverse[one].T, trans_a=True, overwrite_c=True)
         return self._replace(inverse=inverse)
 
     def applied(self, design: Design, response: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.linalg import blas
 
 from submax.core.arrays import Floats, Integers
 
@@ -38,8 +39,10 @@ class Sums(NamedTuple):
         order = np.argsort(number, kind="stable")
         numbers, first = np.unique(number[order], return_index=True)
         for one, rows in zip(numbers, np.split(order, first[1:]), strict=True):
-            weighted = features[rows] * weight[rows, None]
-            gram[one] += weighted.T @ features[rows]
+            mine = features[rows]
+            weighted = mine * weight[rows, None]
+            # In place: the matrix is symmetric, so that its transpose is the same.
+            blas.dgemm(1.0, weighted.T, mine.T, 1.0, gram[one].T, trans_b=True, overwrite_c=True)
             moment[one] += relative[rows] @ weighted
         return self._replace(
             gram=gram,

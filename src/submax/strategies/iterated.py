@@ -90,41 +90,41 @@ def submax_of(value: Floats, depth: int) -> Floats:
     policy /= total
     for _ in range(depth - 1):
         mean = (policy * above).sum(axis=-1, keepdims=True)
-        gain = above - mean
-        np.maximum(gain, 0.0, out=gain)
-        gain *= policy
+        gain = policy * np.maximum(above - mean * (1 + ROUNDING), 0.0)
         total = gain.sum(axis=-1, keepdims=True)
         # A policy that has no better action left stays.
-        if total.all():
-            gain /= total
-            policy = gain
-        else:
-            policy = np.where(total > 0, gain / np.where(total > 0, total, 1.0), policy)
+        policy = np.where(total > 0, gain / np.where(total > 0, total, 1.0), policy)
     result: Floats = policy
     return result
 
 
-def mean_submax_of(value: Floats, depth: int) -> Floats:
+def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
     """The mean of ``submax_of`` over the rows of one table, ``[P, M] -> [M]``, in few steps.
 
-    A decision that is taken alone consists of little else than calls of numpy, so that it counts
-    how many there are.
+    The mean of each row must be 0. A decision that is taken alone consists of little else than
+    calls of numpy, so that it counts how many there are.
     """
-    rows, size = value.shape
+    rows, size = contrasts.shape
     ones = np.ones(size)
-    above = value - (value.dot(ones) / size)[:, None]
-    mass = np.maximum(above, 0.0)
+    mass = np.maximum(contrasts, 0.0)
     total = mass.dot(ones)
-    if total.min() <= size * ROUNDING * np.abs(value).max():
-        return _row_mean(submax_of(value, depth))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for _ in range(depth - 1):
-            mean = (mass * above).dot(ones) / total
-            mass *= np.maximum(above - mean[:, None], 0.0)
-            total = mass.dot(ones)
-        mixed: Floats = (1.0 / (rows * total)).dot(mass)
-    # A policy that has no better action left leaves 0 / 0 behind.
-    return mixed if 0.999 < mixed.dot(ones) < 1.001 else _row_mean(submax_of(value, depth))
+    if np.count_nonzero(total) < rows:
+        # In some row all actions are equal.
+        return _row_mean(submax_of(contrasts, depth))
+    for _ in range(depth - 1):
+        mean = (mass * contrasts).dot(ones)
+        mean *= 1 + ROUNDING
+        mean /= total
+        gain = np.maximum(contrasts - mean[:, None], 0.0)
+        gain *= mass
+        gained = gain.dot(ones)
+        if np.count_nonzero(gained) < rows:
+            # A policy that has no better action left stays.
+            stays = gained == 0
+            gain[stays], gained[stays] = mass[stays], total[stays]
+        mass, total = gain, gained
+    mixed: Floats = (1.0 / (rows * total)).dot(mass)
+    return mixed
 
 
 def _row_mean(policies: Floats) -> Floats:
