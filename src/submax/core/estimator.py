@@ -112,7 +112,7 @@ class Estimator(ABC, Generic[Params]):
 
     @property
     def trains_networks(self) -> bool:
-        """Whether ``fit`` trains a model on all rows kept, and is best given many rows at a time."""
+        """Whether ``fit`` trains a model on all rows kept: many rows at a time are best."""
         return False
 
     @classmethod
