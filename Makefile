@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= results
+# The tests start many processes: each would compile the library anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce quick reproduce-networks test soak lint bench docs clean
+.PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs clean
 
 reproduce: $(VENV)/.installed
 	$(BIN)/submax reproduce illustration bernoulli --out $(OUT)
@@ -17,6 +19,9 @@ reproduce-networks: $(VENV)/.installed-neural
 
 test: $(VENV)/.installed-all
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: $(VENV)/.installed-all
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 soak: $(VENV)/.installed-all
 	SUBMAX_SOAK=1 $(BIN)/python -m pytest tests/live tests/server

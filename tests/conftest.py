@@ -68,6 +68,11 @@ def pytest_configure(config) -> None:
         config.addinivalue_line("filterwarnings", beginning)
 
 
+def pytest_collection_modifyitems(items) -> None:
+    """Slow tests first, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """With ``SUBMAX_TEST_STRICT=1`` a test that would be skipped fails."""

@@ -13,7 +13,7 @@ from submax.evaluation.off_policy import make_off_policy, off_policy_estimators
 from submax.evaluation.witness import Seen, Witness
 
 ARMS = ["A", "B", "C"]
-LOGS = 200
+LOGS = 100
 
 
 def log_of(rng, rows=2000, chances=(0.5, 0.3, 0.2), **columns):

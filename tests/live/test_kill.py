@@ -17,7 +17,7 @@ from submax.live.open import open_bandit
 from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 
 SOAK = "SUBMAX_SOAK" in os.environ
-KILLS = {"sqlite": 200 if SOAK else 50, "postgres": 50 if SOAK else 20}
+KILLS = {"sqlite": 200 if SOAK else 25, "postgres": 50 if SOAK else 10}
 READY_SECONDS = 5.0
 PATIENCE = 30.0
 THREADS = 4
@@ -122,6 +122,7 @@ def check(bandit, told):
     assert rewards.keys() <= decisions.keys()
 
 
+@pytest.mark.slow
 def test_nothing_that_was_acknowledged_is_lost_when_processes_are_killed(place, tmp_path, seed):
     kind, where = place
     told, rng = Told(), np.random.default_rng(seed)

@@ -14,7 +14,7 @@ POLICY = {
 }
 
 
-@pytest.mark.xdist_group("README")
+@pytest.mark.slow
 def test_what_is_learned_from_a_uniform_log_of_digits_beats_the_log_threefold(seed):
     pytest.importorskip("sklearn")
     rng = np.random.default_rng(seed)
