@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from submax.environments.ratings import Ratings as Ratings
     from submax.live.bandit import Bandit as Bandit
     from submax.live.guard_rails import GuardRails as GuardRails
+    from submax.live.late_rewards import LateRewardWarning as LateRewardWarning
     from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.policies import make_policy as make_policy
     from submax.schema.context_schema import Category as Category
@@ -75,6 +76,7 @@ _HOME = {
     "GuardRails": "submax.live.guard_rails",
     "InvalidValue": "submax.core.errors",
     "Lag": "submax.simulation.lag",
+    "LateRewardWarning": "submax.live.late_rewards",
     "MissingExtra": "submax.core.errors",
     "Mixed": "submax.core.mixed",
     "Number": "submax.schema.context_schema",

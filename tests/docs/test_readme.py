@@ -32,15 +32,27 @@ def run(directory: Path, *command: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_five_lines_of_python(tmp_path):
-    (tmp_path / "example.py").write_text(blocks(README, "python")[0])
+def test_the_first_five_lines_of_python(tmp_path):
+    block = blocks(README, "python")[0]
+    assert len(block.strip().splitlines()) == 2 + 5
+    more = "assert bandit.decide().version == 1\nprint(bandit)\n"
+    (tmp_path / "example.py").write_text(block + more)
+    done = run(tmp_path, "example.py")
+    assert done.returncode == 0, done.stderr
+    assert "2 decisions, 1 learned from" in done.stdout
+    assert (tmp_path / "bandit.safetensors").exists()
+
+
+def test_a_simulation_in_python(tmp_path):
+    (tmp_path / "example.py").write_text(blocks(README, "python")[1])
     done = run(tmp_path, "example.py")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "regret.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_live_decisions_survive_the_process(tmp_path):
-    (tmp_path / "example.py").write_text(blocks(README, "python")[1])
+    (tmp_path / "example.py").write_text(blocks(README, "python")[2])
     for _ in range(2):
         done = run(tmp_path, "example.py")
         assert done.returncode == 0, done.stderr
@@ -48,17 +60,18 @@ def test_live_decisions_survive_the_process(tmp_path):
     assert "homepage: 2 decisions, 2 rewards" in looked.stdout
 
 
-@pytest.mark.xdist_group("README")
-@pytest.mark.parametrize("place", [3, 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [4, 5])
 def test_networks_in_python(place, tmp_path):
     (tmp_path / "example.py").write_text(blocks(README, "python")[place])
     done = run(tmp_path, "example.py")
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_own_experiment_with_own_policy(tmp_path):
     (tmp_path / "mine.toml").write_text(blocks(README, "toml")[0])
-    (tmp_path / "first_arm.py").write_text(blocks(README, "python")[2])
+    (tmp_path / "first_arm.py").write_text(blocks(README, "python")[3])
     (tmp_path / "check.py").write_text(
         "from first_arm import FirstArm\n"
         "from submax.testing import check_policy\n"
@@ -102,7 +115,7 @@ def test_ci_runs_the_same_words():
     assert {"make lint", "make test"} <= set(script.splitlines())
 
 
-@pytest.mark.xdist_group("README")
+@pytest.mark.slow
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_a_guide_runs_from_its_first_block_to_its_last(page, tmp_path):
     code = "\n".join(blocks(page.read_text(encoding="utf-8"), "python"))

@@ -103,7 +103,7 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
     bandit = fed(opened(learned=learned), clock)
     fitted = bandit.refit().fitted
     assert (fitted.version, fitted.rows, bandit.version) == (2, 120, 2)
-    own = bandit._refitter.ledger.rows.columns()
+    own = bandit.ledger().rows.columns()
     rows = Columns.joined([learned.rows, own])
     assert fitted.rows_hash == rows.hash
     schema = Schema(menu=bandit.menu, context=bandit.settings.context)
