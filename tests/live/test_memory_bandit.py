@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -171,6 +172,32 @@ def test_memory_stays_bounded(monkeypatch):
     assert bandit._learner.recent.count < 150
     assert bandit.ledger().counts["learned"] == 500
     assert bandit.reward(first.id, 1.0).status == "quarantined"
+
+
+def test_decisions_that_are_never_rewarded_do_not_fill_the_memory(monkeypatch):
+    for name, value in {"EVENTS_KEPT": 100, "EVENTS_FORGOTTEN": 10}.items():
+        monkeypatch.setattr(online_learner, name, value)
+    bandit = submax.Bandit(ARMS, seed=0)
+    for _ in range(300):
+        bandit.decide()
+    assert len(bandit.store.contents()) < 120
+    assert bandit.ledger().counts["decisions"] == 300
+
+
+def test_threads_may_decide_and_reward_at_once():
+    bandit = submax.Bandit(ARMS, policy={"kind": "thompson"})
+
+    def work(number):
+        for _ in range(60):
+            bandit.reward(bandit.decide().id, float(number % 2))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    bandit.refit()
+    assert bandit.ledger().counts["learned"] == bandit._learner.learned == 240
 
 
 def test_a_closed_bandit_refuses_to_decide(tmp_path):

@@ -1,4 +1,5 @@
 import io
+import time
 from threading import Event
 
 import jsonschema_rs
@@ -112,6 +113,27 @@ def test_a_reward_before_its_decision_waits_for_it(http):
     created(http, ARMS)
     receipt = done(http.post("/bandits/arms/reward", json={"id": "later", "value": 1.0}))
     assert receipt["status"] == "quarantined"
+
+
+def test_without_a_wait_a_decision_is_learned_from_when_its_reward_comes(http):
+    shown = created(http, {**ARMS, "reward_wait": 0, "no_reward_after": 600, "refit_rows": 1})
+    assert (shown["reward_wait"], shown["no_reward_after"]) == (0.0, 600.0)
+    decided(http, id="d1")
+    receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
+    assert receipt["status"] == "accepted"
+    deadline = time.monotonic() + 20
+    while done(http.get("/bandits/arms"))["version"] == 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert done(http.get("/bandits/arms"))["counts"]["learned"] == 1
+
+
+def test_rewards_that_come_too_late_are_said_in_the_log_of_the_server(http, caplog):
+    created(http, {**ARMS, "reward_wait": 1e-6})
+    decided(http, id="d1")
+    time.sleep(0.01)
+    receipt = done(http.post("/bandits/arms/reward", json={"id": "d1", "value": 1.0}))
+    assert receipt["status"] == "late"
+    assert "1 of 1 rewards came later than reward_wait = 1e-06 seconds" in caplog.text
 
 
 def test_many_decisions_and_rewards_keep_their_order(http):

@@ -26,7 +26,9 @@ class Receipt(msgspec.Struct, frozen=True):
 
     ``status`` is `accepted`; `late` where ``reward_wait`` was over by the clock, so that it is kept
     but not learned; `quarantined` where no decision has this id yet; `conflict` where another value
-    stands under its key, so that it was not kept. ``repeated``: something was there before.
+    stands under its key, so that it was not kept. ``repeated``: something was there before. With
+    ``reward_wait=0`` a decision is learned from at its first reward; others are `accepted` too, and
+    kept, but not learned.
     """
 
     id: str

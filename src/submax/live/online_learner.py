@@ -72,7 +72,8 @@ class OnlineLearner(Learner):
                 reason = why_nothing_matured(ledger, fresh=self.learned == 0)
                 return RefitResult(False, self.version, 0, reason)
             self._learn()
-            return RefitResult(True, self.version, new, f"learned from {new} new rows")
+            what = f"learned from {new} new rows" if new else "fitted anew for the active choices"
+            return RefitResult(True, self.version, new, what)
 
     def catch_up(self) -> Ledger:
         with self._lock:
@@ -81,6 +82,7 @@ class OnlineLearner(Learner):
                 # Time passes without events too, and the log must say so.
                 self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
                 self.ledger.follow()
+            self._forget()
             return self.ledger
 
     def known(self) -> Ledger:
@@ -143,7 +145,6 @@ class OnlineLearner(Learner):
         self.learned = learned
         self.version += 1
         self._present.teach(self.version, self.model)
-        self._forget()
 
     def _doubled(self, learned: int) -> bool:
         """Whether it is time to standardize the numbers of the context anew."""

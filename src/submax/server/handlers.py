@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import StoreUnavailable
-from submax.live.bandit import WAITING_SECONDS, Bandit
+from submax.live.bandit import Bandit
+from submax.live.bandit_base import WAITING_SECONDS
 from submax.live.decision import Decision, Receipt
 from submax.live.event import Written
 from submax.live.writing import Answer, Writing, joined

@@ -1,0 +1,171 @@
+"""What every bandit has, wherever it is kept and however it learns."""
+
+import logging
+from typing import Any, Self
+
+import numpy as np
+
+from submax.core.errors import StoreUnavailable
+from submax.core.policy import Policy
+from submax.core.summary import Summary
+from submax.live.background import Background
+from submax.live.bandit_view import bandit_summary
+from submax.live.bandits import log_stream, settings_stream
+from submax.live.event import Entry, Written
+from submax.live.learner import Learner
+from submax.live.ledger import Ledger
+from submax.live.present import DAMAGED, Present
+from submax.live.refit_result import RefitResult
+from submax.live.requests import Requests
+from submax.live.settings import Settings
+from submax.live.store import Store
+from submax.live.writing import Answer, Writing
+from submax.schema.menu import Menu
+
+LOG = logging.getLogger("submax")
+WAITING_SECONDS = 30.0
+"""A store that takes longer than this does not answer."""
+
+
+class BanditBase:
+    """A store, the settings as they stand, and a learner; what it knows and how it ends."""
+
+    _learner: Learner
+
+    def _begin(
+        self, store: Store, name: str, own: Policy[Any] | None, rng: np.random.Generator | None
+    ) -> None:
+        self.store, self.name, self._closed = store, name, False
+        self._present = Present(store, name, own)
+        self._rng = rng or np.random.default_rng()
+        self.requests = Requests(store, log_stream(name), self._present, self._rng)
+        self._beside: list[Background] = []
+
+    @property
+    def settings(self) -> Settings:
+        """As they stand."""
+        return self._present.settings
+
+    @property
+    def menu(self) -> Menu:
+        """The actions with their status."""
+        return self._present.control.menu
+
+    @property
+    def policy(self) -> Policy[Any]:
+        """The policy of the next version."""
+        return self._present.policy
+
+    @property
+    def version(self) -> int:
+        """The version that decides."""
+        return self._present.serving.version
+
+    @property
+    def published(self) -> int:
+        """The version that should decide; another does where its model is damaged."""
+        history = self._present.control.published
+        return history[-1].version if history else 0
+
+    @property
+    def held(self) -> bool:
+        """Whether a person chose the version, so that newer ones do not take its place."""
+        return self._present.control.held
+
+    @property
+    def damaged(self) -> int:
+        """How often a model could not be used."""
+        return self._present.failures[DAMAGED]
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """What went wrong without being refused, by kind."""
+        steps = sum(one.failures for one in self._beside)
+        return {**self._present.failures, "steps in the background": steps}
+
+    def counts(self) -> dict[str, int]:
+        """What was read of the log so far, by kind; empty where another process does this."""
+        return self._learner.counts()
+
+    def refit(self) -> RefitResult:
+        """Learn now from what has matured; the result says what was learned, or why nothing was.
+
+        With a store this fits a new version; in memory it updates the policy with all rows that are
+        new, however few.
+        """
+        self._check_open()
+        return self._learner.refit()
+
+    def ledger(self) -> Ledger:
+        """What the log says up to now."""
+        return self._learner.catch_up()
+
+    def snapshot(self) -> None:
+        """Keep what is known, so that the next opening is quick."""
+        self._learner.snapshot()
+
+    def write(self, writing: Writing[Answer]) -> Answer:
+        """Wait until it is durable."""
+        self._check_open()
+        future = self.store.append(writing.stream, writing.entries)
+        try:
+            return writing.answer(future.result(WAITING_SECONDS))
+        except TimeoutError as error:
+            raise StoreUnavailable(
+                f"the store did not answer within {WAITING_SECONDS:.0f} seconds: try again with "
+                "the same id"
+            ) from error
+
+    def close(self) -> None:
+        """Stop what runs beside, keep what is known, and close the store.
+
+        A closed bandit refuses to decide and to hear of rewards; a second call does nothing.
+        """
+        if self._closed:
+            return
+        self.stop()
+        self._closed = True
+        self.store.close()
+
+    def stop(self) -> None:
+        """The same, but the store stays open."""
+        for one in self._beside:
+            one.stop()
+        self._beside = []
+        try:
+            self._learner.snapshot()
+        except StoreUnavailable as error:
+            # A snapshot saves time, not data.
+            LOG.warning("no snapshot of %s: %s", self.name, error)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return str(self._summary())
+
+    def _repr_html_(self) -> str:
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        try:
+            ledger = self._learner.known()
+        except StoreUnavailable:
+            ledger = None
+        return bandit_summary(self.name, self._present.serving, ledger)
+
+    def _append_setting(self, entries: list[Entry]) -> list[Written]:
+        stream = settings_stream(self.name)
+        written = self.write(Writing(stream, entries, lambda written: written))
+        self._present.follow()
+        return written
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnavailable(
+                f"the bandit {self.name!r} is closed and answers no more calls: open it again by "
+                "submax.open, or load what was saved by submax.Bandit.load"
+            )

@@ -1,0 +1,95 @@
+"""What those do who look after a bandit: its choices and its versions."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.live.bandit_base import BanditBase
+from submax.live.event import Entry
+from submax.live.online_learner import OnlineLearner
+from submax.live.records import CHOICE, PUBLISHED, Fitted, Published
+from submax.schema.action_features import clean_features
+from submax.schema.choices import ARMS, STATUS, Change
+
+
+class ManagedBandit(BanditBase):
+    """A bandit whose choices come and go, and whose versions are published and rolled back."""
+
+    def add(
+        self,
+        choice: str,
+        *,
+        slot: str = ARMS,
+        features: Mapping[str, float | str] | None = None,
+    ) -> None:
+        """Add an arm, or a choice to a slot; it is tried at once.
+
+        If the choices have features, the new one must bring the same ones: ``features`` is a table
+        of numbers and texts. A text that no other choice has is a new category.
+        """
+        cleaned = clean_features(choice, {} if features is None else features)
+        self.change(Change("add", choice, slot, cleaned))
+
+    def pause(self, choice: str, *, slot: str = ARMS) -> None:
+        """Show a choice no more until ``resume``."""
+        self.change(Change("pause", choice, slot))
+
+    def resume(self, choice: str, *, slot: str = ARMS) -> None:
+        """Show a paused choice again."""
+        self.change(Change("resume", choice, slot))
+
+    def retire(self, choice: str, *, slot: str = ARMS) -> None:
+        """Show a choice no more; its name is never used again."""
+        self.change(Change("retire", choice, slot))
+
+    def change(self, change: Change) -> None:
+        """Do what a change says."""
+        self._present.follow()
+        self.settings.guard_rails.check(self.menu.changed(change))
+        key = f"choice {change.slot}\n{change.choice}" if change.verb == "add" else None
+        entry = Entry(CHOICE, msgspec.msgpack.encode(change), key)
+        (written,) = self._append_setting([entry])
+        if not written.new:
+            raise Conflict(f"{change.choice!r} is there already: the name of a choice is used once")
+        # Someone else may have changed something at the same moment that does not go with this.
+        if self.menu.status(change) != STATUS[change.verb]:
+            raise Conflict(f"{change.choice!r} was changed by someone else just now: look again")
+
+    def versions(self) -> list[Fitted]:
+        """All versions, oldest first."""
+        self._present.follow()
+        return [fitted for _, fitted in sorted(self._present.control.versions.items())]
+
+    def publish(self, version: int | None = None) -> int:
+        """Let a version decide, and no newer one until this is called without a version.
+
+        Without a version the newest decides, and those that follow.
+        """
+        self._check_versions()
+        self._present.follow()
+        known = self._present.control.versions
+        chosen = max(known, default=0) if version is None else version
+        if chosen != 0 and chosen not in known:
+            raise Unknown(f"there is no version {version!r}: the newest is {max(known, default=0)}")
+        if chosen != 0:
+            self._present.loaded(chosen)
+        published = Published(chosen, held=version is not None)
+        self._append_setting([Entry(PUBLISHED, msgspec.msgpack.encode(published))])
+        return chosen
+
+    def roll_back(self) -> int:
+        """Let the last version decide that was published before the present one was fitted."""
+        self._check_versions()
+        self._present.follow()
+        history = [one.version for one in self._present.control.published]
+        if not history:
+            raise Conflict("no version was published yet, so that there is none to go back to")
+        return self.publish(max((one for one in history if one < history[-1]), default=0))
+
+    def _check_versions(self) -> None:
+        if isinstance(self._learner, OnlineLearner):
+            raise InvalidValue(
+                "a bandit in memory keeps no versions to choose from; one with a store does: use "
+                "submax.open with a file, or save this one before it learns further"
+            )
