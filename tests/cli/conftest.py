@@ -9,19 +9,40 @@ import pytest
 
 Rows = list[dict[str, str]]
 
+SMALL = (
+    *("reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9"),
+    *("--only", "delay=500", "--only", "delay=1000", "--replicas", "4"),
+)
+"""18 policies under two delays: 36 cells."""
 
-@pytest.fixture
+
+def _run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "submax", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="session")
 def run() -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    def command(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "submax", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+    return _run
 
-    return command
+
+@pytest.fixture(scope="session")
+def small() -> tuple[str, ...]:
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory) -> Rows:
+    """What all cells come to if they run one after the other in one process."""
+    out = tmp_path_factory.mktemp("whole")
+    done = _run(*SMALL, "--jobs", "1", "--out", out)
+    assert done.returncode == 0, done.stderr
+    return _summary(out / "bernoulli")
 
 
 @pytest.fixture
@@ -37,18 +58,18 @@ def start() -> Callable[..., "subprocess.Popen[str]"]:
     return command
 
 
+def _summary(directory: Path) -> Rows:
+    """Everything in summary.csv but the time it took."""
+    with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            {key: value for key, value in row.items() if not key.endswith("seconds")}
+            for row in csv.DictReader(file)
+        ]
+
+
 @pytest.fixture
 def summary() -> Callable[[Path], Rows]:
-    """Everything in summary.csv but the time it took."""
-
-    def read(directory: Path) -> Rows:
-        with (directory / "summary.csv").open(encoding="utf-8", newline="") as file:
-            return [
-                {key: value for key, value in row.items() if not key.endswith("seconds")}
-                for row in csv.DictReader(file)
-            ]
-
-    return read
+    return _summary
 
 
 @pytest.fixture

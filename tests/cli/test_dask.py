@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SMALL = ("reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9", "--replicas", "20")
+CELLS = 36
 
 
 @pytest.fixture
@@ -24,20 +24,21 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Path, list["subprocess.Popen[bytes
         process.wait(timeout=30)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("bernoulli")
 def test_sweep_survives_a_killed_worker_with_the_same_results(
-    cluster, run, start, summary, wait_for_cells, tmp_path
+    cluster, start, small, whole, summary, wait_for_cells, tmp_path
 ):
     file, workers = cluster
-    assert run(*SMALL, "--out", tmp_path / "local").returncode == 0
-    process = start(*SMALL, "--scheduler", _address(file), "--out", tmp_path / "dask")
+    process = start(*small, "--scheduler", _address(file), "--out", tmp_path / "dask")
     finished = wait_for_cells(tmp_path / "dask" / "bernoulli", 5)
     os.kill(workers[0].pid, signal.SIGKILL)
-    assert len(finished) < 54
+    assert len(finished) < CELLS
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     rows = summary(tmp_path / "dask" / "bernoulli")
-    assert len(rows) == 54
-    assert rows == summary(tmp_path / "local" / "bernoulli")
+    assert len(rows) == CELLS
+    assert rows == whole
 
 
 def _start(program: str, *arguments: str) -> "subprocess.Popen[bytes]":

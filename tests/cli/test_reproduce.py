@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from submax.cli import main
 from submax.experiments.specification import beyond_experiments, paper_experiments
 
-SMALL = ("--only", "arms=10", "--only", "beta=9", "--replicas", "20")
+CELLS = 36
+"""Of the small run that most tests have in common."""
 COLUMNS = [
     "arms",
     "alpha",
@@ -31,7 +32,11 @@ COLUMNS = [
     "fallbacks",
 ]
 
+together = pytest.mark.xdist_group("bernoulli")
+"""Tests that share the results of the small run, in one process."""
 
+
+@pytest.mark.slow
 def test_bernoulli_writes_everything_it_promises(run, summary, tmp_path):
     done = run(
         "reproduce", "bernoulli", "--only", "beta=9", "--only", "delay=1000",
@@ -59,6 +64,7 @@ def test_bernoulli_writes_everything_it_promises(run, summary, tmp_path):
     assert re.sub(r"\s", "", str(directory / "figures")) in re.sub(r"\s", "", done.stdout)
 
 
+@pytest.mark.slow
 def test_illustration_summary(run, summary, tmp_path):
     done = run("reproduce", "illustration", "--replicas", 200, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -70,63 +76,77 @@ def test_illustration_summary(run, summary, tmp_path):
     assert (tmp_path / "illustration" / "figures" / "illustration.png").stat().st_size > 10_000
 
 
-def test_number_of_jobs_and_selection_do_not_change_results(run, summary, tmp_path):
-    one = run("reproduce", "bernoulli", *SMALL, "--jobs", 1, "--out", tmp_path / "one")
-    two = run("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", tmp_path / "two")
-    part = run(
-        "reproduce", "bernoulli", *SMALL, "--only", "policy=thompson-1-9", "--only", "delay=100",
-        "--out", tmp_path / "part",
-    )  # fmt: skip
-    assert [done.returncode for done in (one, two, part)] == [0, 0, 0]
-    everything = summary(tmp_path / "one" / "bernoulli")
-    assert everything == summary(tmp_path / "two" / "bernoulli")
-    wanted = [
-        row for row in everything if row["policy"] == "thompson-1-9" and row["delay"] == "100"
-    ]
-    assert summary(tmp_path / "part" / "bernoulli") == wanted
+@pytest.mark.slow
+@together
+def test_number_of_jobs_does_not_change_results(run, small, whole, summary, tmp_path):
+    two = run(*small, "--jobs", 2, "--out", tmp_path)
+    assert two.returncode == 0, two.stderr
+    assert len(whole) == CELLS
+    assert summary(tmp_path / "bernoulli") == whole
 
 
-def test_another_seed_changes_results(run, summary, tmp_path):
-    options = (*SMALL, "--only", "delay=1000", "--only", "policy=ucb1")
-    for seed in (1, 2):
-        assert run(
-            "reproduce", "bernoulli", *options, "--seed", seed, "--out", tmp_path / str(seed)
-        ).returncode == 0  # fmt: skip
-    assert summary(tmp_path / "1" / "bernoulli") != summary(tmp_path / "2" / "bernoulli")
+PARTS = ("ucb1", "thompson-1-9")
 
 
-def test_parts_add_up_in_one_directory(run, summary, tmp_path):
-    options = (*SMALL, "--only", "delay=1000", "--out", tmp_path)
-    for policy in ("random", "ucb1"):
-        assert run("reproduce", "bernoulli", *options, "--only", f"policy={policy}").returncode == 0
-    rows = summary(tmp_path / "bernoulli")
-    assert [row["policy"] for row in rows] == ["random", "ucb1"]
+@pytest.fixture(scope="module")
+def parts(run, small, tmp_path_factory):
+    """A directory into which two policies were run, one after the other."""
+    out = tmp_path_factory.mktemp("parts")
+    for policy in PARTS:
+        done = run(*small, "--only", f"policy={policy}", "--out", out)
+        assert done.returncode == 0, done.stderr
+    return out / "bernoulli"
 
 
-def test_killed_run_goes_on_without_repeating_or_losing_a_cell(
-    run, start, summary, wait_for_cells, tmp_path
+@pytest.mark.slow
+@together
+def test_parts_add_up_in_one_directory_and_are_the_same_as_together(whole, summary, parts):
+    wanted = [row for row in whole if row["policy"] in PARTS]
+    assert [row["policy"] for row in wanted] == [*PARTS, *PARTS]
+    assert summary(parts) == wanted
+
+
+@pytest.mark.slow
+@together
+def test_another_seed_changes_results(run, small, whole, summary, tmp_path):
+    options = ("--only", "policy=ucb1", "--seed", 1, "--out", tmp_path)
+    assert run(*small, *options).returncode == 0
+    found = summary(tmp_path / "bernoulli")
+    expected = [row for row in whole if row["policy"] == "ucb1"]
+    assert [row["delay"] for row in found] == [row["delay"] for row in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one["final_mean"] != other["final_mean"]
+
+
+@pytest.mark.slow
+@together
+def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_cell(
+    run, start, small, whole, summary, wait_for_cells, tmp_path
 ):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert run("reproduce", "bernoulli", *SMALL, "--out", whole).returncode == 0
-    process = start("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", killed)
-    wait_for_cells(killed / "bernoulli", 5)
+    directory = tmp_path / "bernoulli"
+    process = start(*small, "--jobs", 2, "--out", tmp_path)
+    wait_for_cells(directory, 5)
+    workers = _children(process.pid)
     process.kill()
     process.communicate(timeout=60)
-    time.sleep(0.5)
-    kept = {
-        path: path.stat().st_mtime_ns for path in (killed / "bernoulli" / "cells").glob("*.npz")
-    }
-    assert 5 <= len(kept) < 54
-    again = run("reproduce", "bernoulli", *SMALL, "--out", killed)
+    assert workers
+    assert _all_gone(workers)
+    kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.npz")}
+    assert 5 <= len(kept) < CELLS
+    plotted = run("plot", directory)
+    assert plotted.returncode == 2
+    assert "is not finished" in plotted.stderr
+    again = run(*small, "--out", tmp_path)
     assert again.returncode == 0
-    assert f"{len(kept)} of 54 cells are done" in " ".join(again.stdout.split())
+    assert f"{len(kept)} of {CELLS} cells are done" in " ".join(again.stdout.split())
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
-    assert summary(killed / "bernoulli") == summary(whole / "bernoulli")
+    assert summary(directory) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_stops_cleanly(start, wait_for_cells, tmp_path, number):
-    process = start("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", tmp_path)
+def test_interrupt_stops_cleanly(start, small, wait_for_cells, tmp_path, number):
+    process = start(*small, "--jobs", 2, "--out", tmp_path)
     wait_for_cells(tmp_path / "bernoulli", 3)
     workers = _children(process.pid)
     process.send_signal(number)
@@ -134,16 +154,6 @@ def test_interrupt_stops_cleanly(start, wait_for_cells, tmp_path, number):
     assert process.returncode == 130
     assert "same command again" in errors
     assert "Traceback" not in errors
-    assert workers
-    assert _all_gone(workers)
-
-
-def test_workers_end_when_the_parent_is_killed(start, wait_for_cells, tmp_path):
-    process = start("reproduce", "bernoulli", *SMALL, "--jobs", 2, "--out", tmp_path)
-    wait_for_cells(tmp_path / "bernoulli", 1)
-    workers = _children(process.pid)
-    process.kill()
-    process.communicate(timeout=60)
     assert workers
     assert _all_gone(workers)
 
@@ -158,6 +168,7 @@ def test_help_imports_nothing_heavy():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_changed_code_of_the_users_own_is_run_again(run, summary, tmp_path):
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (code,) = [block for block in readme.split("```") if block.startswith("python\n# first_arm.py")]
@@ -172,11 +183,13 @@ def test_changed_code_of_the_users_own_is_run_again(run, summary, tmp_path):
         assert done.returncode == 0, done.stderr
         results.append(summary(tmp_path / "out" / "own"))
     assert results[0] != results[1]
-    assert {path.name for path in tmp_path.iterdir()} == {"own.toml", "first_arm.py", "out"}
+    written = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
+    assert written == {"own.toml", "first_arm.py", "out"}
     (tmp_path / "first_arm.py").unlink()
     assert run("plot", tmp_path / "out" / "own").returncode == 0
 
 
+@pytest.mark.slow
 def test_only_leaves_out_experiments_without_a_match(run, tmp_path):
     done = run(
         "reproduce", "all", "--only", "arms=100", "--only", "beta=9", "--only", "delay=1000",
@@ -217,6 +230,7 @@ def test_what_no_experiment_of_a_group_has_is_refused(group, tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_experiments_beyond_the_paper_run_by_their_names(run, summary, tmp_path):
     done = run(
         "reproduce", "ratings", "gaussian", "--replicas", 2, "--only", "arms=5", "--out", tmp_path
@@ -233,21 +247,12 @@ def test_experiments_beyond_the_paper_run_by_their_names(run, summary, tmp_path)
     assert "Continuous rewards: Gaussian arms" in done.stdout
 
 
-def test_plot_of_a_run_that_is_not_finished(run, start, wait_for_cells, tmp_path):
-    process = start("reproduce", "bernoulli", *SMALL, "--out", tmp_path)
-    wait_for_cells(tmp_path / "bernoulli", 1)
-    process.kill()
-    process.communicate(timeout=60)
-    done = run("plot", tmp_path / "bernoulli")
-    assert done.returncode == 2
-    assert "is not finished" in done.stderr
-
-
-def test_figures_are_redrawn_without_running(run, tmp_path):
-    options = ("--only", "delay=1000", "--only", "policy=random")
-    assert run("reproduce", "bernoulli", *SMALL, *options, "--out", tmp_path).returncode == 0
-    directory = tmp_path / "bernoulli"
+@pytest.mark.slow
+@together
+def test_figures_are_redrawn_without_running(run, parts):
+    directory = parts
     drawn = sorted((directory / "figures").iterdir())
+    assert drawn
     for path in drawn:
         path.unlink()
     for path in (directory / "cells").iterdir():
@@ -257,6 +262,7 @@ def test_figures_are_redrawn_without_running(run, tmp_path):
     assert all(path.stat().st_mtime == 1 for path in (directory / "cells").iterdir())
 
 
+@pytest.mark.slow
 def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, summary, tmp_path):
     rows = [f"{row % 3 + row / 100:.2f},{'abc'[row % 3]}" for row in range(60)]
     (tmp_path / "rows.csv").write_text("\n".join(["x,label", *rows]))

@@ -44,6 +44,7 @@ def together(instances):
     for one in instances:
         network = getattr(one, "estimator", one) if one.trains_networks else None
         marks = [] if network is None else [pytest.mark.xdist_group(type(network).__name__)]
+        marks += [pytest.mark.slow] if network is not None or isinstance(one, LONG) else []
         found.append(pytest.param(one, id=repr(one), marks=marks))
     return found
 

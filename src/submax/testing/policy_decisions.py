@@ -10,7 +10,7 @@ from submax.core.decision import Decision
 from submax.core.feedback import Feedback
 from submax.core.policy import Policy
 from submax.core.problem import Problem
-from submax.testing.examples import repeated, some_contexts, some_feedback
+from submax.testing.examples import REPLICAS, repeated, some_contexts, some_feedback
 from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.leaves import copied, unchanged
 from submax.testing.require import require
@@ -18,7 +18,11 @@ from submax.testing.require import require
 TAUGHT = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
 ROWS = (0, 1, 5, 70)
-REPLICAS, REPEATS = 100, 12
+CHOICES = 1200
+"""Decisions that are compared with their probabilities."""
+MANY = 100
+"""Replicas that take them. Networks, which are compiled once for each number of replicas, have as
+many as elsewhere in the suite."""
 
 
 def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
@@ -44,12 +48,14 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
 
     Rows of one call may depend on each other, so that only the last of them is counted.
     """
-    feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), REPLICAS)
-    for state in _states(policy, problem, REPLICAS, feedback, seed):
+    replicas = REPLICAS[-1] if policy.trains_networks else MANY
+    repeats = CHOICES // replicas
+    feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), replicas)
+    for state in _states(policy, problem, replicas, feedback, seed):
         for rows in (1, ROWS[-1]):
-            context = some_contexts(problem, 1, rows, seed).repeat(REPLICAS, axis=0)
+            context = some_contexts(problem, 1, rows, seed).repeat(replicas, axis=0)
             rng = np.random.default_rng(seed)
-            chosen = [policy.act(state, context, rng).action[:, -1] for _ in range(REPEATS)]
+            chosen = [policy.act(state, context, rng).action[:, -1] for _ in range(repeats)]
             listed = np.exp(all_log_probs(policy, state, context)[:, :, -1])
             p_value = goodness_of_fit(problem.space.index(np.stack(chosen)), listed.mean(axis=1))
             rule = f"choices must agree with log_prob, and their p-value is {p_value:.1e}"
