@@ -68,8 +68,15 @@ def pytest_configure(config) -> None:
         config.addinivalue_line("filterwarnings", beginning)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items) -> None:
-    """Slow tests first, so that no worker is left alone with one at the end."""
+    """Slow tests first, so that no worker is left alone with one at the end.
+
+    Tests are in a group since they compile the same programs, which is slow.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

@@ -153,6 +153,7 @@ def test_file_that_is_not_there(tmp_path):
     refused(invoke("simulate", tmp_path / "none.toml"), "none.toml")
 
 
+@pytest.mark.slow
 def test_directory_with_results_of_another_experiment(tmp_path):
     file = tmp_path / "own.toml"
     file.write_text(OWN)

@@ -84,6 +84,7 @@ def test_learn_writes_what_learn_learns(folder):
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
 
 
+@pytest.mark.slow
 def test_learn_takes_the_default_policy_if_none_is_named(folder):
     said = done("learn", "log.csv")
     assert said == "rcp-adaptive learned from 400 rows of log.csv: policy.safetensors\n"

@@ -64,6 +64,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_a_network_of_the_users_own_is_trained(run, summary, tiny, tmp_path):
     out = tmp_path / "out"
     done = run("simulate", tiny, "--device", "cpu", "--jobs", 1, "--out", out)
@@ -74,6 +75,7 @@ def test_a_network_of_the_users_own_is_trained(run, summary, tiny, tmp_path):
     assert "2 of 2 cells are done" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_gpu_that_is_not_there_is_refused(tiny, tmp_path):
     code = "import sys; from submax.cli import main; main(sys.argv[1:])"
     out = tmp_path / "out"
@@ -86,6 +88,7 @@ def test_a_gpu_that_is_not_there_is_refused(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("device", [(), ("--device", "gpu"), ("--device", "cpu")])
+@pytest.mark.slow
 def test_without_jax_the_extra_is_named_and_nothing_is_written(device, tiny, tmp_path):
     out = tmp_path / "out"
     done = python(WITHOUT_JAX, "simulate", tiny, *device, "--out", out)
@@ -96,6 +99,7 @@ def test_without_jax_the_extra_is_named_and_nothing_is_written(device, tiny, tmp
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_without_jax_what_needs_no_network_runs(tiny, tmp_path):
     done = python(WITHOUT_JAX, "simulate", tiny, "--only", "policy=random", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -125,6 +129,7 @@ def test_a_wrong_device_is_refused(run, tiny, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_quick_look_at_section_42(run, summary, tmp_path):
     done = run(
         "reproduce", "contextual", "--quick", "--only", "policy=random", "--only", "policy=linucb",
@@ -156,6 +161,7 @@ def test_a_quick_look_at_section_42(run, summary, tmp_path):
     assert figures == {f"{name}.{ending}" for name in names for ending in ("png", "pdf")}
 
 
+@pytest.mark.slow
 def test_a_quick_look_at_section_43(run, summary, tmp_path):
     done = run(
         "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 3,

@@ -4,6 +4,7 @@ from submax.core.binary import Binary
 from submax.core.continuous import Continuous
 from submax.core.counts import Counts
 from submax.core.discrete import Discrete
+from submax.core.policy import Policy
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES, presets
@@ -35,16 +36,18 @@ def quick(policy):
     return not (policy.trains_networks or isinstance(policy, LONG))
 
 
-POLICIES_ONCE = dict.fromkeys([*examples(POLICIES), *filter(quick, presets().values())])
+EXAMPLES = examples(POLICIES)
+POLICIES_ONCE = dict.fromkeys([*EXAMPLES, *filter(quick, presets().values())])
 
 
 def together(instances):
-    """Instances that compile the same programs, in one process."""
+    """Instances that compile the same programs, in one process; presets are slow, being many."""
     found = []
     for one in instances:
         network = getattr(one, "estimator", one) if one.trains_networks else None
         marks = [] if network is None else [pytest.mark.xdist_group(type(network).__name__)]
-        marks += [pytest.mark.slow] if network is not None or isinstance(one, LONG) else []
+        preset = isinstance(one, Policy) and one not in EXAMPLES
+        marks += [pytest.mark.slow] if preset or network or isinstance(one, LONG) else []
         found.append(pytest.param(one, id=repr(one), marks=marks))
     return found
 

@@ -29,6 +29,7 @@ def script(word):
     return found
 
 
+@pytest.mark.slow
 def test_the_evaluation_says_what_the_page_says(log, bash):
     said = bash(log, script("evaluate"))
     assert "logging policy: 0.08" in said
@@ -44,6 +45,7 @@ def test_the_evaluation_says_what_the_page_says(log, bash):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
+@pytest.mark.slow
 def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
     assert "20000 rows" in bash(log, script("learn"))
     command = [sys.executable, "-m", *script("serve").split(), "--port", "0"]
@@ -67,6 +69,7 @@ def test_from_the_file_to_a_served_policy(log, bash, wait_until_ready):
     assert (log / "log.parquet").exists()
 
 
+@pytest.mark.slow
 def test_tuning_prints_the_best(log, bash):
     pytest.importorskip("optuna")
     said = bash(log, script("tune"))

@@ -37,6 +37,7 @@ def commands(language):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
+@pytest.mark.slow
 def test_a_newcomer_follows_the_page(serving, port, bash):
     shell = [block for block in commands("sh") if "curl" in block or "submax export" in block]
     said = ""

@@ -75,6 +75,7 @@ def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log):
     assert "evaluated on 280 rows, learned from 120" in found.notes
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(seed, monkeypatch):
     # Linear features of four contexts, one-hot, say all there is to say about rewards.
     monkeypatch.setattr(reward_map, "KERNELS", 0)

@@ -150,6 +150,7 @@ def test_a_good_log_gives_no_caution(seed):
 
 
 @pytest.mark.parametrize("policy", ["random", "rcp-submax"])
+@pytest.mark.slow
 def test_correct_logs_are_hardly_ever_doubted(policy, seed, monkeypatch):
     """Propensities that depend on the context, down to 0.03; fewer than 2 in 100 are doubted."""
     # What is asked here does not depend on the model of rewards, which takes most of the time.

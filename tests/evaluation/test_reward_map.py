@@ -38,6 +38,7 @@ def log_of(rows, width, seed, choices=3):
         "too many arms",
     ],
 )
+@pytest.mark.slow
 def test_features_fit_the_rows_and_the_memory(rows, width, choices, features):
     log = log_of(rows, width, 0, choices)
     for found in reward_maps(log, np.arange(rows) % 3, 3):

@@ -177,6 +177,7 @@ def test_choices_that_the_log_never_has_are_told(seed):
 
 
 @pytest.mark.parametrize("policy", ["linucb", "epsilon-greedy-0.2", "rcp-submax"])
+@pytest.mark.slow
 def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
     log, learned = slots(seed, rows=400), learn(slots(seed + 1), policy)
     listed = Witness(log, seed).of(learned).evidence
@@ -224,6 +225,7 @@ def test_eligible_choices_need_a_list_of_actions(monkeypatch):
 
 
 @pytest.mark.parametrize("estimator", ["ips", "dr"])
+@pytest.mark.slow
 def test_the_value_of_real_valued_actions_is_unbiased(estimator, seed):
     rng, rows, logs = np.random.default_rng([seed, 1]), 200, 60
 

@@ -100,6 +100,7 @@ def write(path, rows):
 
 
 @pytest.mark.parametrize("block", [160, 1 << 20])
+@pytest.mark.slow
 def test_exactly_the_rows_that_are_good_are_kept(block, path):
     @given(tables())
     def check(rows):
@@ -130,6 +131,7 @@ def test_exactly_the_rows_that_are_good_are_kept(block, path):
         check()
 
 
+@pytest.mark.slow
 def test_the_first_bad_row_is_the_one_that_is_named(path):
     @given(tables())
     def check(rows):
