@@ -103,7 +103,8 @@ def test_commands_of_the_readme_are_understood(tmp_path):
 def test_words_of_the_makefile():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for text in (README, CONTRIBUTING):
-        for word in re.findall(r"^make ([\w-]+)", "\n".join(blocks(text, "sh")), flags=re.MULTILINE):
+        commands = "\n".join(blocks(text, "sh"))
+        for word in re.findall(r"^make ([\w-]+)", commands, flags=re.MULTILINE):
             assert re.search(rf"^{word}:", makefile, flags=re.MULTILINE), word
     first = blocks(README, "sh")[0].splitlines()
     words = [line.split("#")[0].strip() for line in first]
