@@ -68,13 +68,16 @@ class Model(NamedTuple):
     ) -> "Model":
         """The model after more rows; choices and standardization stay as they are.
 
-        ``decisions`` is how many are expected to be taken before the next rows are learned from.
+        ``decisions`` is how many are expected to be taken before the next rows are learned from. A
+        policy takes it by itself for the number of rows that it was given, and is told otherwise.
         """
         feedback = _feedback(rows, self.shown, self.standardization, schema.problem)
         if not feedback.reward.size:
             return self
         state = policy.update(self.state, feedback, rng)
-        return self._replace(state=policy.expecting(state, decisions))
+        if decisions != feedback.reward.size:
+            state = policy.expecting(state, decisions)
+        return self._replace(state=state)
 
     def to_bytes(self) -> bytes:
         """As safetensors."""
