@@ -154,7 +154,7 @@ def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(
     bad = single._replace(weight=weight)
     found = trained_on(bad, TRAINING, np.random.default_rng(seed))
     history, rows = loop
-    met = (rows[:53, :, 0] == single.context[0, 7, 0]).any(axis=1)
+    met = (rows[:53, :, 0] == np.float32(single.context[0, 7, 0])).any(axis=1)
     if not met.any():
         assert found.diverged.tolist() == [-1]
         return
