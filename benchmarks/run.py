@@ -17,6 +17,7 @@ MODULES = {
     "continued": "continued",
     "levels": "linear_program",
     "live": "live",
+    "memory": "memory",
     "evaluation": "evaluation",
     "adaptive": "adaptive",
     "contexts": "contexts",

@@ -261,11 +261,28 @@ def test_refit_of_a_bandit_with_a_store_says_how_long_to_wait(store, clock):
         ({"actions": ARMS, "no_reward_after": 0}, "no_reward_after"),
         ({"actions": ARMS, "learn_share": 2}, "learn_share"),
         ({"actions": ARMS, "seed": -1}, "seed"),
+        ({"actions": ARMS, "rng": 3}, "rng must be"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, words):
     with pytest.raises(InvalidValue, match=words):
         submax.Bandit(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("reward", "words"),
+    [
+        (lambda decision: (decision, 1.0), "pass decision.id"),
+        (lambda decision: (decision.id, 2.5), "rewards='continuous'"),
+        (lambda decision: (decision.id, "much"), "must be a number"),
+        (lambda decision: (decision.id, math.nan), "must be a number"),
+    ],
+)
+def test_a_reward_that_makes_no_sense_is_refused_with_what_to_do(reward, words):
+    bandit = submax.Bandit(ARMS)
+    with pytest.raises(InvalidValue, match=words):
+        bandit.reward(*reward(bandit.decide()))
+    assert bandit.refit().rows == 0
 
 
 def test_there_are_no_versions_to_choose_from():

@@ -178,8 +178,14 @@ def test_a_file_that_is_no_bandit_is_refused(tmp_path):
         path.write_bytes(data)
         with pytest.raises(InvalidValue, match=r"file'"):
             submax.Bandit.load(path)
-    with pytest.raises(InvalidValue, match="cannot be read"):
-        submax.Bandit.load(tmp_path / "nowhere")
+    for nothing in (tmp_path / "nowhere", 3):
+        with pytest.raises(InvalidValue, match="cannot be read"):
+            submax.Bandit.load(nothing)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InvalidValue, match="its folder must be there"):
+        submax.Bandit(ARMS).save(tmp_path / "nowhere" / "bandit.safetensors")
 
 
 def test_a_damaged_file_is_refused(tmp_path, seed):

@@ -66,6 +66,11 @@ class Bandit(ManagedBandit):
         ``no_reward_after`` is given. Decisions are drawn by ``rng``, or by ``seed`` if that is
         given.
         """
+        if rng is not None and not isinstance(rng, np.random.Generator):
+            raise InvalidValue(
+                f"rng must be a numpy.random.Generator, not {rng!r:.60}: leave it out, or give "
+                "numpy.random.default_rng(1)"
+            )
         check_words(options)
         for word in WORDS_OF_VERSIONS:
             if word in options:
@@ -118,6 +123,10 @@ class Bandit(ManagedBandit):
             raise InvalidValue(
                 f"the bandit {self.name!r} has a store, which holds all of it already, and save is "
                 "for bandits in memory: copy the store by submax backup"
+            )
+        if not Path(path).parent.is_dir():
+            raise InvalidValue(
+                f"cannot save to {str(path)!r}: its folder must be there, so make it first"
             )
         learner.saved(self._rng).write(path, self.settings)
 

@@ -104,6 +104,10 @@ class Requests:
 
     def rewarding(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
         """A reward that is checked."""
+        if isinstance(id, Decision):
+            raise InvalidValue(
+                "a Decision was given in place of its id, which is a text: pass decision.id"
+            )
         check_identifier("the id of a decision", id)
         check_identifier("the key of a reward", key)
         given = self._value(value)
@@ -145,7 +149,14 @@ class Requests:
             raise InvalidValue(
                 f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {shown(value)}"
             )
-        self._present.scale.check(np.array([number]))
+        try:
+            self._present.scale.check(np.array([number]))
+        except InvalidValue as error:
+            kind = self._present.settings.rewards["kind"]
+            raise InvalidValue(
+                f"{error}: give a reward on the scale that was declared, {kind!r}, or declare a "
+                "bandit with another one, such as rewards='continuous'"
+            ) from error
         return number
 
     def activating(self, id: str) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide

@@ -64,7 +64,7 @@ class SavedBandit(NamedTuple):
         try:
             data = Path(path).read_bytes()
             facts = read_state(data, facts_only=True)[1]
-        except (OSError, InvalidValue) as error:
+        except (OSError, TypeError, InvalidValue) as error:
             raise InvalidValue(
                 f"{str(path)!r} cannot be read as a saved bandit ({error}): give the path of a "
                 "file that Bandit.save has written"
