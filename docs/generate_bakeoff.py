@@ -41,13 +41,13 @@ gittins, with parameters chosen on the first ten tables \
 ([how they were run](../../benchmarks/README.md), [scores](bakeoff-peers.csv)). The best peer is \
 chosen for each table after the fact, which favours the peers.
 
-Care was not equal. About 60 variants of `rcp-adaptive` were tried on the first ten tables \
+Care was not equal. About 90 variants of `rcp-adaptive` were tried on the first ten tables \
 ([all of them](../research/contexts.md)), and 3 to 12 candidates of each peer, so the ten tables \
-favour `rcp-adaptive`; the seven others are the fair comparison. There the run of the peers was \
-stopped before its end: `vw-regcb-quadratic` has one seed instead of three. With rare rewards \
-Vowpal Wabbit has one seed and no parameters chosen for them. Networks \
-were not run. `rcp-adaptive` ran before its last corrections, which concern updates of fewer than \
-30 rows, batches without any reward, and 284 instead of 288 features on letter.
+favour `rcp-adaptive`; the seven others are the fair comparison, although this is the second \
+version of `rcp-adaptive` that they are reported for. There the run of the peers was stopped \
+before its end: `vw-regcb-quadratic` has one seed instead of three. With rare rewards Vowpal \
+Wabbit has one seed and no parameters chosen for them. The policies with networks choose how \
+long to train; nothing else about them was chosen on these tables.
 
 ![Ratios to the best peer, and shares with rare rewards](bakeoff.png)"""
 DENSE_TEXT = """The right label pays 1, any other 0. Rewards come in batches of 100, and each row \
