@@ -101,5 +101,5 @@ def test_many_features_are_reduced_and_leave_fewer_features_of_the_context():
     rows = tuple(map(tuple, np.random.default_rng(0).standard_normal((40, 30)).tolist()))
     problem = Problem(Arms(40), 3, action_features=(rows,))
     settings = BayesianFeatures().settings(problem)
-    assert settings.alike.shape == (40, MOST_COLUMNS)
+    assert settings.action_features.shape == (40, MOST_COLUMNS)
     assert settings.features == MOST_SHARED // (1 + MOST_COLUMNS)
