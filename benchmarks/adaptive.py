@@ -20,12 +20,12 @@ import numpy as np
 from claim import Claim, print_claims, print_table
 from stopwatch import seconds
 from submax.core.arrays import Floats
-from submax.core.decision import Decision
-from submax.core.feedback import Feedback
-from submax.core.policy import Policy
-from submax.environments.bernoulli import Bernoulli
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
-from submax.policies.arm_statistics import ArmStatistics
+from submax.policies.classic.arm_statistics import ArmStatistics
 
 WORLDS = Bernoulli(100, 1.0, 9.0)
 BATCH = 100

@@ -25,9 +25,9 @@ import numpy as np
 
 from claim import Claim, print_claims, print_table
 from stopwatch import seconds
-from submax.core.arms import Arms
-from submax.core.feedback import Feedback
-from submax.core.problem import Problem
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.spaces.arms import Arms
 from submax.policies import make_policy
 
 NUMBERS = 20

@@ -7,11 +7,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from claim import Claim, print_table
-from submax.core.standard_error import standard_error
-from submax.core.training import Training
-from submax.environments.contextual import Contextual
+from submax.core.memory.training import Training
+from submax.core.numerics.standard_error import standard_error
+from submax.environments.networks.contextual import Contextual
 from submax.estimators.cvae import CVAE
-from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.simulate import simulate
 from submax.simulation.timed import Timed

@@ -18,7 +18,7 @@ from scipy import optimize
 from claim import Claim, print_claims, print_table
 from stopwatch import seconds
 from submax.core.arrays import Floats
-from submax.core.table import Table
+from submax.core.conditioning.table import Table
 from submax.strategies.linear_program import LinearProgram
 
 CONTEXTS = 1000

@@ -27,7 +27,7 @@ import numpy as np
 import submax
 from claim import Claim, print_claims, print_table
 from peer_runs import PeerUnavailable, run_peer
-from submax.live.declare import ContextIgnored
+from submax.live.declaring.declare import ContextIgnored
 from submax.testing import ManualClock
 
 ARMS = [f"arm-{number}" for number in range(10)]

@@ -11,17 +11,17 @@ from matplotlib.figure import Figure
 
 from claim import Claim, print_table
 from peer_runs import HERE, PeerUnavailable, run_peer
-from submax.core.arms import Arms
-from submax.core.box import Box
-from submax.core.buffer import Buffer
-from submax.core.feedback import Feedback
-from submax.core.minibatches import Minibatches
-from submax.core.problem import Problem
-from submax.core.slots import Slots
-from submax.core.training import Training
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.training import Training
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.box import Box
+from submax.core.spaces.slots import Slots
 from submax.estimators.cvae import CVAE
-from submax.nn.training import train
-from submax.policies.reward_conditioned import RewardConditioned
+from submax.nn.training.training import train
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.submax import SubMax
 
 REPLICAS, ROWS, ROUNDS = 32, 3000, 3

@@ -20,11 +20,11 @@ import numpy as np
 from claim import Claim, print_claims, print_table
 from stopwatch import seconds
 from submax.core.arrays import Floats
-from submax.core.feedback import Feedback
-from submax.environments.bernoulli import Bernoulli
+from submax.core.contracts.feedback import Feedback
+from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
-from submax.policies.arm_statistics import ArmStatistics
-from submax.policies.thompson import Thompson
+from submax.policies.classic.arm_statistics import ArmStatistics
+from submax.policies.classic.thompson import Thompson
 
 ARMS = 500
 REPLICAS = 100

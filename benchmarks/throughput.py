@@ -16,7 +16,7 @@ from time import process_time
 from claim import Claim, print_claims, print_table
 from peer_runs import PeerRate, PeerUnavailable, ask, bandit_peers, install
 from peers.problem import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS
-from submax.environments.bernoulli import Bernoulli
+from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.simulate import simulate

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from submax.core.single_thread import prefer_single_thread
+from submax.core.running.single_thread import prefer_single_thread
 
 settings.register_profile("submax", deadline=None, derandomize=True, database=None)
 settings.load_profile("submax")

@@ -4,10 +4,10 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from submax.core.environment import Environment
-from submax.environments.bernoulli import Bernoulli
-from submax.environments.drifting_bernoulli import DriftingBernoulli
-from submax.environments.few_good import FewGood
+from submax.core.contracts.environment import Environment
+from submax.environments.arms.bernoulli import Bernoulli
+from submax.environments.arms.drifting_bernoulli import DriftingBernoulli
+from submax.environments.arms.few_good import FewGood
 
 CLASSIC = (
     "epsilon-greedy-0.01",

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent))
 from problems import CLASSIC, SETS, Problem
 
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
-from submax.core.policy import Policy
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.executors import available_cores, local_executor

@@ -10,38 +10,40 @@ if TYPE_CHECKING:
     from submax import plots as plots
     from submax import sklearn as sklearn
     from submax import testing as testing
-    from submax.core.arms import Arms as Arms
-    from submax.core.binary import Binary as Binary
-    from submax.core.box import Box as Box
-    from submax.core.continuous import Continuous as Continuous
-    from submax.core.counts import Counts as Counts
-    from submax.core.discrete import Discrete as Discrete
+    from submax.core.contracts.feedback import Feedback as Feedback
+    from submax.core.contracts.problem import Problem as Problem
     from submax.core.errors import Conflict as Conflict
     from submax.core.errors import InvalidValue as InvalidValue
     from submax.core.errors import MissingExtra as MissingExtra
     from submax.core.errors import StoreUnavailable as StoreUnavailable
     from submax.core.errors import Unknown as Unknown
-    from submax.core.fallback import Fallback as Fallback
-    from submax.core.feedback import Feedback as Feedback
-    from submax.core.mixed import Mixed as Mixed
-    from submax.core.problem import Problem as Problem
-    from submax.core.slots import Slots as Slots
-    from submax.environments.bernoulli import Bernoulli as Bernoulli
-    from submax.environments.bump import Bump as Bump
-    from submax.environments.classification import Classification as Classification
-    from submax.environments.combinatorial import Combinatorial as Combinatorial
-    from submax.environments.contextual import Contextual as Contextual
-    from submax.environments.designs import Designs as Designs
-    from submax.environments.drifting_bernoulli import DriftingBernoulli as DriftingBernoulli
-    from submax.environments.drifting_contextual import DriftingContextual as DriftingContextual
-    from submax.environments.gaussian import Gaussian as Gaussian
-    from submax.environments.poisson import Poisson as Poisson
-    from submax.environments.pricing import Pricing as Pricing
-    from submax.environments.ratings import Ratings as Ratings
+    from submax.core.rewards.binary import Binary as Binary
+    from submax.core.rewards.continuous import Continuous as Continuous
+    from submax.core.rewards.counts import Counts as Counts
+    from submax.core.rewards.discrete import Discrete as Discrete
+    from submax.core.running.fallback import Fallback as Fallback
+    from submax.core.spaces.arms import Arms as Arms
+    from submax.core.spaces.box import Box as Box
+    from submax.core.spaces.mixed import Mixed as Mixed
+    from submax.core.spaces.slots import Slots as Slots
+    from submax.environments.arms.bernoulli import Bernoulli as Bernoulli
+    from submax.environments.arms.drifting_bernoulli import DriftingBernoulli as DriftingBernoulli
+    from submax.environments.arms.gaussian import Gaussian as Gaussian
+    from submax.environments.arms.poisson import Poisson as Poisson
+    from submax.environments.arms.ratings import Ratings as Ratings
+    from submax.environments.networks.bump import Bump as Bump
+    from submax.environments.networks.combinatorial import Combinatorial as Combinatorial
+    from submax.environments.networks.contextual import Contextual as Contextual
+    from submax.environments.networks.drifting_contextual import (
+        DriftingContextual as DriftingContextual,
+    )
+    from submax.environments.networks.pricing import Pricing as Pricing
+    from submax.environments.tables.classification import Classification as Classification
+    from submax.environments.tables.designs import Designs as Designs
     from submax.live.bandit import Bandit as Bandit
-    from submax.live.guard_rails import GuardRails as GuardRails
-    from submax.live.late_rewards import LateRewardWarning as LateRewardWarning
+    from submax.live.declaring.guard_rails import GuardRails as GuardRails
     from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
+    from submax.live.serving.late_rewards import LateRewardWarning as LateRewardWarning
     from submax.policies import make_policy as make_policy
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
@@ -51,40 +53,40 @@ if TYPE_CHECKING:
     from submax.simulation.simulate import simulate as simulate
 
 _HOME = {
-    "Arms": "submax.core.arms",
+    "Arms": "submax.core.spaces.arms",
     "Bandit": "submax.live.bandit",
     "BatchFlush": "submax.simulation.batch_flush",
-    "Bernoulli": "submax.environments.bernoulli",
-    "Binary": "submax.core.binary",
-    "Box": "submax.core.box",
-    "Bump": "submax.environments.bump",
+    "Bernoulli": "submax.environments.arms.bernoulli",
+    "Binary": "submax.core.rewards.binary",
+    "Box": "submax.core.spaces.box",
+    "Bump": "submax.environments.networks.bump",
     "Category": "submax.schema.context_schema",
-    "Classification": "submax.environments.classification",
+    "Classification": "submax.environments.tables.classification",
     "Client": "submax.server.client",
-    "Combinatorial": "submax.environments.combinatorial",
+    "Combinatorial": "submax.environments.networks.combinatorial",
     "Conflict": "submax.core.errors",
-    "Contextual": "submax.environments.contextual",
-    "Continuous": "submax.core.continuous",
-    "Counts": "submax.core.counts",
-    "Designs": "submax.environments.designs",
-    "Discrete": "submax.core.discrete",
-    "DriftingBernoulli": "submax.environments.drifting_bernoulli",
-    "DriftingContextual": "submax.environments.drifting_contextual",
-    "Fallback": "submax.core.fallback",
-    "Feedback": "submax.core.feedback",
-    "Gaussian": "submax.environments.gaussian",
-    "GuardRails": "submax.live.guard_rails",
+    "Contextual": "submax.environments.networks.contextual",
+    "Continuous": "submax.core.rewards.continuous",
+    "Counts": "submax.core.rewards.counts",
+    "Designs": "submax.environments.tables.designs",
+    "Discrete": "submax.core.rewards.discrete",
+    "DriftingBernoulli": "submax.environments.arms.drifting_bernoulli",
+    "DriftingContextual": "submax.environments.networks.drifting_contextual",
+    "Fallback": "submax.core.running.fallback",
+    "Feedback": "submax.core.contracts.feedback",
+    "Gaussian": "submax.environments.arms.gaussian",
+    "GuardRails": "submax.live.declaring.guard_rails",
     "InvalidValue": "submax.core.errors",
     "Lag": "submax.simulation.lag",
-    "LateRewardWarning": "submax.live.late_rewards",
+    "LateRewardWarning": "submax.live.serving.late_rewards",
     "MissingExtra": "submax.core.errors",
-    "Mixed": "submax.core.mixed",
+    "Mixed": "submax.core.spaces.mixed",
     "Number": "submax.schema.context_schema",
-    "Poisson": "submax.environments.poisson",
-    "Pricing": "submax.environments.pricing",
-    "Problem": "submax.core.problem",
-    "Ratings": "submax.environments.ratings",
-    "Slots": "submax.core.slots",
+    "Poisson": "submax.environments.arms.poisson",
+    "Pricing": "submax.environments.networks.pricing",
+    "Problem": "submax.core.contracts.problem",
+    "Ratings": "submax.environments.arms.ratings",
+    "Slots": "submax.core.spaces.slots",
     "StoreUnavailable": "submax.core.errors",
     "Unknown": "submax.core.errors",
     "make_policy": "submax.policies",

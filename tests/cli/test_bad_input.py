@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from submax.cli import main
-from submax.core import extras
+from submax.core.running import extras
 
 OWN = """
 observations = 20

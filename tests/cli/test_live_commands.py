@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from submax.cli import main
-from submax.live.bandits import model_name
+from submax.live.log.bandits import model_name
 from submax.live.open import open_bandit
-from submax.live.sqlite_store import SQLiteStore
+from submax.live.store.sqlite_store import SQLiteStore
 from submax.server.client import Client
 from submax.testing import ManualClock
 

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
-from submax.core import extras
-from submax.evaluation.comparison import USUAL
+from submax.core.running import extras
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation.logs.log import Log
+from submax.evaluation.report.comparison import USUAL
 from submax.schema.learned import Learned
 from submax.server.client import Client
 

@@ -4,17 +4,17 @@ from click.testing import CliRunner
 
 from submax.cli import main
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
-from submax.live.history import _segment_name
+from submax.evaluation.logs.log import Log
+from submax.live.log.history import _segment_name
 from submax.live.open import open_bandit
-from submax.live.sqlite_store import SQLiteStore
+from submax.live.store.sqlite_store import SQLiteStore
 from submax.server.keys import Keys
 
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 OWN = """
 from dataclasses import dataclass
 from pathlib import Path
-from submax.policies.random import Random
+from submax.policies.classic.random import Random
 
 Path(__file__).with_name("was-run").touch()
 

@@ -1,17 +1,17 @@
 import pytest
 
-from submax.core.binary import Binary
-from submax.core.continuous import Continuous
-from submax.core.counts import Counts
-from submax.core.discrete import Discrete
-from submax.core.policy import Policy
+from submax.core.contracts.policy import Policy
+from submax.core.rewards.binary import Binary
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.counts import Counts
+from submax.core.rewards.discrete import Discrete
 from submax.environments import ENVIRONMENTS
 from submax.estimators import ESTIMATORS
 from submax.policies import POLICIES, presets
-from submax.policies.adaptive import Adaptive
-from submax.policies.fourier_thompson import FourierThompson
-from submax.policies.posterior_slots import PosteriorSlots
-from submax.policies.posterior_submax import PosteriorSubMax
+from submax.policies.adaptive.adaptive import Adaptive
+from submax.policies.adaptive.posterior_slots import PosteriorSlots
+from submax.policies.adaptive.posterior_submax import PosteriorSubMax
+from submax.policies.real_valued.fourier_thompson import FourierThompson
 from submax.simulation import DELAYS
 from submax.strategies import STRATEGIES
 from submax.testing import (

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.categorical import draw_lots
 from submax.core.errors import InvalidValue
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.core.numerics.categorical import draw_lots
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 ALLOWED = 6.5
 """Standard errors: exceeded once in ten thousand million comparisons."""

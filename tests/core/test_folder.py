@@ -3,11 +3,11 @@ import textwrap
 
 import pytest
 
+from submax.core.conditioning.strategy import Strategy
 from submax.core.errors import InvalidValue
 from submax.core.folder import Folder
-from submax.core.strategy import Strategy
 from submax.environments import ENVIRONMENTS
-from submax.environments.bernoulli import Bernoulli
+from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import POLICIES, make_policy
 from submax.simulation.delay import Delay
 from submax.strategies import STRATEGIES
@@ -21,9 +21,9 @@ MY_POLICY = """
 
     import numpy as np
 
-    from submax.core.decision import Decision
-    from submax.core.policy import Policy
-    from submax.policies.random import RandomState
+    from submax.core.contracts.decision import Decision
+    from submax.core.contracts.policy import Policy
+    from submax.policies.classic.random import RandomState
 
 
     @dataclass(frozen=True)

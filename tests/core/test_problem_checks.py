@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.problem import Problem
-from submax.core.slots import Slots
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.slots import Slots
 
 PROBLEM = Problem(Slots((2, 3)), context_width=2)
 

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.binary import Binary
-from submax.core.continuous import Continuous
-from submax.core.counts import Counts
-from submax.core.discrete import Discrete
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.problem import Problem
+from submax.core.rewards.binary import Binary
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.counts import Counts
+from submax.core.rewards.discrete import Discrete
+from submax.core.spaces.arms import Arms
 from submax.estimators.counting import Counting
-from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.submax import SubMax
-from submax.testing.examples import some_feedback
+from submax.testing.rules.examples import some_feedback
 
 CONTAINED = {
     Binary(): ([0.0, 1.0], [0.5, 2.0, -1.0, np.nan, np.inf]),

@@ -55,7 +55,9 @@ def test_a_cell_is_the_simulation_of_that_problem_and_seed(score):
 
 def test_a_policy_may_be_a_class_in_a_file(score, tmp_path):
     path = tmp_path / "mine.py"
-    path.write_text("from submax.policies.ucb1 import UCB1\n\n\nclass Mine(UCB1):\n    pass\n")
+    path.write_text(
+        "from submax.policies.classic.ucb1 import UCB1\n\n\nclass Mine(UCB1):\n    pass\n"
+    )
     assert type(score.made(f"{path}:Mine")).__name__ == "Mine"
 
 

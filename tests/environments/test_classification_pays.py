@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.environments.classification import Classification
+from submax.environments.tables.classification import Classification
 from submax.experiments.cells import cells, make_environment
 from submax.experiments.specification import load_file
 from submax.testing import check_environment

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.environments.classification import Classification
+from submax.environments.tables.classification import Classification
 from submax.experiments.cells import cells, rehearse, run_cell
 from submax.experiments.specification import load_file
 from submax.policies import make_policy

@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.continuous import Continuous
-from submax.core.feedback import Feedback
-from submax.core.problem import Problem
-from submax.core.slots import Slots
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.rewards.continuous import Continuous
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.slots import Slots
 from submax.estimators.bayesian_features import MOST_SHARED, BayesianFeatures
-from submax.policies.posterior_submax import PosteriorSubMax
+from submax.policies.adaptive.posterior_submax import PosteriorSubMax
 from submax.regression.described_actions import MOST_COLUMNS, described_actions
 
 PRICES = np.linspace(1.0, 3.0, 8)

@@ -8,27 +8,27 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from submax.classifiers.fitted_classifier import Unpredicted
-from submax.core.arms import Arms
-from submax.core.box import Box
-from submax.core.discrete import Discrete
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.fallback import counted_fallbacks
-from submax.core.feedback import Feedback
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.slots import Slots
+from submax.core.memory.memory import Memory
+from submax.core.rewards.discrete import Discrete
+from submax.core.running.fallback import counted_fallbacks
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.box import Box
+from submax.core.spaces.slots import Slots
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
 from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
-from submax.policies.reward_conditioned import RewardConditioned
-from submax.policies.slot_by_slot import SlotBySlot
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
 from submax.strategies.filling import Filling
 from submax.strategies.linear_program import LinearProgram
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.testing import check_estimator, check_policy
-from submax.testing.examples import PROBLEMS, SCALED, rows_of, some_contexts, some_feedback
+from submax.testing.rules.examples import PROBLEMS, SCALED, rows_of, some_contexts, some_feedback
 
 REPLICAS = 3
 

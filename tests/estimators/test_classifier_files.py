@@ -9,7 +9,7 @@ import pytest
 import submax
 from submax.core.errors import InvalidValue
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation.logs.log import Log
 from submax.experiments.cells import cells, run_cell
 from submax.experiments.specification import parse
 from submax.schema.learned import Learned

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.discrete import Discrete
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.feedback import Feedback
-from submax.core.problem import Problem
-from submax.core.slots import Slots
+from submax.core.rewards.discrete import Discrete
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.slots import Slots
 from submax.estimators.counting import Counting
-from submax.testing.examples import fixed_levels, rows_of, some_feedback
+from submax.testing.rules.examples import fixed_levels, rows_of, some_feedback
 
 PROBLEMS = (
     Problem(Arms(4)),

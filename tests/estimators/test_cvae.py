@@ -4,17 +4,17 @@ import jax
 import numpy as np
 import pytest
 
-from submax.core import extras
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue, MissingExtra
-from submax.core.feedback import Feedback
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.slots import Slots
-from submax.core.training import Training
+from submax.core.memory.memory import Memory
+from submax.core.memory.training import Training
+from submax.core.running import extras
+from submax.core.spaces.slots import Slots
 from submax.estimators.cvae import CVAE
-from submax.nn.parameters import restored, unpacked
-from submax.testing.examples import some_contexts, some_feedback
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.nn.training.parameters import restored, unpacked
+from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 pytestmark = pytest.mark.xdist_group("CVAE")
 

@@ -1,20 +1,20 @@
 import numpy as np
 import pytest
 
-from submax.core.box import Box
-from submax.core.continuous import Continuous
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.feedback import Feedback
-from submax.core.mixed import Mixed
-from submax.core.problem import Problem
-from submax.core.training import Training
+from submax.core.memory.training import Training
+from submax.core.rewards.continuous import Continuous
+from submax.core.spaces.box import Box
+from submax.core.spaces.mixed import Mixed
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
-from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 pytestmark = pytest.mark.xdist_group("CVAE")
 

@@ -5,19 +5,19 @@ import warnings
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.divergence import Diverged
-from submax.core.feedback import Feedback
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.training import Training
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.memory import Memory
+from submax.core.memory.training import Training
+from submax.core.numerics.divergence import Diverged
+from submax.core.spaces.arms import Arms
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
-from submax.policies.neural_epsilon_greedy import NeuralEpsilonGreedy
-from submax.policies.neural_ucb import NeuralUCB
-from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.neural.neural_epsilon_greedy import NeuralEpsilonGreedy
+from submax.policies.neural.neural_ucb import NeuralUCB
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.submax import SubMax
-from submax.testing.examples import rows_of
+from submax.testing.rules.examples import rows_of
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
-from submax.core import extras
-from submax.core.arms import Arms
-from submax.core.counts import Counts
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue, MissingExtra
-from submax.core.feedback import Feedback
-from submax.core.problem import Problem
-from submax.core.training import Training
+from submax.core.memory.training import Training
+from submax.core.rewards.counts import Counts
+from submax.core.running import extras
+from submax.core.spaces.arms import Arms
 from submax.estimators.softmax import Softmax
-from submax.testing.examples import some_contexts, some_feedback
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 pytestmark = pytest.mark.xdist_group("Softmax")
 

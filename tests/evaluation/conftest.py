@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.core.categorical import draw
+from submax.core.numerics.categorical import draw
 from submax.evaluation.evidence import Evidence
 
 LOGS, ROWS, CONTEXTS, ACTIONS, SLOTS = 2000, 50, 3, 3, 3

@@ -3,13 +3,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from submax.core.contracts.feedback import Feedback
 from submax.core.errors import InvalidValue
-from submax.core.feedback import Feedback
-from submax.evaluation import encoded_parts
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation.logs import encoded_parts
+from submax.evaluation.logs.log import Log
 from submax.policies import make_policy, presets
-from submax.policies.thompson import Thompson
+from submax.policies.classic.thompson import Thompson
 from submax.schema.learned import Learned
 
 OWN = f"{Path(__file__).parents[1] / 'live' / 'weighted.py'}:Weighted"

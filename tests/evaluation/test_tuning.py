@@ -3,14 +3,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from submax.core import extras
 from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.running import extras
 from submax.evaluation import tuning
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy
+from submax.evaluation.report.witness import Witness
 from submax.evaluation.tuning import Range, parse_search, tune
-from submax.evaluation.witness import Witness
 from submax.policies.policy_table import with_values
 
 pytest.importorskip("optuna")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from submax.evaluation.comparison import compare
-from submax.evaluation.log import Log
+from submax.evaluation.logs.log import Log
+from submax.evaluation.report.comparison import compare
 
 
 def fits(shown):

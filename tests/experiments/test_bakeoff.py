@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from submax.core.errors import MissingExtra
-from submax.environments import keel_set
+from submax.environments.tables import keel_set
 from submax.experiments.cells import cells, policy_of, rehearse
 from submax.experiments.selection import select
 from submax.experiments.specification import (

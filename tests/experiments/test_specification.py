@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.core.training import Training
-from submax.environments.packaged_set import LOADERS
+from submax.core.memory.training import Training
+from submax.environments.tables.packaged_set import LOADERS
 from submax.estimators.cvae import CVAE
 from submax.experiments.cells import cells, make_environment, policy_of, rehearse
 from submax.experiments.selection import select
@@ -15,7 +15,7 @@ from submax.experiments.specification import (
     parse,
     policy_name,
 )
-from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 
 OWN = """
 observations = 20
@@ -86,7 +86,7 @@ def test_selection():
 def test_own_classes_are_found_beside_the_file(tmp_path):
     (tmp_path / "half.py").write_text(
         "from dataclasses import dataclass\n"
-        "from submax.environments.bernoulli import Bernoulli\n"
+        "from submax.environments.arms.bernoulli import Bernoulli\n"
         "import numpy as np\n"
         "@dataclass(frozen=True)\n"
         "class Half(Bernoulli):\n"

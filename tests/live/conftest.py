@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from submax.live.memory_store import MemoryStore
+from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
 PASSWORD = "s3cret-of-the-tests"

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from submax.core.continuous import Continuous
 from submax.core.errors import InvalidValue
+from submax.core.rewards.continuous import Continuous
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
-from submax.live.export import Export
+from submax.evaluation.logs.log import Log
+from submax.live.log.export import Export
 from submax.live.open import open_bandit
 from submax.schema.learned import Learned
 

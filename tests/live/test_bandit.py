@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from submax.core.continuous import Continuous
-from submax.core.counts import Counts
-from submax.core.discrete import Discrete
 from submax.core.errors import Conflict, InvalidValue, Unknown
-from submax.live.bandits import log_stream, model_name, settings_stream
-from submax.live.declare import ContextIgnored
-from submax.live.memory_store import MemoryStore
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.counts import Counts
+from submax.core.rewards.discrete import Discrete
+from submax.live.declaring.declare import ContextIgnored
+from submax.live.log.bandits import log_stream, model_name, settings_stream
+from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 from submax.live.open import open_bandit
-from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
-from submax.live.sqlite_store import SQLiteStore
+from submax.live.store.memory_store import MemoryStore
+from submax.live.store.sqlite_store import SQLiteStore
 from submax.policies import presets
-from submax.policies.thompson import Thompson
+from submax.policies.classic.thompson import Thompson
 from submax.schema.model import Model, hash_of
 from submax.testing import ManualClock
 
@@ -903,8 +903,8 @@ PLAIN = sorted(name for name, policy in presets().items() if not policy.trains_n
 CONTEXT = {"age": float, "country": ["fr", "de"]}
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.declare.ContextIgnored")
-@pytest.mark.filterwarnings("ignore::submax.core.fallback.Fallback")
+@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.Fallback")
 @pytest.mark.parametrize("context", [None, CONTEXT], ids=["plain", "context"])
 @pytest.mark.parametrize(
     "policy",

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from submax.live.bandits import log_stream
+from submax.live.log.bandits import log_stream
+from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 from submax.live.open import open_bandit
-from submax.live.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 
 SOAK = "SUBMAX_SOAK" in os.environ
 KILLS = {"sqlite": 200 if SOAK else 25, "postgres": 50 if SOAK else 10}

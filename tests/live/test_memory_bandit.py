@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import submax
+from submax.core.contracts.feedback import Feedback
 from submax.core.errors import InvalidValue, StoreUnavailable
-from submax.core.feedback import Feedback
-from submax.live import online_learner
-from submax.live.memory_store import MemoryStore
+from submax.live.fitting import online_learner
 from submax.live.open import open_bandit
+from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
 
 ARMS = ["A", "B", "C"]
@@ -90,7 +90,7 @@ def test_with_numbers_in_the_context_it_is_fitted_as_a_version_is_whenever_rows_
         memory.reward(decision.id, reward)
     for stream, event in memory.store.contents():
         if stream == "bandit/log":
-            entry = submax.live.event.Entry(event.kind, event.body, event.key, event.about)
+            entry = submax.live.store.event.Entry(event.kind, event.body, event.key, event.about)
             stored.store.append("default/log", [entry]).result()
     memory.refit()
     assert (

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from submax.core.errors import Conflict, InvalidValue, StoreUnavailable
-from submax.live.bandits import log_stream
-from submax.live.declare import declare
+from submax.live.declaring.declare import declare
+from submax.live.log.bandits import log_stream
+from submax.live.log.records import TICK
 from submax.live.open import open_bandit
-from submax.live.records import TICK
-from submax.policies.thompson import Thompson
-from submax.policies.ucb1 import UCB1
+from submax.policies.classic.thompson import Thompson
+from submax.policies.classic.ucb1 import UCB1
 from submax.schema.choices import Change
 
 ARMS = ["A", "B", "C"]
@@ -112,7 +112,7 @@ def test_numbers_of_numpy_are_numbers(opened):
 
 
 def test_time_goes_on_after_the_clock_was_set_back(opened, clock, monkeypatch):
-    monkeypatch.setattr("submax.live.refitter.HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr("submax.live.fitting.refitter.HEARTBEAT_SECONDS", 0.0)
     bandit = opened(actions=ARMS, reward_wait=60.0)
     bandit.decide()
     clock.now -= 86_400

@@ -5,12 +5,12 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from submax.live.bandits import log_stream
-from submax.live.memory_store import MemoryStore
+from submax.live.log.bandits import log_stream
+from submax.live.log.records import DecisionMade, body_of, decision_key
 from submax.live.open import open_bandit
-from submax.live.records import DecisionMade, body_of, decision_key
+from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 SOAK = "SUBMAX_SOAK" in os.environ
 DECISIONS = 1_000_000 if SOAK else 20_000
@@ -70,7 +70,7 @@ def named(action):
     return tuple(action.values())
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.declare.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_decisions_are_as_frequent_as_their_logged_propensities(policy, seed):
     rng = np.random.default_rng(seed)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import submax
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
-from submax.core.policy import Policy
 from submax.live import saved_bandit
 from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
@@ -64,7 +64,7 @@ def took(bandit, clock, steps, start):
     return answers
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.late_rewards.LateRewardWarning")
+@pytest.mark.filterwarnings("ignore::submax.live.serving.late_rewards.LateRewardWarning")
 @pytest.mark.parametrize("kind", BANDITS)
 @settings(max_examples=6)
 @given(before=STEPS, after=STEPS, seed=st.integers(0, 99))
@@ -154,7 +154,7 @@ def test_a_policy_that_was_an_object_is_given_again(tmp_path):
 
 def test_a_policy_from_a_file_is_run_only_if_trusted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    source = "from submax.policies.thompson import Thompson\nclass Mine(Thompson): pass\n"
+    source = "from submax.policies.classic.thompson import Thompson\nclass Mine(Thompson): pass\n"
     Path("mine.py").write_text(source)
     bandit = submax.Bandit(ARMS, policy={"kind": "mine.py:Mine"})
     _rewarded(bandit, 5)
@@ -229,7 +229,7 @@ def test_a_bandit_with_a_store_says_how_it_is_copied(tmp_path):
 
 def test_a_state_that_is_written_for_learning_learns_as_the_one_that_stayed(seed):
     """The states of several policies, by what they decide after further rows."""
-    from submax.testing.examples import some_contexts, some_feedback
+    from submax.testing.rules.examples import some_contexts, some_feedback
 
     for name in ("rcp-adaptive", "rcp-submax", "linucb", "linear-thompson", "thompson-fitted"):
         policy: Policy = make_policy(name)

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from submax.core.errors import Conflict, InvalidValue, Unknown
-from submax.live.bandits import log_stream
-from submax.live.open import open_bandit
-from submax.live.records import (
+from submax.live.log.bandits import log_stream
+from submax.live.log.records import (
     ACTIVATION,
     DECISION,
     REWARD,
@@ -21,9 +20,12 @@ from submax.live.records import (
     RewardGiven,
     body_of,
 )
+from submax.live.open import open_bandit
 from submax.testing import ManualClock
 
-pytestmark = pytest.mark.filterwarnings("ignore::submax.live.late_rewards.LateRewardWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::submax.live.serving.late_rewards.LateRewardWarning"
+)
 
 WAIT, QUARANTINE = 100.0, 300.0
 DAY = 86400.0

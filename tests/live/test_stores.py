@@ -3,9 +3,9 @@ from functools import partial
 import msgspec
 import pytest
 
-from submax.live.memory_store import MemoryStore
-from submax.live.postgres_store import PostgresStore
-from submax.live.sqlite_store import SQLiteStore
+from submax.live.store.memory_store import MemoryStore
+from submax.live.store.postgres_store import PostgresStore
+from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import check_store
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from submax.live.export import Export
-from submax.live.late_rewards import LateRewardWarning
-from submax.live.ledger import ledger_of
-from submax.live.memory_store import MemoryStore
+from submax.live.log.export import Export
+from submax.live.log.ledger import ledger_of
+from submax.live.log.records import ACTIVATION, DECISION, REWARD, DecisionMade, RewardGiven, body_of
+from submax.live.log.snapshot import read_snapshot, write_snapshot
 from submax.live.open import open_bandit
-from submax.live.records import ACTIVATION, DECISION, REWARD, DecisionMade, RewardGiven, body_of
-from submax.live.snapshot import read_snapshot, write_snapshot
+from submax.live.serving.late_rewards import LateRewardWarning
+from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
 LIMIT = 50.0
@@ -173,7 +173,7 @@ def rows_of(ledger):
     return [(*action, reward) for action, reward in pairs]
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.late_rewards.LateRewardWarning")
+@pytest.mark.filterwarnings("ignore::submax.live.serving.late_rewards.LateRewardWarning")
 @settings(max_examples=60)
 @given(HISTORIES, st.sampled_from([None, LIMIT]), st.integers(0, 30))
 def test_rows_follow_the_rule_also_from_a_snapshot(history, limit, cut):

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.categorical import log_prob_of
-from submax.core.decision import Decision
-from submax.core.policy import Policy
-from submax.core.problem import Problem
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.numerics.categorical import log_prob_of
 
 
 class WeightedState(NamedTuple):

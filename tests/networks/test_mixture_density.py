@@ -8,8 +8,8 @@ from scipy import stats
 
 from submax.networks.density_head import NARROWEST, REACH, WIDEST, first_locations, outputs
 from submax.networks.mixture_density import MixtureDensity
-from submax.nn.density import log_density
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.nn.designs.density import log_density
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 REPLICAS, LEVELS, ROWS, DRAWS, COMPONENTS = 2, 2, 1, 2, 3
 BINS, NODES = 4, 30

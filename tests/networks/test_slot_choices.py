@@ -11,7 +11,7 @@ from submax.networks.slot_choices import (
     first_choices,
     joint_probabilities,
 )
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 SIZES = ((1,), (4,), (1, 1), (2, 3), (3, 1, 2), (1, 5), (2, 2, 2, 2), (4, 2, 1, 3, 2))
 

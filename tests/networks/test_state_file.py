@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.problem import Problem
+from submax.core.contracts.problem import Problem
+from submax.core.spaces.arms import Arms
 from submax.estimators.softmax import Softmax
 from submax.networks import state_file
 from submax.networks.state_file import MOVED, read_state, state_bytes
 from submax.policies import make_policy
-from submax.policies.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.schema.columns import Columns
 from submax.schema.menu import Menu
 from submax.schema.model import Model, hash_of
 from submax.schema.schema import Schema
-from submax.testing.examples import some_feedback
+from submax.testing.rules.examples import some_feedback
 
 BEFORE = {now: before for before, now in MOVED.items()}
 
@@ -41,7 +41,7 @@ def test_a_model_of_an_earlier_version_is_read(earlier):
 def test_rows_of_an_earlier_version_are_read(earlier):
     rows = Columns(np.ones((3, 2), np.float32), np.zeros((3, 1)), np.arange(3.0), np.zeros(3))
     data = state_bytes(rows, {})
-    assert b"submax.live.training_rows:Columns" in data
+    assert b"submax.live.log.training_rows:Columns" in data
     again, _ = read_state(data)
     assert isinstance(again, Columns)
     assert again.hash == rows.hash

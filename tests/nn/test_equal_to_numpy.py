@@ -3,22 +3,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from submax.core.discrete import Discrete
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.slots import Slots
+from submax.core.contracts.problem import Problem
+from submax.core.memory.memory import Memory
+from submax.core.rewards.discrete import Discrete
+from submax.core.spaces.slots import Slots
 from submax.networks.slot_choices import first_choices
 from submax.networks.slot_network import INJECTION_FORMS
 from submax.networks.tensor_file import read_network, write_network
 from submax.networks.value_network import ValueNetwork
-from submax.nn.choices import log_prob, one_hot
-from submax.nn.cvae_design import CVAEDesign
-from submax.nn.parameters import packed, restored, unpacked
-from submax.nn.softmax_design import SoftmaxDesign
-from submax.nn.value_design import ValueDesign
-from submax.policies.gradient_belief import GradientBelief, _squares, _summed, _variance
-from submax.policies.value_belief import ValueBelief
-from submax.testing.examples import some_feedback
+from submax.nn.designs.choices import log_prob, one_hot
+from submax.nn.designs.cvae_design import CVAEDesign
+from submax.nn.designs.softmax_design import SoftmaxDesign
+from submax.nn.designs.value_design import ValueDesign
+from submax.nn.training.parameters import packed, restored, unpacked
+from submax.policies.neural.gradient_belief import GradientBelief, _squares, _summed, _variance
+from submax.policies.neural.value_belief import ValueBelief
+from submax.testing.rules.examples import some_feedback
 
 SIZES, WIDTH, KNOTS, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
 REPLICAS, ROWS, DRAWS = 3, 4, 3

@@ -2,10 +2,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from submax.cli.evaluation_report import write_estimates
-from submax.evaluation.comparison import Comparison, Estimate
-from submax.evaluation.diagnostics import Diagnostics
-from submax.evaluation.intervals import Interval
 from submax.evaluation.off_policy import off_policy_estimators
+from submax.evaluation.report.comparison import Comparison, Estimate
+from submax.evaluation.report.diagnostics import Diagnostics
+from submax.evaluation.report.intervals import Interval
 from submax.plots import forest_figure
 from submax.plots.forest_figure import OTHER_COLOURS, draw_forest
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.feedback import Feedback
-from submax.core.problem import Problem
-from submax.core.training import Training
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.training import Training
+from submax.core.spaces.arms import Arms
 
 REPLICAS = 4
 

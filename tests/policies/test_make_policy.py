@@ -3,9 +3,9 @@ import pytest
 from submax.core.errors import InvalidValue
 from submax.estimators.counting import Counting
 from submax.policies import make_policy, presets
-from submax.policies.reward_conditioned import RewardConditioned
-from submax.policies.thompson import Thompson
-from submax.policies.ucb1 import UCB1
+from submax.policies.classic.thompson import Thompson
+from submax.policies.classic.ucb1 import UCB1
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.submax import SubMax

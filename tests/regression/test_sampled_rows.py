@@ -1,7 +1,7 @@
 import numpy as np
 
 from submax.regression.sampled_rows import Rows, SampledRows
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 
 def rows_from(first, count):

@@ -8,7 +8,7 @@ from safetensors.numpy import save
 
 from submax.core.errors import InvalidValue
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation.logs.log import Log
 from submax.networks.state_file import read_state, state_bytes
 from submax.schema import learned as module
 from submax.schema.choices import Change
@@ -121,7 +121,7 @@ def test_probabilities_are_those_of_all_choices_and_zero_where_one_is_not_active
 OWN = """
 from dataclasses import dataclass
 from pathlib import Path
-from submax.policies.random import Random
+from submax.policies.classic.random import Random
 
 Path(__file__).with_name("was-run").touch()
 

@@ -3,11 +3,11 @@ import math
 import msgspec
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.box import Box
 from submax.core.errors import Conflict, InvalidValue
-from submax.core.mixed import Mixed
-from submax.core.slots import Slots
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.box import Box
+from submax.core.spaces.mixed import Mixed
+from submax.core.spaces.slots import Slots
 from submax.schema.choices import MOST_CHOICES, Change
 from submax.schema.menu import LISTED, MOST_SLOTS, Menu
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import submax
-from submax.core.extras import find_spec
+from submax.core.running.extras import find_spec
 from submax.policies import make_policy
 from submax.sklearn import BanditClassifier
 
@@ -255,7 +255,7 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
     def nothing(name):
         return None if name == "sklearn" else find_spec(name)
 
-    monkeypatch.setattr("submax.core.extras.find_spec", nothing)
+    monkeypatch.setattr("submax.core.running.extras.find_spec", nothing)
     for module in [name for name in sys.modules if name.startswith("submax.sklearn")]:
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(submax.MissingExtra, match=r"submax\[data\]"):

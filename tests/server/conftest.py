@@ -9,7 +9,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from submax.live.memory_store import MemoryStore
+from submax.live.store.memory_store import MemoryStore
 from submax.server.app import make_app
 from submax.server.service import Service
 

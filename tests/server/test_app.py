@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from submax.live.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
-from submax.live.sqlite_store import SQLiteStore
+from submax.live.log.records import DecisionMade, RewardGiven, body_of, decision_key, reward_key
+from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
 from submax.server.service import Service
 

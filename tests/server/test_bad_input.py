@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from submax.live.memory_store import MemoryStore
+from submax.live.store.memory_store import MemoryStore
 
 JSON = {"content-type": "application/json"}
 ARMS = {"name": "arms", "actions": ["A", "B", "C"], "context": {"country": ["fr", "de"]}}

@@ -1,8 +1,8 @@
 import pytest
 
 from submax.core.errors import InvalidValue
-from submax.live.memory_store import MemoryStore
-from submax.live.sqlite_store import SQLiteStore
+from submax.live.store.memory_store import MemoryStore
+from submax.live.store.sqlite_store import SQLiteStore
 from submax.server.keys import SCOPES, Keys
 from submax.server.operations import operations
 from submax.server.run import check_address, check_port

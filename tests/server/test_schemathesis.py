@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from submax.live.memory_store import MemoryStore
+from submax.live.store.memory_store import MemoryStore
 from submax.server.app import make_app
 from submax.server.service import Service
 
@@ -77,7 +77,7 @@ def answers_as_described(schema, operation):
 
     @schema.include(operation_id=operation).parametrize()
     @SETTINGS
-    @pytest.mark.filterwarnings("ignore::submax.live.declare.ContextIgnored")
+    @pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
     def test(case, key):
         case.call_and_validate(headers=key, excluded_checks=LEFT_OUT)
 

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 import submax.server.client
 from submax.cli import main
 from submax.core.errors import StoreUnavailable
+from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
 from submax.live.open import open_bandit
-from submax.live.records import DecisionMade, body_of, decision_key, reward_key
-from submax.live.sqlite_store import SQLiteStore
+from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
 from submax.server.client import Client
 from submax.server.keys import Keys
@@ -204,7 +204,7 @@ SLEEPY = """
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from submax.policies.random import Random
+from submax.policies.classic.random import Random
 
 @dataclass(frozen=True)
 class Sleepy(Random):

@@ -2,8 +2,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from submax.environments.bernoulli import Bernoulli
-from submax.policies.random import Random
+from submax.environments.arms.bernoulli import Bernoulli
+from submax.policies.classic.random import Random
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.executors import local_executor
 from submax.simulation.lag import Lag

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.feedback import Feedback
+from submax.core.contracts.feedback import Feedback
 from submax.simulation.pending import Pending
 
 REPLICAS = 2

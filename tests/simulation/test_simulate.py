@@ -4,17 +4,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from submax.core.arms import Arms
-from submax.core.counts import Counts
-from submax.core.decision import Decision
-from submax.core.environment import Environment, Outcome
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.environment import Environment, Outcome
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.policy import Policy
-from submax.core.problem import Problem
-from submax.environments.bernoulli import Bernoulli
+from submax.core.rewards.counts import Counts
+from submax.core.spaces.arms import Arms
+from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
-from submax.policies.random import Random
-from submax.policies.thompson import Thompson
+from submax.policies.classic.random import Random
+from submax.policies.classic.thompson import Thompson
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.lag import Lag
 from submax.simulation.simulate import simulate

@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.mixed import Mixed
-from submax.core.slots import Slots
+from submax.core.spaces.mixed import Mixed
+from submax.core.spaces.slots import Slots
 from submax.simulation.trace import Recorder, kept_steps
 
 

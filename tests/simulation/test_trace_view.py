@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import submax
-from submax.core.standard_error import standard_error
+from submax.core.numerics.standard_error import standard_error
 
 
 @pytest.mark.parametrize(

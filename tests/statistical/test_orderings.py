@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.core.table import Table
-from submax.environments.bernoulli import Bernoulli
+from submax.core.conditioning.table import Table
+from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.simulate import simulate

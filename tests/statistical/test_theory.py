@@ -11,27 +11,27 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import xlogy
 
-from submax.core.arms import Arms
-from submax.core.categorical import draw, draw_lots
-from submax.core.conditioned import Conditioned
-from submax.core.feedback import Feedback
-from submax.core.problem import Problem
-from submax.core.rejection import FIRST_ROUND, rejection
-from submax.core.slots import Slots
-from submax.core.table import Experience, Table
-from submax.environments.bernoulli import Bernoulli
+from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.rejection import FIRST_ROUND, rejection
+from submax.core.conditioning.table import Experience, Table
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.numerics.categorical import draw, draw_lots
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.slots import Slots
+from submax.environments.arms.bernoulli import Bernoulli
 from submax.estimators.counting import Counting
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.policies import make_policy
-from submax.policies.reward_conditioned import RewardConditioned
-from submax.policies.slot_by_slot import SlotBySlot
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.simulate import simulate
 from submax.strategies.clipped import Clipped
 from submax.strategies.filling import Filling, demanded
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
-from submax.testing.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 PAGE = Path(__file__).parents[2] / "docs" / "theory.md"
 FALSE_ALARM = 1e-8

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.table import Table
+from submax.core.conditioning.table import Table
 from submax.strategies.advantage import Advantage
 from submax.strategies.submax import SubMax
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from submax.core.conditioning.table import Experience, Table
 from submax.core.errors import InvalidValue
-from submax.core.table import Experience, Table
 from submax.strategies.filling import Filling, demanded
 
 FURTHEST = 60.0

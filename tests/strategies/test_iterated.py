@@ -3,8 +3,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from submax.core.conditioning.table import Table
 from submax.core.errors import InvalidValue
-from submax.core.table import Table
 from submax.strategies.iterated import Iterated
 from submax.strategies.submax import SubMax
 

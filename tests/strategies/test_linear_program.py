@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
+from submax.core.conditioning.marginalization import mixture
+from submax.core.conditioning.table import Table
 from submax.core.errors import InvalidValue
-from submax.core.fallback import counted_fallbacks
-from submax.core.marginalization import mixture
-from submax.core.table import Table
+from submax.core.running.fallback import counted_fallbacks
 from submax.strategies.linear_program import LinearProgram, Unsolved
 from submax.strategies.optimized import Optimized
 from submax.testing.check_strategy import check_strategy, hostile_tables, random_table

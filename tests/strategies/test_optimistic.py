@@ -1,6 +1,6 @@
 import numpy as np
 
-from submax.core.table import Table
+from submax.core.conditioning.table import Table
 from submax.strategies.optimistic import Optimistic
 
 

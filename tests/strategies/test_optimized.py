@@ -4,12 +4,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import optimize
 
+from submax.core.conditioning.table import Table
 from submax.core.errors import InvalidValue
-from submax.core.table import Table
 from submax.estimators.counting import Counting
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.optimized import Optimized, bounds
-from submax.testing.examples import PROBLEMS
+from submax.testing.rules.examples import PROBLEMS
 
 VALUES = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(lambda pair: np.array(pair) / 10)
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from submax.core.conditioning.table import Table
 from submax.core.errors import InvalidValue
-from submax.core.table import Table
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.target import Target
 

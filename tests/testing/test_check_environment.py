@@ -3,10 +3,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.core.environment import Outcome
-from submax.environments.bernoulli import Bernoulli
-from submax.environments.contextual import Contextual
-from submax.environments.truth_network import TruthNetwork
+from submax.core.contracts.environment import Outcome
+from submax.environments.arms.bernoulli import Bernoulli
+from submax.environments.networks.contextual import Contextual
+from submax.environments.networks.truth_network import TruthNetwork
 from submax.testing import check_environment
 
 UNSEEDED = np.random.default_rng(0)

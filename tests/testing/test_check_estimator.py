@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.core.categorical import draw
+from submax.core.numerics.categorical import draw
 from submax.estimators.counting import Counting
 from submax.testing import check_estimator
 

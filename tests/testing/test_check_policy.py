@@ -3,11 +3,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.core.decision import Decision
-from submax.policies.epsilon_greedy import EpsilonGreedy
-from submax.policies.gradient import Gradient
-from submax.policies.random import Random
-from submax.policies.ucb1 import UCB1
+from submax.core.contracts.decision import Decision
+from submax.policies.classic.epsilon_greedy import EpsilonGreedy
+from submax.policies.classic.gradient import Gradient
+from submax.policies.classic.random import Random
+from submax.policies.classic.ucb1 import UCB1
 from submax.testing import check_policy
 
 UNSEEDED = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InvalidValue, told
-from submax.core.fallback import Fallback, fall_back
+from submax.core.running.fallback import Fallback, fall_back
 
 
 class Unpredicted(Fallback):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.ruler import Ruler
+from submax.core.rewards.ruler import Ruler
 
 ENCODINGS = ("crossed", "one-hot", "value")
 

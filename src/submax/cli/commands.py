@@ -9,7 +9,7 @@ import click
 from submax._version import __version__
 from submax.cli.errors import Commands
 from submax.core.checks import one_of
-from submax.core.single_thread import prefer_single_thread
+from submax.core.running.single_thread import prefer_single_thread
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.evaluation.comparison import Comparison
-from submax.evaluation.judge import LOGGING, Estimate
+from submax.evaluation.report.comparison import Comparison
+from submax.evaluation.report.judge import LOGGING, Estimate
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 

@@ -9,11 +9,11 @@ import click
 
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
-from submax.live.bandits import bandit_names
 from submax.live.doctor import Finding, examined
-from submax.live.export import Export
+from submax.live.log.bandits import bandit_names
+from submax.live.log.export import Export
 from submax.live.open import open_store
-from submax.live.store import Store
+from submax.live.store.store import Store
 
 
 def run_export(place: str, name: str | None, out: Path | None, rewards: Path | None) -> None:

@@ -38,7 +38,7 @@ def serve(store: str, host: str, port: int, rate: float, learned: Path | None, t
     from the start. Its reward_wait, guard rails and the rest are the defaults, unless they were
     declared before by submax.open(STORE, learned=FILE, reward_wait=...) in Python.
     """
-    from submax.core.extras import require_extra
+    from submax.core.running.extras import require_extra
 
     require_extra("server", "the server", "starlette", "uvicorn", "prometheus_client")
     from submax.server.run import serve as run

@@ -11,11 +11,11 @@ import click
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
-from submax.core.extras import require_extra
-from submax.evaluation.candidates import SUFFIX, Candidate
-from submax.evaluation.comparison import compare
+from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
-from submax.evaluation.log import By, Log
+from submax.evaluation.logs.log import By, Log
+from submax.evaluation.report.candidates import SUFFIX, Candidate
+from submax.evaluation.report.comparison import compare
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.policies import make_policy

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.experiments.calibration import Calibration, calibrations
 from submax.experiments.comparison import Finals
 from submax.experiments.specification import Specification
-from submax.experiments.statement import Statement
-from submax.experiments.statements import statements_of
+from submax.experiments.statements.calibration import Calibration, calibrations
+from submax.experiments.statements.statement import Statement
+from submax.experiments.statements.statements import statements_of
 from submax.policies import presets
 
 WIDTH = 110

@@ -18,7 +18,7 @@ from submax.cli.progress import progress
 from submax.cli.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
-from submax.core.extras import require_extra
+from submax.core.running.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import check_directory, read_specification
 from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
@@ -62,7 +62,7 @@ class Options:
             require_extra("neural", "--device gpu", "jax")
             # The workers share the GPU with this process, which only looks at it.
             os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-            from submax.nn.device import check_gpu
+            from submax.nn.training.device import check_gpu
 
             check_gpu()
 

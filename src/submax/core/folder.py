@@ -115,16 +115,18 @@ class Folder(Generic[Kind]):
 
 
 @cache
-def _files(package: str) -> list[str]:
-    """The names of all files of a package, read from the disk once."""
+def _files(package: str) -> dict[str, str]:
+    """The modules of a package and of the packages in it, by the names of their files."""
     path = importlib.import_module(package).__path__
-    return [info.name.replace("_", "-") for info in pkgutil.iter_modules(path)]
+    found = (info for info in pkgutil.walk_packages(path, f"{package}.") if not info.ispkg)
+    named = {info.name.rpartition(".")[2].replace("_", "-"): info.name for info in found}
+    return dict(sorted(named.items()))
 
 
 @cache
 def _class_in(folder: "Folder[Kind]", name: str) -> type[Kind] | None:
     """The class of a file of the folder; None if no class in it keeps the contract."""
-    module = importlib.import_module(f"{folder.package}.{name.replace('-', '_')}")
+    module = importlib.import_module(_files(folder.package)[name])
     found = list(folder.classes_of(module))
     if len(found) > 1:
         raise InvalidValue(f"{module.__name__} must hold one {folder.word}, not {found}")

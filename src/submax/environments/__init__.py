@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from submax.core.environment import Environment
+from submax.core.contracts.environment import Environment
 from submax.core.folder import Folder
 
 ENVIRONMENTS: Folder[Environment[Any]] = Folder(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from submax.core.estimator import Estimator
+from submax.core.conditioning.estimator import Estimator
 from submax.core.folder import Folder
 
 ESTIMATORS: Folder[Estimator[Any]] = Folder("submax.estimators", Estimator, "estimator")  # type: ignore[type-abstract]  # a contract is abstract

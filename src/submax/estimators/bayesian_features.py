@@ -8,16 +8,16 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.categorical import draw
 from submax.core.checks import non_negative, whole_number
+from submax.core.conditioning.estimator import Estimator
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.estimator import Estimator
-from submax.core.feedback import Feedback
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.ruler import Ruler
-from submax.core.space import Space
-from submax.core.tally import tally
+from submax.core.memory.memory import Memory
+from submax.core.numerics.categorical import draw
+from submax.core.numerics.tally import tally
+from submax.core.rewards.ruler import Ruler
+from submax.core.spaces.space import Space
 from submax.estimators.level_chances import level_chances
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief

@@ -12,17 +12,17 @@ from submax.classifiers.fitted_classifier import FittedClassifier
 from submax.classifiers.model_cache import ModelCache, Models
 from submax.classifiers.reward_features import ENCODINGS, reward_features
 from submax.core.arrays import Floats, Integers
-from submax.core.categorical import draw
 from submax.core.checks import one_of, positive, whole_number
-from submax.core.estimator import Estimator
-from submax.core.feedback import Feedback
-from submax.core.marginalization import normalized
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.ruler import Ruler
-from submax.core.space import Space
-from submax.core.stored_buffer import StoredBuffer
-from submax.core.tally import tally
+from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning.marginalization import normalized
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.memory import Memory
+from submax.core.memory.stored_buffer import StoredBuffer
+from submax.core.numerics.categorical import draw
+from submax.core.numerics.tally import tally
+from submax.core.rewards.ruler import Ruler
+from submax.core.spaces.space import Space
 from submax.estimators.classifier_params import ClassifierParams
 from submax.estimators.importance_values import importance_values
 

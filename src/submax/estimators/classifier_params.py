@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from submax.classifiers.model_cache import ModelCache
 from submax.core.arrays import Floats, Integers
-from submax.core.problem import Problem
-from submax.core.ruler import Ruler
-from submax.core.stored_buffer import StoredBuffer
+from submax.core.contracts.problem import Problem
+from submax.core.memory.stored_buffer import StoredBuffer
+from submax.core.rewards.ruler import Ruler
 
 
 class ClassifierParams(NamedTuple):

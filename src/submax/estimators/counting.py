@@ -7,17 +7,17 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.buffer import Buffer
-from submax.core.categorical import draw
 from submax.core.checks import non_negative
-from submax.core.estimator import Estimator, sums_by_slot
-from submax.core.feedback import Feedback
-from submax.core.marginalization import normalized, with_total
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.ruler import Ruler
-from submax.core.space import Space
-from submax.core.tally import tally
+from submax.core.conditioning.estimator import Estimator, sums_by_slot
+from submax.core.conditioning.marginalization import normalized, with_total
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.memory import Memory
+from submax.core.numerics.categorical import draw
+from submax.core.numerics.tally import tally
+from submax.core.rewards.ruler import Ruler
+from submax.core.spaces.space import Space
 from submax.estimators.fitted_smoothing import fitted_smoothing
 
 INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cvae-submax-by-slot"

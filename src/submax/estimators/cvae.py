@@ -8,14 +8,14 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative, one_of, whole_number
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.training import Training
+from submax.core.contracts.problem import Problem
+from submax.core.memory.memory import Memory
+from submax.core.memory.training import Training
 from submax.estimators.network_estimator import NetworkEstimator
 from submax.networks.slot_network import INJECTION_FORMS
 
 if TYPE_CHECKING:
-    from submax.nn.cvae_design import CVAEDesign
+    from submax.nn.designs.cvae_design import CVAEDesign
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class CVAE(NetworkEstimator):
 
     def design(self, problem: Problem) -> "CVAEDesign":
         """What is trained."""
-        from submax.nn.cvae_design import CVAEDesign
+        from submax.nn.designs.cvae_design import CVAEDesign
 
         return CVAEDesign(
             problem.space.choices,

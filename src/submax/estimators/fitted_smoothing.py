@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import digamma
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.falling_root import falling_root
+from submax.core.numerics.falling_root import falling_root
 
 SWEEPS = 200
 """Rounds over the levels where more than one is fitted, at most."""

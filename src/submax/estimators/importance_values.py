@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.buffer import Buffer
-from submax.core.problem import Problem
+from submax.core.contracts.problem import Problem
+from submax.core.memory.buffer import Buffer
 
 NUMBERS_AT_ONCE = 2**22
 """About so many intermediate numbers are held at a time when many rows are evaluated."""

@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats
-from submax.core.buffer import Buffer
-from submax.core.conditioned import Conditioned
-from submax.core.context_scaling import ContextScaling
-from submax.core.divergence import warn_of_divergence
+from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.estimator import Estimator
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.estimator import Estimator
-from submax.core.extras import require_extra
-from submax.core.feedback import Feedback
-from submax.core.memory import Memory
-from submax.core.minibatches import Minibatches
-from submax.core.problem import Problem
-from submax.core.real_space import RealSpace
-from submax.core.ruler import Ruler
-from submax.core.space import Space
-from submax.core.training import Training
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.context_scaling import ContextScaling
+from submax.core.memory.memory import Memory
+from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.training import Training
+from submax.core.numerics.divergence import warn_of_divergence
+from submax.core.rewards.ruler import Ruler
+from submax.core.running.extras import require_extra
+from submax.core.spaces.real_space import RealSpace
+from submax.core.spaces.space import Space
 from submax.estimators.importance_values import importance_values
 from submax.estimators.network_params import NetworkParams
 from submax.networks.decoded_choices import DecodedChoices
@@ -102,7 +102,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
         """Train on the feedback kept; without new rows nothing changes."""
-        from submax.nn.training import train
+        from submax.nn.training.training import train
 
         problem = params.problem
         feedback.check(problem)
@@ -164,7 +164,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def _start(self, params: NetworkParams, ruler: Ruler) -> Parameters | None:
         """The last parameters where training goes on from them, for knots that have moved."""
-        from submax.nn.parameters import moved
+        from submax.nn.training.parameters import moved
 
         goes_on = self.training.continued
         if self.training.steps == "fitted":
@@ -185,7 +185,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         latent: Floats,
     ) -> SlotNetwork:
         """The trained network as plain arrays, at the levels of the ruler."""
-        from submax.nn.parameters import restored
+        from submax.nn.training.parameters import restored
 
         design = self.design(problem)
         levels = ruler.embedded(ruler.levels).astype(np.float32)

@@ -3,10 +3,10 @@
 from typing import NamedTuple, Self
 
 from submax.core.arrays import Floats
-from submax.core.buffer import Buffer
-from submax.core.context_scaling import ContextScaling
-from submax.core.problem import Problem
-from submax.core.ruler import Ruler
+from submax.core.contracts.problem import Problem
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.context_scaling import ContextScaling
+from submax.core.rewards.ruler import Ruler
 from submax.networks.replicas import Parameters
 from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_network import SlotNetwork

@@ -8,14 +8,14 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import one_of, whole_number
-from submax.core.memory import Memory
-from submax.core.problem import Problem
-from submax.core.training import Training
+from submax.core.contracts.problem import Problem
+from submax.core.memory.memory import Memory
+from submax.core.memory.training import Training
 from submax.estimators.network_estimator import NetworkEstimator
 from submax.networks.slot_network import INJECTION_FORMS
 
 if TYPE_CHECKING:
-    from submax.nn.softmax_design import SoftmaxDesign
+    from submax.nn.designs.softmax_design import SoftmaxDesign
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Softmax(NetworkEstimator):
 
     def design(self, problem: Problem) -> "SoftmaxDesign":
         """What is trained."""
-        from submax.nn.softmax_design import SoftmaxDesign
+        from submax.nn.designs.softmax_design import SoftmaxDesign
 
         return SoftmaxDesign(
             problem.space.choices,

@@ -7,17 +7,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from submax.evaluation.comparison import compare as compare
     from submax.evaluation.learning import learn as learn
-    from submax.evaluation.log import Log as Log
+    from submax.evaluation.logs.log import Log as Log
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
+    from submax.evaluation.report.comparison import compare as compare
     from submax.evaluation.tuning import tune as tune
     from submax.schema.learned import Learned as Learned
 
 _HOME = {
     "Learned": "submax.schema.learned",
-    "Log": "submax.evaluation.log",
-    "compare": "submax.evaluation.comparison",
+    "Log": "submax.evaluation.logs.log",
+    "compare": "submax.evaluation.report.comparison",
     "learn": "submax.evaluation.learning",
     "make_off_policy": "submax.evaluation.off_policy",
     "tune": "submax.evaluation.tuning",

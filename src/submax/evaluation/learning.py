@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from submax.core.checks import whole_number
-from submax.core.policy import Policy
-from submax.evaluation.log import By, Log
+from submax.core.contracts.policy import Policy
+from submax.evaluation.logs.log import By, Log
 from submax.policies import make_policy
 from submax.schema.learned import MOST_ROWS, Learned, Origin
 

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue
-from submax.core.extras import require_extra
-from submax.evaluation.comparison import Comparison, compare
+from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
-from submax.evaluation.log import By, Log
+from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.witness import Witness
+from submax.evaluation.report.comparison import Comparison, compare
+from submax.evaluation.report.witness import Witness
 from submax.policies import make_policy
 from submax.policies.policy_table import read_value, table_of, with_values
 

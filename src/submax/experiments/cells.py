@@ -14,10 +14,10 @@ import msgspec
 
 from submax._version import __version__
 from submax.core.checks import one_of
-from submax.core.environment import Environment
+from submax.core.contracts.environment import Environment
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue, told
-from submax.core.fallback import counted_fallbacks
-from submax.core.policy import Policy
+from submax.core.running.fallback import counted_fallbacks
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification, own_file, policy_name
 from submax.policies import make_policy
@@ -152,7 +152,7 @@ def seed_of(cell: Cell) -> list[int]:
 
 def _compiling_seconds() -> float:
     """What this process spent so far; nothing where no network was trained."""
-    module = sys.modules.get("submax.nn.training")
+    module = sys.modules.get("submax.nn.training.training")
     return 0.0 if module is None else float(module.compiling_seconds())
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from submax.core.arrays import Floats
-from submax.core.standard_error import standard_error
+from submax.core.numerics.standard_error import standard_error
 from submax.experiments.results import FINALS, RESULTS
 
 LATE = 0.9

@@ -18,7 +18,7 @@ import msgspec
 
 from submax._version import __version__
 from submax.core.errors import InvalidValue
-from submax.core.whole_file import PARTIAL, whole_file
+from submax.core.running.whole_file import PARTIAL, whole_file
 from submax.experiments.specification import Specification
 
 MANIFEST = "manifest.json"

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from submax.core.arrays import Floats
-from submax.core.environment import Environment
+from submax.core.contracts.environment import Environment
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
-from submax.core.feedback import Feedback
-from submax.core.policy import Policy
-from submax.core.standard_error import standard_error
+from submax.core.numerics.standard_error import standard_error
 from submax.experiments.cells import configurations, make_environment, named_policies, policy_of
 from submax.experiments.directory import write_csv
 from submax.experiments.results import RESULTS, SUMMARY, write_parquet
 from submax.experiments.specification import Specification
-from submax.policies.random import Random
+from submax.policies.classic.random import Random
 
 CHUNK = 500
 """So many environments at a time keep the memory small."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.environment import Environment
-from submax.environments.classification import Classification
-from submax.evaluation.comparison import compare
+from submax.core.contracts.environment import Environment
+from submax.environments.tables.classification import Classification
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation.logs.log import Log
+from submax.evaluation.report.comparison import compare
 from submax.experiments.cells import Cell, make_environment, seed_of
 from submax.experiments.directory import write_csv
 from submax.experiments.results import SUMMARY

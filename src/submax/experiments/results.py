@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from submax.core.standard_error import standard_error
-from submax.core.whole_file import whole_file
+from submax.core.numerics.standard_error import standard_error
+from submax.core.running.whole_file import whole_file
 from submax.experiments.cells import Cell, Labels
 from submax.experiments.directory import write_csv
 from submax.simulation.cell_result import QUANTILES, CellResult

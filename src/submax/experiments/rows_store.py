@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from submax.core.whole_file import whole_file
+from submax.core.running.whole_file import whole_file
 
 Row = dict[str, Any]
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from submax.experiments.calibration import calibrations, write_calibrations
 from submax.experiments.cells import Cell, cells, run_cell
 from submax.experiments.comparison import Finals
 from submax.experiments.directory import claim_directory, close_directory
@@ -14,8 +13,9 @@ from submax.experiments.offline import estimate_cell, write_offline
 from submax.experiments.results import Finished, write_results
 from submax.experiments.rows_store import RowsStore
 from submax.experiments.specification import Specification
-from submax.experiments.statement import write_statements
-from submax.experiments.statements import statements_of
+from submax.experiments.statements.calibration import calibrations, write_calibrations
+from submax.experiments.statements.statement import write_statements
+from submax.experiments.statements.statements import statements_of
 from submax.simulation.cell_result import CellResult
 from submax.simulation.cell_store import CellStore
 from submax.simulation.sweep import sweep

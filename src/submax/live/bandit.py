@@ -8,21 +8,21 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
-from submax.core.policy import Policy
 from submax.live.background import Background
-from submax.live.decision import Decision, Receipt
-from submax.live.declaration import Actions, Options
-from submax.live.declare import check_words, declare
-from submax.live.late_rewards import LateRewardWarning
+from submax.live.declaring.declaration import Actions, Options
+from submax.live.declaring.declare import check_words, declare
+from submax.live.fitting.online_learner import OnlineLearner
+from submax.live.fitting.refitter import Refitter
 from submax.live.managed_bandit import ManagedBandit
-from submax.live.memory_store import MemoryStore
-from submax.live.online_learner import OnlineLearner
-from submax.live.refitter import Refitter
-from submax.live.requests import ONLY
 from submax.live.saved_bandit import SavedBandit, generator_at
-from submax.live.store import Store
-from submax.live.writing import joined
+from submax.live.serving.decision import Decision, Receipt
+from submax.live.serving.late_rewards import LateRewardWarning
+from submax.live.serving.requests import ONLY
+from submax.live.store.memory_store import MemoryStore
+from submax.live.store.store import Store
+from submax.live.store.writing import joined
 
 POLL_SECONDS = 0.2
 """Between two looks at what is new in a store."""

@@ -5,21 +5,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from submax.core.contracts.policy import Policy
 from submax.core.errors import StoreUnavailable
-from submax.core.policy import Policy
 from submax.core.summary import Summary
 from submax.live.background import Background
 from submax.live.bandit_view import bandit_summary
-from submax.live.bandits import log_stream, settings_stream
-from submax.live.event import Entry, Written
-from submax.live.learner import Learner
-from submax.live.ledger import Ledger
-from submax.live.present import DAMAGED, Present
-from submax.live.refit_result import RefitResult
-from submax.live.requests import Requests
-from submax.live.settings import Settings
-from submax.live.store import Store
-from submax.live.writing import Answer, Writing
+from submax.live.declaring.settings import Settings
+from submax.live.fitting.learner import Learner
+from submax.live.fitting.refit_result import RefitResult
+from submax.live.log.bandits import log_stream, settings_stream
+from submax.live.log.ledger import Ledger
+from submax.live.serving.present import DAMAGED, Present
+from submax.live.serving.requests import Requests
+from submax.live.store.event import Entry, Written
+from submax.live.store.store import Store
+from submax.live.store.writing import Answer, Writing
 from submax.schema.menu import Menu
 
 LOG = logging.getLogger("submax")

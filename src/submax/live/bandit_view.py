@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from submax.core.summary import LINES, Summary, counted, number, percentage
-from submax.live.action_tally import ActionTally, ChoiceTally, ValueTally
-from submax.live.ledger import Ledger
-from submax.live.serving import Serving
-from submax.live.settings import Settings
+from submax.live.declaring.settings import Settings
+from submax.live.log.action_tally import ActionTally, ChoiceTally, ValueTally
+from submax.live.log.ledger import Ledger
+from submax.live.serving.serving import Serving
 from submax.schema.choices import Slot
 from submax.schema.menu import Menu
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from submax.core.errors import InvalidValue
-from submax.live.bandits import model_name
-from submax.live.control import Control, control_of
-from submax.live.history import read_segment
-from submax.live.ledger import Ledger, ledger_of
-from submax.live.snapshot import read_snapshot
-from submax.live.sqlite_store import SQLiteStore
-from submax.live.store import Store
+from submax.live.declaring.control import Control, control_of
+from submax.live.log.bandits import model_name
+from submax.live.log.history import read_segment
+from submax.live.log.ledger import Ledger, ledger_of
+from submax.live.log.snapshot import read_snapshot
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.live.store.store import Store
 from submax.policies import make_policy
 from submax.schema.model import hash_of
 

@@ -6,9 +6,9 @@ import msgspec
 
 from submax.core.errors import Conflict, InvalidValue, Unknown
 from submax.live.bandit_base import BanditBase
-from submax.live.event import Entry
-from submax.live.online_learner import OnlineLearner
-from submax.live.records import CHOICE, PUBLISHED, Fitted, Published
+from submax.live.fitting.online_learner import OnlineLearner
+from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
+from submax.live.store.event import Entry
 from submax.schema.action_features import clean_features
 from submax.schema.choices import ARMS, STATUS, Change
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from submax.core.errors import InvalidValue
 from submax.live.bandit import Bandit
-from submax.live.declaration import Declaration
-from submax.live.declare import check_new, check_words, declare, declare_from
-from submax.live.memory_store import MemoryStore
-from submax.live.names import check_bandit
-from submax.live.sqlite_store import SQLiteStore
-from submax.live.store import Store
+from submax.live.declaring.declaration import Declaration
+from submax.live.declaring.declare import check_new, check_words, declare, declare_from
+from submax.live.declaring.names import check_bandit
+from submax.live.store.memory_store import MemoryStore
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.live.store.store import Store
 from submax.schema.learned import Learned
 
 MEMORY = ":memory:"
@@ -89,7 +89,7 @@ def open_store(
     if str(place) == MEMORY:
         return MemoryStore(clock)
     if str(place).startswith(POSTGRES):
-        from submax.live.postgres_store import PostgresStore
+        from submax.live.store.postgres_store import PostgresStore
 
         return PostgresStore(str(place), read_only=read_only)
     return SQLiteStore(Path(place), read_only=read_only, clock=clock)

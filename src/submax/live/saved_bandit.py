@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
-from submax.core.names_file import names_file
-from submax.core.policy import Policy
-from submax.core.whole_file import whole_file
-from submax.live.event import Event
-from submax.live.settings import Settings, policy_of
-from submax.live.snapshot import Snapshot
+from submax.core.running.names_file import names_file
+from submax.core.running.whole_file import whole_file
+from submax.live.declaring.settings import Settings, policy_of
+from submax.live.log.snapshot import Snapshot
+from submax.live.store.event import Event
 from submax.networks.state_file import read_state, state_bytes
 from submax.schema.columns import Columns
 from submax.schema.model import Model

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.conditioned import Conditioned
+from submax.core.conditioning.conditioned import Conditioned
 from submax.networks.slot_choices import action_probabilities, draw_actions
 
 

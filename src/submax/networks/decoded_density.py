@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.conditioned import Conditioned
-from submax.core.real_space import RealSpace
+from submax.core.conditioning.conditioned import Conditioned
+from submax.core.spaces.real_space import RealSpace
 from submax.networks.mixture_density import MixtureDensity
 
 

@@ -17,12 +17,12 @@ Arrays = dict[str, NDArray[Any]]
 MOVED = {
     "submax.live.model:Model": "submax.schema.model:Model",
     "submax.live.model:Standardization": "submax.schema.standardization:Standardization",
-    "submax.live.training_rows:Columns": "submax.schema.columns:Columns",
+    "submax.live.log.training_rows:Columns": "submax.schema.columns:Columns",
     "submax.estimators.network_estimator:NetworkParams": (
         "submax.estimators.network_params:NetworkParams"
     ),
-    "submax.policies.reward_conditioned:RewardConditionedState": (
-        "submax.policies.reward_conditioned_state:RewardConditionedState"
+    "submax.policies.reward_conditioned.reward_conditioned:RewardConditionedState": (
+        "submax.policies.reward_conditioned.reward_conditioned_state:RewardConditionedState"
     ),
 }
 """Where classes are now that were written under another name."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.checks import one_of
 from submax.core.errors import InvalidValue
-from submax.core.whole_file import whole_file
+from submax.core.running.whole_file import whole_file
 from submax.networks.slot_network import SlotNetwork
 from submax.networks.value_network import ValueNetwork
 

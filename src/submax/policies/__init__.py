@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from submax.core.checks import one_of
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
 from submax.core.folder import Folder
-from submax.core.policy import Policy
 from submax.estimators import ESTIMATORS
 from submax.strategies import STRATEGIES
 

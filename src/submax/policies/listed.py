@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.categorical import draw, log_prob_of
-from submax.core.decision import Decision
-from submax.core.space import Space
+from submax.core.contracts.decision import Decision
+from submax.core.numerics.categorical import draw, log_prob_of
+from submax.core.spaces.space import Space
 
 Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
 

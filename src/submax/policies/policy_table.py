@@ -5,10 +5,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning.strategy import Strategy
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
-from submax.core.estimator import Estimator
-from submax.core.policy import Policy
-from submax.core.strategy import Strategy
 
 
 def table_of(policy: Any) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.problem import ActionFeatures, Problem
-from submax.core.space import Space
+from submax.core.contracts.problem import ActionFeatures, Problem
+from submax.core.spaces.space import Space
 
 MOST_COLUMNS = 16
 """More columns are reduced to this many principal components, since the cost of a fit grows with

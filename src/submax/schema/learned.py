@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InvalidValue
-from submax.core.names_file import names_file
-from submax.core.policy import Policy
-from submax.core.whole_file import whole_file
+from submax.core.running.names_file import names_file
+from submax.core.running.whole_file import whole_file
 from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
 from submax.schema.columns import Columns

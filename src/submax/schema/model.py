@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.feedback import Feedback
-from submax.core.policy import Policy
-from submax.core.problem import Problem
 from submax.networks.state_file import read_state, state_bytes
 from submax.schema.columns import Columns
 from submax.schema.menu import Shown

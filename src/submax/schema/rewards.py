@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from submax.core.binary import Binary
 from submax.core.checks import one_of
-from submax.core.continuous import Continuous
-from submax.core.counts import Counts
-from submax.core.discrete import Discrete
 from submax.core.errors import InvalidValue
-from submax.core.scale import Scale
+from submax.core.rewards.binary import Binary
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.counts import Counts
+from submax.core.rewards.discrete import Discrete
+from submax.core.rewards.scale import Scale
 
 SCALES: dict[str, type[Scale]] = {
     "binary": Binary,

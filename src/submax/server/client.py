@@ -13,8 +13,8 @@ import msgspec
 
 from submax.core.checks import positive, whole_number
 from submax.core.errors import Conflict, Forbidden, InvalidValue, StoreUnavailable, Unknown
-from submax.live.decision import Decision, Receipt
-from submax.live.names import check_bandit, new_identifier
+from submax.live.declaring.names import check_bandit, new_identifier
+from submax.live.serving.decision import Decision, Receipt
 
 RETRIED = (429, 503)
 """Statuses after which the same request may succeed."""

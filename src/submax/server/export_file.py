@@ -9,7 +9,7 @@ from starlette.responses import FileResponse
 
 from submax.core.errors import StoreUnavailable
 from submax.live.bandit import Bandit
-from submax.live.export import Export
+from submax.live.log.export import Export
 
 
 def exported(bandit: Bandit) -> FileResponse:

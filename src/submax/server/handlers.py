@@ -11,9 +11,9 @@ import msgspec
 from submax.core.errors import StoreUnavailable
 from submax.live.bandit import Bandit
 from submax.live.bandit_base import WAITING_SECONDS
-from submax.live.decision import Decision, Receipt
-from submax.live.event import Written
-from submax.live.writing import Answer, Writing, joined
+from submax.live.serving.decision import Decision, Receipt
+from submax.live.store.event import Written
+from submax.live.store.writing import Answer, Writing, joined
 from submax.schema.choices import Change
 from submax.server import messages as m
 from submax.server.export_file import exported

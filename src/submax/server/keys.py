@@ -10,9 +10,9 @@ import msgspec
 
 from submax.core.checks import one_of, positive
 from submax.core.errors import InvalidValue, Unknown
-from submax.live.event import Entry, Event
-from submax.live.names import check_bandit
-from submax.live.store import Store
+from submax.live.declaring.names import check_bandit
+from submax.live.store.event import Entry, Event
+from submax.live.store.store import Store
 
 STREAM = "keys"
 ADDED, REVOKED = "key", "revoked"

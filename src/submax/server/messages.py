@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from submax.live.decision import Decision, Receipt
-from submax.live.guard_rails import GuardRails
-from submax.live.writing import MOST_AT_ONCE
+from submax.live.declaring.guard_rails import GuardRails
+from submax.live.serving.decision import Decision, Receipt
+from submax.live.store.writing import MOST_AT_ONCE
 from submax.server.keys import Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]

@@ -1,6 +1,6 @@
 """What the interface can do."""
 
-from submax.live.decision import Decision, Receipt
+from submax.live.serving.decision import Decision, Receipt
 from submax.server import handlers
 from submax.server import messages as m
 from submax.server.operation import Operation

@@ -14,7 +14,7 @@ import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InvalidValue
-from submax.live.declare import check_new, declare_from
+from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
 from submax.server.addresses import is_loopback

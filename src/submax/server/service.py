@@ -7,13 +7,13 @@ from threading import Lock, Thread
 from typing import Any
 
 from submax.core.errors import InvalidValue, Unknown
-from submax.core.names_file import names_file
+from submax.core.running.names_file import names_file
 from submax.live.background import Background
 from submax.live.bandit import Bandit
-from submax.live.bandits import bandit_names, settings_stream
-from submax.live.declare import declare
-from submax.live.names import check_bandit
-from submax.live.store import Store
+from submax.live.declaring.declare import declare
+from submax.live.declaring.names import check_bandit
+from submax.live.log.bandits import bandit_names, settings_stream
+from submax.live.store.store import Store
 from submax.server.keys import Keys
 
 LOG = logging.getLogger("submax")

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from submax.live.bandit import Bandit
-from submax.live.records import Fitted
+from submax.live.log.records import Fitted
 from submax.schema.context_schema import Field, Number
 from submax.server.keys import Key
 from submax.server.messages import BanditShown, ChoiceShown, KeyShown, VersionShown

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from submax.core.whole_file import whole_file
+from submax.core.running.whole_file import whole_file
 from submax.simulation.cell_result import CellResult, Curve, Seconds
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from submax.core.checks import whole_number
 from submax.core.errors import InvalidValue, MissingExtra
-from submax.core.single_thread import SINGLE_THREAD
+from submax.core.running.single_thread import SINGLE_THREAD
 from submax.simulation.meter import Meter, install
 
 XLA_FLAGS = SINGLE_THREAD["XLA_FLAGS"]

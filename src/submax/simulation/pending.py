@@ -4,7 +4,7 @@ from collections import deque
 
 import numpy as np
 
-from submax.core.feedback import Feedback
+from submax.core.contracts.feedback import Feedback
 
 
 class Pending:

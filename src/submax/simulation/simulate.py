@@ -7,11 +7,11 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import whole_number
-from submax.core.environment import Environment
+from submax.core.contracts.environment import Environment
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InvalidValue
-from submax.core.feedback import Feedback
-from submax.core.policy import Policy
-from submax.core.problem import Problem
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.delay import Delay
 from submax.simulation.pending import Pending
@@ -37,8 +37,8 @@ def simulate(
     ``progress`` is told after every step how many decisions and how many updates were made in it,
     over all replicas.
 
-    >>> from submax.environments.bernoulli import Bernoulli
-    >>> from submax.policies.reward_conditioned import RewardConditioned
+    >>> from submax.environments.arms.bernoulli import Bernoulli
+    >>> from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
     >>> trace = simulate(
     ...     Bernoulli(10, 1, 9), RewardConditioned(), observations=1000, delay=BatchFlush(100),
     ...     replicas=20, seed=1,

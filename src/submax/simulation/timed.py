@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.decision import Decision
-from submax.core.feedback import Feedback
-from submax.core.policy import Policy
-from submax.core.problem import Problem
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
 
 
 class Timed(Policy[Any]):

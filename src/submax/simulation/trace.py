@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
-from submax.core.space import Space
-from submax.core.standard_error import standard_error
+from submax.core.numerics.standard_error import standard_error
+from submax.core.spaces.space import Space
 from submax.core.summary import Summary, counted, number
 
 SUMMARY_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)

@@ -1,6 +1,6 @@
 """Policies as estimators of scikit-learn; importing ``submax`` alone does not import this part."""
 
-from submax.core.extras import require_extra
+from submax.core.running.extras import require_extra
 
 require_extra("data", "submax.sklearn", "sklearn")
 

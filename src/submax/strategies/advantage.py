@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.strategy import Strategy
-from submax.core.table import Table
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.marginalization import ROUNDING
+from submax.core.conditioning.marginalization import ROUNDING
 
 SMALLEST_PIVOT = 1e-9
 """Smaller entries are taken for zeros that rounding has blurred."""

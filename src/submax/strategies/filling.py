@@ -8,11 +8,11 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
+from submax.core.conditioning.marginalization import ends, normalized
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Experience, Table
 from submax.core.errors import InvalidValue
-from submax.core.falling_root import falling_root
-from submax.core.marginalization import ends, normalized
-from submax.core.strategy import Strategy
-from submax.core.table import Experience, Table
+from submax.core.numerics.falling_root import falling_root
 
 DEMAND = 44.0
 """κ = DEMAND / (N^0.3 t^0.2): found by trying, see docs/research."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import whole_number
-from submax.core.marginalization import ROUNDING, ends, normalized, unseen
-from submax.core.strategy import Strategy
-from submax.core.table import Table
+from submax.core.conditioning.marginalization import ROUNDING, ends, normalized, unseen
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table
 
 
 @dataclass(frozen=True)

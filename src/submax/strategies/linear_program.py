@@ -7,9 +7,9 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.fallback import Fallback, fall_back
-from submax.core.strategy import Strategy
-from submax.core.table import Table
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table
+from submax.core.running.fallback import Fallback, fall_back
 from submax.strategies.batched_simplex import maximize
 from submax.strategies.optimized import Optimized, bounds, check_values
 

@@ -7,10 +7,10 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.core.conditioning.marginalization import ROUNDING, ends
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table
 from submax.core.errors import InvalidValue
-from submax.core.marginalization import ROUNDING, ends
-from submax.core.strategy import Strategy
-from submax.core.table import Table
 
 
 class Bounds(NamedTuple):

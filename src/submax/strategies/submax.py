@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from submax.core.arrays import Floats
-from submax.core.marginalization import ends
-from submax.core.strategy import Strategy
-from submax.core.table import Table
+from submax.core.conditioning.marginalization import ends
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table
 
 
 @dataclass(frozen=True)

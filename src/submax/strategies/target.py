@@ -8,9 +8,9 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import probability
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table
 from submax.core.errors import InvalidValue
-from submax.core.strategy import Strategy
-from submax.core.table import Table
 
 
 @dataclass(frozen=True)

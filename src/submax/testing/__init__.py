@@ -2,7 +2,7 @@
 
 They run over every class in submax, and over a class of your own just the same:
 
->>> from submax.policies.epsilon_greedy import EpsilonGreedy
+>>> from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 >>> check_policy(EpsilonGreedy(0.3))
 """
 

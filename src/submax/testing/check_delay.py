@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from submax.core.feedback import Feedback
+from submax.core.contracts.feedback import Feedback
 from submax.simulation.delay import Delay, Step
 from submax.simulation.pending import Pending
-from submax.testing.require import require
+from submax.testing.rules.require import require
 
 
 def check_delay(delay: Delay) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.environment import Environment
-from submax.core.space import Space
-from submax.testing.require import require
+from submax.core.contracts.environment import Environment
+from submax.core.spaces.space import Space
+from submax.testing.rules.require import require
 
 REPLICAS = 4
 ROWS = 3

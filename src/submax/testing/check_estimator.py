@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from submax.core.estimator import Estimator
-from submax.core.problem import Problem
-from submax.testing.estimator_belief import check_belief, check_draws
-from submax.testing.estimator_fit import check_fit
-from submax.testing.examples import PROBLEMS, REPLICAS, SCALED, accepted, some_feedback
-from submax.testing.require import require
+from submax.core.conditioning.estimator import Estimator
+from submax.core.contracts.problem import Problem
+from submax.testing.rules.estimator_belief import check_belief, check_draws
+from submax.testing.rules.estimator_fit import check_fit
+from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted, some_feedback
+from submax.testing.rules.require import require
 
 TAUGHT = 30
 

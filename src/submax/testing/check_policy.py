@@ -4,12 +4,12 @@ import dataclasses
 import pickle
 from typing import Any
 
-from submax.core.policy import Policy
-from submax.testing.examples import PROBLEMS, REPLICAS, SCALED, accepted
-from submax.testing.policy_decisions import check_decisions, check_frequencies
-from submax.testing.policy_densities import REAL, check_densities
-from submax.testing.policy_learning import check_learning
-from submax.testing.require import require
+from submax.core.contracts.policy import Policy
+from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted
+from submax.testing.rules.policy_decisions import check_decisions, check_frequencies
+from submax.testing.rules.policy_densities import REAL, check_densities
+from submax.testing.rules.policy_learning import check_learning
+from submax.testing.rules.require import require
 
 
 def check_policy(policy: Policy[Any], seed: int = 0) -> None:

@@ -5,10 +5,10 @@ import pickle
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.ruler import Ruler
-from submax.core.scale import Scale
-from submax.testing.examples import some_rewards
-from submax.testing.require import require
+from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.scale import Scale
+from submax.testing.rules.examples import some_rewards
+from submax.testing.rules.require import require
 
 REPLICAS, ROWS = 4, 30
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from submax.core.errors import InvalidValue, StoreUnavailable
-from submax.live.event import Entry, Event, Written
-from submax.live.sqlite_store import SQLiteStore
-from submax.live.store import Store
-from submax.testing.require import require
-from submax.testing.store_threads import check_keys_in_threads, check_polling
+from submax.live.store.event import Entry, Event, Written
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.live.store.store import Store
+from submax.testing.rules.require import require
+from submax.testing.rules.store_threads import check_keys_in_threads, check_polling
 
 EVERY_BYTE = bytes(range(256))
 TEXTS = ("", "a", "A", "ä", "a\u0308", "日本語", "🦆", "'; --", "%s {}", " a", "a\n")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.strategy import Strategy
-from submax.core.table import Experience, Table
-from submax.testing.leaves import copied, unchanged
-from submax.testing.require import require
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Experience, Table
+from submax.testing.rules.leaves import copied, unchanged
+from submax.testing.rules.require import require
 
 LEADING: tuple[tuple[int, ...], ...] = ((), (5,), (3, 4))
 SIZES = (1, 2, 3, 7)

@@ -8,7 +8,7 @@ import pytest
 
 from submax.core.errors import InvalidValue
 from submax.evaluation.learning import learn
-from submax.evaluation.log import Log
+from submax.evaluation.logs.log import Log
 
 ROWS = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
 SLOTS = {"action_title": ["A", "B"], "action_layout": ["wide", "wide"], "reward": [1, 0]}

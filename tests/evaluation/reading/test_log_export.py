@@ -6,8 +6,8 @@ from pyarrow import parquet
 import submax
 from submax.core.errors import InvalidValue
 from submax.evaluation import Log
-from submax.live.export import Export
-from submax.live.memory_store import MemoryStore
+from submax.live.log.export import Export
+from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
 WAIT = 60.0

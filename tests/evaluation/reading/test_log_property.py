@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from submax.core.contracts.feedback import ROUNDING
 from submax.core.errors import InvalidValue
-from submax.core.feedback import ROUNDING
 from submax.evaluation import Log
 from submax.evaluation.reading import csv_source, source
 

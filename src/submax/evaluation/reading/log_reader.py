@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
+from submax.core.contracts.feedback import ROUNDING
 from submax.core.errors import InvalidValue
-from submax.core.feedback import ROUNDING
-from submax.core.scale import Scale
+from submax.core.rewards.scale import Scale
 from submax.evaluation.reading.action_columns import ActionColumns
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
 from submax.evaluation.reading.bad_rows import BadRows

@@ -1,0 +1,98 @@
+"""What a policy is told about the world before it starts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import finite, whole_number
+from submax.core.errors import InvalidValue
+from submax.core.rewards.binary import Binary
+from submax.core.rewards.scale import Scale
+from submax.core.spaces.space import Space
+
+BINARY = Binary()
+ActionFeatures = tuple[tuple[tuple[float, ...], ...], ...]
+"""For each slot a row of numbers per choice; no rows for a slot whose choices are not described."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The actions, the width of the context and the scale of the rewards.
+
+    ``action_features`` has, for each slot, a row of numbers per choice that describes the choice: a
+    policy that uses them expects similar rewards of similar choices. A slot whose choices are not
+    described has the empty tuple instead of rows; if no slot has any, the whole is empty.
+
+    >>> from submax.core.spaces.arms import Arms
+    >>> Problem(Arms(3)).scale
+    Binary()
+    >>> Problem(Arms(3), action_features=(((1.0,), (2.5,), (4.0,)),)).action_features[0][1]
+    (2.5,)
+    """
+
+    space: Space
+    context_width: int = 0
+    scale: Scale = BINARY
+    action_features: ActionFeatures = ()
+
+    def __post_init__(self) -> None:
+        whole_number("context_width", self.context_width, at_least=0)
+        if not isinstance(self.space, Space):
+            raise InvalidValue(f"space must be a space such as Arms(3), not {self.space!r}")
+        if not isinstance(self.scale, Scale):
+            raise InvalidValue(f"scale must be a scale such as Binary(), not {self.scale!r}")
+        if self.action_features != ():
+            self._check_action_features()
+
+    def check_context(self, context: Floats) -> None:
+        """Refuse contexts ``[R, n, D]`` of another width, or with numbers that are not finite."""
+        if context.ndim != 3 or context.shape[-1] != self.context_width:
+            raise InvalidValue(
+                f"context must have shape [R, n, {self.context_width}], not {list(context.shape)}"
+            )
+        # The sum of finite numbers is finite unless it overflows, and then the slow look decides.
+        if not np.isfinite(context.sum()) and not np.isfinite(context).all():
+            replica, row, column = np.argwhere(~np.isfinite(context))[0]
+            raise InvalidValue(
+                f"context must be finite, and number {column} of row {row}, replica {replica} is "
+                f"{context[replica, row, column]}"
+            )
+
+    def check_action(self, action: Actions) -> None:
+        """Refuse actions that are not in the space."""
+        if not self.space.contains(action):
+            raise InvalidValue(
+                f"an action of {self.space} has {self.space.slots} parts within its bounds, "
+                f"and {_stranger(self.space, action)} is none"
+            )
+
+    def _check_action_features(self) -> None:
+        """Refuse features that are not a row of finite numbers for every choice of a slot."""
+        features, choices = self.action_features, self.space.choices
+        if not isinstance(features, tuple) or len(features) != len(choices):
+            raise InvalidValue(
+                f"action_features must be a tuple with rows for each of {len(choices)} slots, an "
+                f"empty tuple for a slot without features, not {features!r:.80}"
+            )
+        for slot, (rows, count) in enumerate(zip(features, choices, strict=True)):
+            if not isinstance(rows, tuple) or len(rows) not in (0, count):
+                raise InvalidValue(
+                    f"action_features of slot {slot} must be a tuple with a row for each of "
+                    f"{count} choices, not {rows!r:.80}"
+                )
+            for choice, row in enumerate(rows):
+                if not isinstance(row, tuple) or len(row) != len(rows[0]):
+                    raise InvalidValue(
+                        f"action_features of slot {slot} must be rows of {len(rows[0])} numbers, "
+                        f"as that of choice 0 is, and that of choice {choice} is {row!r:.80}"
+                    )
+                for number in row:
+                    finite(f"a feature of choice {choice} in slot {slot}", number)
+
+
+def _stranger(space: Space, action: Actions) -> list[float]:
+    """The first action that is not in the space."""
+    rows = action.reshape(-1, action.shape[-1])
+    found: list[float] = next(row for row in rows if not space.contains(row)).tolist()
+    return found

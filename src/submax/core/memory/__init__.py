@@ -1,0 +1,1 @@
+"""Feedback that is kept, and how it is drawn for training."""

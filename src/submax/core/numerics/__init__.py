@@ -1,0 +1,1 @@
+"""Small numerical functions for all replicas at once."""

@@ -1,0 +1,1 @@
+"""What rewards can be, and the levels by which they are conditioned on."""

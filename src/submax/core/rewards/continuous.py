@@ -1,0 +1,59 @@
+"""Rewards that are any number."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.core.checks import finite
+from submax.core.errors import InvalidValue
+from submax.core.rewards.quantile_levels import check_quantiles
+from submax.core.rewards.quantile_scale import QuantileScale
+
+
+@dataclass(frozen=True)
+class Continuous(QuantileScale):
+    """A reward is a number, between ``low`` and ``high`` where they are given.
+
+    The levels are quantiles of what was observed, and move as data arrive: those at the shares q₀
+    and q₁ in ``quantiles``, and evenly between them where ``asked`` is more than two. A network is
+    told a reward by its place between ``knots`` quantiles of the different rewards.
+
+    Reference: Xu et al. (2024), section 3.1.1; Kumar et al. (2019).
+    """
+
+    low: float | None = None
+    high: float | None = None
+    quantiles: tuple[float, float] = (0.1, 0.9)
+    asked: int = 2
+    knots: int = 5
+
+    def __post_init__(self) -> None:
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if bound is not None:
+                finite(f"{name}, where there is one,", bound)
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise InvalidValue(f"low must be below high, not {self.low} and {self.high}")
+        check_quantiles(self.quantiles, self.asked, self.knots)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Both where both are given."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def contains(self, reward: Floats) -> Booleans:
+        """Finite numbers within the bounds."""
+        fits = np.isfinite(reward)
+        if self.low is not None:
+            fits &= reward >= self.low
+        if self.high is not None:
+            fits &= reward <= self.high
+        return fits
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Without bounds, and with bounds and several levels."""
+        yield cls()
+        yield cls(low=-5.0, high=50.0, quantiles=(0.0, 1.0), asked=4, knots=3)

@@ -1,0 +1,83 @@
+"""Rewards with finitely many values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats
+from submax.core.checks import finite, whole_number
+from submax.core.errors import InvalidValue
+from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.scale import Scale
+
+
+@dataclass(frozen=True)
+class Discrete(Scale):
+    """A reward is one of ``values``, which rise from the lowest to the highest.
+
+    Every value is a level; with ``asked`` there are so many, spread evenly over the list from its
+    first to its last, and a value between two of them counts as the nearest. Strategies of two
+    levels use the minimum and the maximum.
+
+    >>> nothing = np.zeros((1, 0))
+    >>> Discrete((1.0, 2.0, 3.0, 4.0, 5.0), asked=3).ruler(nothing, nothing).levels
+    array([[1., 3., 5.]])
+
+    Reference: Xu et al. (2024), section 3.1.1.
+    """
+
+    values: tuple[float, ...]
+    asked: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.values, tuple) or len(self.values) < 2:
+            raise InvalidValue(
+                f"values must be a tuple of two rewards or more, not {self.values!r}"
+            )
+        for value in self.values:
+            finite("each of values", value)
+        if np.any(np.diff(self.values) <= 0):
+            raise InvalidValue(f"values must rise from lowest to highest, not {self.values}")
+        if self.asked is not None:
+            whole_number("asked", self.asked, at_least=2, at_most=len(self.values))
+
+    @property
+    def levels(self) -> int:
+        """As many as values, or as asked for."""
+        return self.asked or len(self.values)
+
+    @property
+    def width(self) -> int:
+        """One-hot at the levels."""
+        return self.levels
+
+    @property
+    def moves(self) -> bool:
+        """Never."""
+        return False
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The first and the last value."""
+        return self.values[0], self.values[-1]
+
+    def contains(self, reward: Floats) -> Booleans:
+        """The values alone."""
+        return np.isin(reward, self.values)
+
+    def ruler(self, reward: Floats, weight: Floats) -> Ruler:
+        """The values asked for, whatever is observed."""
+        places = np.linspace(0, len(self.values) - 1, self.levels).round().astype(int)
+        return Ruler.fixed(tuple(self.values[place] for place in places), len(reward))
+
+    def asking(self, levels: int) -> Self:
+        """So many of the values."""
+        return replace(self, asked=min(levels, len(self.values)))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Three values, and five of which three are asked for."""
+        yield cls((-1.0, 0.0, 2.0))
+        yield cls((1.0, 2.0, 3.0, 4.0, 5.0), asked=3)

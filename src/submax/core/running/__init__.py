@@ -1,0 +1,1 @@
+"""What running code needs: files, threads, optional packages, counted fallbacks."""

@@ -1,0 +1,1 @@
+"""Spaces of actions: arms, choices in several slots, real-valued parts."""

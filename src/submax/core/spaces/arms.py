@@ -1,0 +1,49 @@
+"""Plain arms."""
+
+from dataclasses import dataclass
+
+from submax.core.arrays import Integers
+from submax.core.checks import whole_number
+from submax.core.spaces.space import Space
+
+
+@dataclass(frozen=True)
+class Arms(Space):
+    """One choice among ``count`` arms.
+
+    >>> Arms(3).size, Arms(3).slots
+    (3, 1)
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.count, at_least=1)
+
+    @property
+    def slots(self) -> int:
+        """One: the arm itself."""
+        return 1
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """The arms, in one slot."""
+        return (self.count,)
+
+    @property
+    def size(self) -> int:
+        """The number of arms."""
+        return self.count
+
+    def index(self, action: Integers) -> Integers:
+        """The arm without its slot axis."""
+        return action[..., 0]
+
+    def action(self, index: Integers) -> Integers:
+        """The arm with its slot axis."""
+        return index[..., None]
+
+    def contains(self, action: Integers) -> bool:
+        """Whether every arm is among the ``count``."""
+        inside = action.min(initial=0) >= 0 and action.max(initial=0) < self.count
+        return action.shape[-1] == 1 and bool(inside)

@@ -1,0 +1,25 @@
+"""Real-valued actions."""
+
+from dataclasses import dataclass
+
+from submax.core.spaces.real_space import RealSpace, check_bounds
+
+
+@dataclass(frozen=True)
+class Box(RealSpace):
+    """One number in each dimension, from ``low`` to ``high``.
+
+    >>> Box((0.0,), (10.0,)).slots
+    1
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """None."""
+        return ()

@@ -1,0 +1,28 @@
+"""Choices and real-valued parts, made jointly."""
+
+from dataclasses import dataclass
+
+from submax.core.spaces.real_space import RealSpace, check_bounds
+from submax.core.spaces.slots import Slots
+
+
+@dataclass(frozen=True)
+class Mixed(RealSpace):
+    """One choice in each slot, among ``sizes``, then numbers from ``low`` to ``high``.
+
+    >>> Mixed((3, 2), (0.0,), (1.0,)).slots
+    3
+    """
+
+    sizes: tuple[int, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        Slots(self.sizes)
+        check_bounds(self.low, self.high)
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """The sizes."""
+        return self.sizes

@@ -1,0 +1,64 @@
+"""Several choices made jointly."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from submax.core.arrays import Integers
+from submax.core.checks import whole_number
+from submax.core.errors import InvalidValue
+from submax.core.spaces.space import Space
+
+
+@dataclass(frozen=True)
+class Slots(Space):
+    """One choice in each slot; ``sizes`` says among how many. The last slot counts fastest.
+
+    >>> space = Slots((2, 3))
+    >>> space.size
+    6
+    >>> space.action(np.array([0, 1, 5])).tolist()
+    [[0, 0], [0, 1], [1, 2]]
+    """
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sizes, tuple) or not self.sizes:
+            raise InvalidValue(f"sizes must be a tuple with at least one slot, not {self.sizes!r}")
+        for size in self.sizes:
+            whole_number("the number of choices in a slot", size, at_least=1)
+
+    @property
+    def slots(self) -> int:
+        """The number of slots."""
+        return len(self.sizes)
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """The sizes."""
+        return self.sizes
+
+    @property
+    def size(self) -> int:
+        """The product of the sizes."""
+        return math.prod(self.sizes)
+
+    def index(self, action: Integers) -> Integers:
+        """Mixed-radix number of the choices."""
+        return action @ self._strides()
+
+    def action(self, index: Integers) -> Integers:
+        """The choices that make up a mixed-radix number."""
+        return index[..., None] // self._strides() % np.array(self.sizes, dtype=np.int64)
+
+    def contains(self, action: Integers) -> bool:
+        """Whether every choice is within its slot."""
+        if action.shape[-1] != self.slots:
+            return False
+        return bool(np.all((action >= 0) & (action < np.array(self.sizes))))
+
+    def _strides(self) -> Integers:
+        strides = [math.prod(self.sizes[slot + 1 :]) for slot in range(self.slots)]
+        return np.array(strides, dtype=np.int64)

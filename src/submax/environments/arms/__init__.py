@@ -1,0 +1,1 @@
+"""Plain arms without context."""

@@ -1,0 +1,50 @@
+"""A few good arms among many bad ones."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import probability, whole_number
+from submax.core.errors import InvalidValue
+from submax.environments.arms.chance_environment import ChanceEnvironment
+
+
+@dataclass(frozen=True)
+class FewGood(ChanceEnvironment[Floats]):
+    """K arms that pay 0 or 1, ``good`` of them with the chance ``high``, the rest with ``low``.
+
+    K is ``arms``; which arms are good is drawn. No Beta distribution is near this: it is a test of
+    policies that assume one. The world is the table of chances, ``[R, K]``.
+    """
+
+    arms: int
+    good: int = 1
+    high: float = 0.3
+    low: float = 0.05
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        whole_number("good", self.good, at_least=1, at_most=self.arms)
+        for name in ("high", "low"):
+            probability(name, getattr(self, name))
+        if self.low > self.high:
+            raise InvalidValue(f"low is {self.low}, and must be at most high, {self.high}")
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        """Draw which arms are good."""
+        chance = np.full((replicas, self.arms), self.low)
+        chance[:, : self.good] = self.high
+        return rng.permuted(chance, axis=1)
+
+    def means(self, world: Floats) -> Floats:
+        """The chances."""
+        return world
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """One good arm of some, and several of many."""
+        yield cls(30)
+        yield cls(20, good=4, high=0.9, low=0.0)

@@ -1,0 +1,59 @@
+"""Arms that pay counts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import positive, whole_number
+from submax.core.contracts.environment import Outcome
+from submax.core.contracts.problem import Problem
+from submax.core.rewards.counts import Counts
+from submax.core.spaces.arms import Arms
+from submax.environments.arms.arm_environment import ArmEnvironment
+
+
+@dataclass(frozen=True)
+class Poisson(ArmEnvironment[Floats]):
+    """K arms that pay a count from Poisson(λ_a); the rate λ_a of each is drawn from Gamma(k, θ).
+
+    K is ``arms``, k is ``shape``, θ = m / k with m the ``mean`` of the rates. The world is the
+    table of rates, ``[R, K]``.
+    """
+
+    arms: int
+    shape: float = 2.0
+    mean: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole_number("arms", self.arms, at_least=1)
+        positive("shape", self.shape)
+        positive("mean", self.mean)
+
+    @property
+    def problem(self) -> Problem:
+        """Plain arms, no context, counts as rewards."""
+        return Problem(Arms(self.arms), scale=Counts())
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
+        """Draw the rate of every arm."""
+        return rng.gamma(self.shape, self.mean / self.shape, size=(replicas, self.arms))
+
+    def means(self, world: Floats) -> Floats:
+        """The rates."""
+        return world
+
+    def outcome(
+        self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        """Look the rate up once for both."""
+        rate = self.mean_reward(world, context, action)
+        return Outcome(rng.poisson(rate).astype(np.float64), rate)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """The default, and high counts of arms that are nearly alike."""
+        yield cls(4)
+        yield cls(3, shape=20.0, mean=50.0)

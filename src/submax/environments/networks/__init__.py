@@ -1,0 +1,1 @@
+"""Environments whose truth is a random network."""

@@ -1,0 +1,149 @@
+"""Real-valued actions with one best point."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.checks import non_negative, positive, whole_number
+from submax.core.contracts.environment import Environment, Outcome
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.rewards.continuous import Continuous
+from submax.core.spaces.box import Box
+from submax.core.spaces.mixed import Mixed
+from submax.core.spaces.slots import Slots
+from submax.environments.networks.truth_network import draw_directions
+
+MIDDLE = 0.5
+REACH = 0.3
+"""How far from the middle the best point goes."""
+LOWEST_HEIGHT = 0.3
+
+
+class Bumps(NamedTuple):
+    """What places the bump, and how high each of the C choices of all slots together is.
+
+    ``phase [R, d]``, ``context_weight [R, D, d]``, ``choice_phase [R, C, d]``, ``height [R, C]``.
+    """
+
+    phase: Floats
+    context_weight: Floats
+    choice_phase: Floats
+    height: Floats
+
+
+@dataclass(frozen=True)
+class Bump(Environment[Bumps]):
+    """A point x of the unit box, in d dimensions, pays h(a) exp(−‖x − m(a, c)‖² / 2w²) + σ ε.
+
+    The best point is m(a, c) = ½ + 0.3 sin(φ + Wᵀc + Σₛ ψ(aₛ)), between 0.2 and 0.8 everywhere. φ
+    is uniform on the circle, W and ψ are normal; each replica has its own. d is ``dimensions``, w
+    is ``width``, σ is ``noise``, ε is normal. Contexts c are uniform on the unit sphere in
+    R^``context``; with 0 there are none.
+
+    With ``sizes`` an action starts with a choice aₛ in each slot, and h(a) is the mean of their
+    heights: 1 for the best choice of a slot, between 0.3 and 1 for the others. So choices matter
+    twice: for how high the bump is and for where it is. Without, h = 1 and the sum over s is 0.
+    The best action earns 1 in every context.
+    """
+
+    dimensions: int = 1
+    sizes: tuple[int, ...] = ()
+    context: int = 2
+    width: float = 0.15
+    noise: float = 0.2
+
+    def __post_init__(self) -> None:
+        whole_number("dimensions", self.dimensions, at_least=1)
+        if not isinstance(self.sizes, tuple):
+            raise InvalidValue(f"sizes must be a tuple of whole numbers, not {self.sizes!r}")
+        if self.sizes:
+            Slots(self.sizes)
+        whole_number("context", self.context, at_least=0)
+        positive("width", self.width)
+        non_negative("noise", self.noise)
+
+    @property
+    def problem(self) -> Problem:
+        """The box, with slots where there are sizes, a context, any number as reward."""
+        low, high = (0.0,) * self.dimensions, (1.0,) * self.dimensions
+        space = Mixed(self.sizes, low, high) if self.sizes else Box(low, high)
+        return Problem(space, self.context, Continuous())
+
+    def reset(self, replicas: int, rng: np.random.Generator) -> Bumps:
+        """Draw a bump for each replica."""
+        choices = sum(self.sizes)
+        return Bumps(
+            rng.uniform(-math.pi, math.pi, (replicas, self.dimensions)),
+            rng.standard_normal((replicas, self.context, self.dimensions)),
+            rng.standard_normal((replicas, choices, self.dimensions)),
+            self._heights(replicas, rng),
+        )
+
+    def contexts(self, world: Bumps, count: int, rng: np.random.Generator) -> Floats:
+        """Points on the unit sphere."""
+        return draw_directions(len(world.phase), count, self.context, rng)
+
+    def best_point(self, world: Bumps, context: Floats, choice: Integers) -> Floats:
+        """The best point for each choice: ``[R, n, S] -> [R, n, d]``."""
+        phase = world.phase[:, None] + context @ world.context_weight
+        phase += _chosen(world.choice_phase, self._place(choice)).sum(axis=2)
+        point: Floats = MIDDLE + REACH * np.sin(phase)
+        return point
+
+    def mean_reward(self, world: Bumps, context: Floats, action: Actions) -> Floats:
+        """The height of the bump at the action."""
+        choice, point = np.split(action, [len(self.sizes)], axis=-1)
+        choice = choice.astype(np.int64)
+        away = (point - self.best_point(world, context, choice)) / self.width
+        mean: Floats = np.exp(-np.square(away).sum(axis=-1) / 2)
+        if self.sizes:
+            mean *= _chosen(world.height, self._place(choice)).mean(axis=2)
+        return mean
+
+    def reward(
+        self, world: Bumps, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Floats:
+        """The mean and noise."""
+        return self.outcome(world, context, action, rng).reward
+
+    def outcome(
+        self, world: Bumps, context: Floats, action: Actions, rng: np.random.Generator
+    ) -> Outcome:
+        """Find the mean once for both."""
+        mean = self.mean_reward(world, context, action)
+        return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
+
+    def best_reward(self, world: Bumps, context: Floats) -> Floats:
+        """1: the top of the bump, with the best choices."""
+        return np.ones(context.shape[:2])
+
+    def _heights(self, replicas: int, rng: np.random.Generator) -> Floats:
+        """One choice of each slot is the best; the others are lower: ``[R, C]``."""
+        height = rng.uniform(LOWEST_HEIGHT, 1.0, (replicas, sum(self.sizes)))
+        best = rng.integers(self.sizes, size=(replicas, len(self.sizes)))
+        np.put_along_axis(height, self._place(best), 1.0, axis=1)
+        return height
+
+    def _place(self, choice: Integers) -> Integers:
+        """The place of a choice among those of all slots together: ``[..., S]``."""
+        place: Integers = choice + np.cumsum((0, *self.sizes[:-1]))
+        return place
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """A line, a box without contexts, a line and a plane with slots."""
+        yield cls()
+        yield cls(3, context=0, width=0.3)
+        yield cls(1, sizes=(3,), context=0, noise=0.0)
+        yield cls(2, sizes=(2, 4), context=3)
+
+
+def _chosen(table: Floats, place: Integers) -> Floats:
+    """Rows of each replica's table: ``[R, C, ...]`` and ``[R, n, S] -> [R, n, S, ...]``."""
+    rows: Floats = table[np.arange(len(table))[:, None, None], place]
+    return rows

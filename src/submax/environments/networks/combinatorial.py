@@ -1,0 +1,48 @@
+"""Several choices made jointly, whose chance depends on a context."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from submax.core.errors import InvalidValue
+from submax.core.spaces.slots import Slots
+from submax.environments.networks.network_environment import NetworkEnvironment
+from submax.environments.networks.truth_network import check_truth
+
+
+@dataclass(frozen=True)
+class Combinatorial(NetworkEnvironment):
+    """One choice in each slot; they pay jointly, P(1 | a, c) = σ(f(onehot(a₁) ⊕ … ⊕ c) + s).
+
+    ``sizes`` says among how many choices each slot chooses, s is ``shift``; the network f and the
+    contexts are those of `Contextual`. ``best_reward`` is exact and needs a space of at most
+    `LISTING_LIMIT` joint actions; everything else works for any number of them.
+
+    Reference: Xu et al. (2024), section 4.3.
+
+    *Departs from the paper:* it names 2, 4, 6, 16 and 32 choices and 32768 joint actions, which
+    takes 8 in place of 6. The shift is not stated; −3 gives its average reward, E[R̄] = 0.0483.
+    """
+
+    sizes: tuple[int, ...] = (2, 4, 8, 16, 32)
+    dimension: int = 20
+    shift: float = -3.0
+    hidden: int = 32
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sizes, tuple):
+            raise InvalidValue(f"sizes must be a tuple of whole numbers, not {self.sizes!r}")
+        Slots(self.sizes)
+        check_truth(self.dimension, self.shift, self.hidden)
+
+    @property
+    def space(self) -> Slots:
+        """Slots."""
+        return Slots(self.sizes)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """The paper's, one that is listed and one slot alone."""
+        yield cls()
+        yield cls((3, 2, 4), dimension=3, shift=0.0, hidden=8)
+        yield cls((5,), dimension=2)

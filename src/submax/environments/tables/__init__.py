@@ -1,0 +1,1 @@
+"""Environments made of tables that were measured or labelled."""

@@ -1,0 +1,50 @@
+"""Classification sets that come inside an installed package; nothing is downloaded."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats
+from submax.core.checks import one_of
+from submax.core.running.extras import require_extra
+from submax.environments.tables import keel_set
+
+LOADERS = {
+    "sklearn:breast_cancer": "load_breast_cancer",
+    "sklearn:digits": "load_digits",
+    "sklearn:iris": "load_iris",
+    "sklearn:wine": "load_wine",
+}
+"""The sets of scikit-learn, and the functions of ``sklearn.datasets`` that load its own files."""
+
+
+def is_packaged(file: str) -> bool:
+    """Whether it is written as a packaged set, ``package:name``, and not as a file."""
+    return ":" in file and Path(file).name == file and not Path(file).suffix
+
+
+def check_packaged(name: str) -> None:
+    """Refuse a set that is not listed, or whose package is not installed."""
+    if name.startswith(keel_set.PREFIX):
+        keel_set.check_keel(name)
+        return
+    # The many sets of the other package are named only if the name may be meant for one of them.
+    others = [] if name.startswith("sklearn:") else keel_set.keel_names()
+    one_of("packaged set", name, [*LOADERS, *others])
+    require_extra("data", name, "sklearn")
+
+
+def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
+    """Features ``[N, D]`` and labels ``[N]``, as the package has them."""
+    check_packaged(name)
+    return keel_set.load_keel(name) if name.startswith(keel_set.PREFIX) else _load_sklearn(name)
+
+
+def _load_sklearn(name: str) -> tuple[Floats, NDArray[Any]]:
+    # Importing it takes a second, which only those wait who use it.
+    from sklearn import datasets
+
+    features, labels = getattr(datasets, LOADERS[name])(return_X_y=True)
+    return np.asarray(features, dtype=np.float64), np.asarray(labels, dtype=np.int64)

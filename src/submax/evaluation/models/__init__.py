@@ -1,0 +1,1 @@
+"""Models of the rewards of a log."""

@@ -1,0 +1,22 @@
+"""The real-valued parts of actions, as a model of the rewards sees them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats
+from submax.evaluation.logs.log import Log
+
+POWERS = 3
+"""Powers of each real-valued part, scaled to 0 … 1."""
+
+
+def powers_of(log: Log, action: NDArray[Any]) -> Floats:
+    """The powers of the real-valued parts of actions: ``[n, 3 · intervals]``."""
+    intervals = log.schema.menu.intervals
+    low = np.array([one.low for one in intervals])
+    width = np.array([one.high - one.low for one in intervals])
+    first = len(log.schema.menu.slots)
+    scaled: Floats = (action[:, first:].astype(np.float64) - low) / width
+    return np.concatenate([scaled**power for power in range(1, POWERS + 1)], axis=1)

@@ -1,0 +1,116 @@
+"""What a model of the rewards sees of a context."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats, Integers
+from submax.evaluation.logs.log import Log
+from submax.evaluation.models.real_parts import POWERS, powers_of
+from submax.evaluation.models.reward_design import RewardDesign
+from submax.regression.design import Prior
+from submax.regression.feature_map import FeatureMap, new_map
+from submax.regression.fitting import fitted
+from submax.regression.map_choice import LENGTHS
+
+KERNELS, FEWEST_KERNELS = 128, 8
+"""Landmarks of the kernels; fewer than 8 would add little to the linear part."""
+ROWS_PER_KERNEL = 10
+"""A log has this many rows for each landmark: more landmarks would tell nothing and take time."""
+MOST_NUMBERS = 1 << 22
+"""Numbers in the sums of arms that have regressions of their own: 32 MB for each fold."""
+MOST_UNKNOWNS = 1500
+"""With more unknowns in the regression of several slots, a choice has no slopes of its own."""
+MOST_WITH_KERNELS = 600
+"""Kernels are added while there are fewer unknowns than this: each fit inverts such a matrix."""
+SAMPLE = 2000
+"""The map is made from this many rows."""
+STEPS = 3
+"""Fixed-point steps by which the prior is fitted for each kernel length."""
+
+
+class RewardMap(NamedTuple):
+    """The features of a context, the regression on them, and its prior as far as a sample tells.
+
+    The prior is None if all rewards of the sample are equal.
+    """
+
+    feature_map: FeatureMap
+    design: RewardDesign
+    prior: Prior | None
+
+    def features(self, context: NDArray[np.float32]) -> Floats:
+        """The features of encoded contexts: ``[n, D] -> [n, F]``."""
+        return self.feature_map.rows(context.astype(np.float64))
+
+
+class _Budget(NamedTuple):
+    """How many features there may be, whether kernels are among them, and interactions."""
+
+    features: int
+    kernels: bool
+    interactions: bool
+
+    @classmethod
+    def of(cls, log: Log) -> "_Budget":
+        menu, width = log.schema.menu, log.schema.context.width
+        choices = sum(len(slot.choices) for slot in menu.slots)
+        if len(menu.slots) == 1 and not menu.intervals:
+            interactions, most = True, math.isqrt(MOST_NUMBERS // choices)
+        else:
+            interactions = (1 + choices) * (1 + width) <= MOST_UNKNOWNS
+            blocks = 1 + choices if interactions else 1
+            most = max(MOST_WITH_KERNELS // blocks, 1 + width)
+        features = min(most, 1 + width + min(KERNELS, len(log) // ROWS_PER_KERNEL))
+        # A map gives at most half of its features to the linear part if there are kernels.
+        kernels = width > 0 and features >= 2 * width + FEWEST_KERNELS
+        return cls(max(features, 2), kernels, interactions)
+
+
+def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]:
+    """For each fold the map with the highest marginal likelihood for the rows of the others.
+
+    Landmarks and scales are the same for all folds; the kernel length and the prior, which depend
+    on rewards, may differ.
+    """
+    rng = np.random.default_rng(0)
+    row: Integers = np.arange(len(log))
+    if len(row) > SAMPLE:
+        row = np.sort(rng.choice(len(row), SAMPLE, replace=False))
+    context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
+    budget = _Budget.of(log)
+    first = new_map(context, np.ones(len(row)), budget.features, rng, budget.kernels)
+    lengths = LENGTHS if len(first.landmarks) else LENGTHS[-1:]
+    best: list[tuple[float, RewardMap]] = []
+    for length in lengths:
+        feature_map = first.of_length(length)
+        features = feature_map.rows(context)
+        for number in range(folds):
+            others = fold[row] != number
+            found = _tried(feature_map, budget, log, row[others], features[others])
+            if len(best) <= number:
+                best.append(found)
+            elif found[0] > best[number][0]:
+                best[number] = found
+    return [one for _, one in best]
+
+
+def _tried(
+    feature_map: FeatureMap, budget: _Budget, log: Log, row: Integers, features: Floats
+) -> tuple[float, RewardMap]:
+    """The log-evidence of a map for some rows, and the map with the prior fitted to them."""
+    menu = log.schema.menu
+    sizes = tuple(len(slot.choices) for slot in menu.slots)
+    powers = POWERS * len(menu.intervals)
+    design = RewardDesign(sizes, feature_map.groups, powers, budget.interactions)
+    reward, action = log.reward[row], log.action[row]
+    mean = float(reward.mean()) if reward.size else 0.0
+    nothing = design.nothing(mean)
+    sums = design.added(nothing, features, action, powers_of(log, action), reward)
+    if sums.variance == 0.0:
+        return 0.0, RewardMap(feature_map, design, None)
+    start = Prior.vague(design.prior_groups, sums.variance)
+    posterior = fitted(sums, design.design, start, mean, STEPS)
+    return posterior.log_evidence, RewardMap(feature_map, design, posterior.prior)

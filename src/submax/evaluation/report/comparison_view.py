@@ -1,0 +1,57 @@
+"""A comparison of policies as a person wants to see it."""
+
+from collections.abc import Sequence
+
+from submax.core.summary import Summary, counted, number
+from submax.evaluation.report.judge import Estimate
+
+ALL = 18
+"""Up to this many estimates are all shown; of more, one for each policy."""
+PREFERRED = ("dr", "snips", "ips")
+"""The estimators of which the first that was used is shown if there are too many: doubly robust
+estimates need only one of two models to be right, self-normalized ones none."""
+MOST_NOTES = 3
+
+
+def comparison_summary(
+    estimates: Sequence[Estimate], notes: Sequence[str], level: float
+) -> Summary:
+    """The logging policy, then policies by their value, each with its interval."""
+    policies = list(dict.fromkeys(one.policy for one in estimates))
+    chosen = list(estimates) if len(estimates) <= ALL else _one_each(estimates)
+    chosen = chosen[:1] + sorted(chosen[1:], key=lambda one: -_sortable(one.value))
+    sentences = [
+        f"Comparison of {counted(len(policies) - 1, 'policy').replace('policys', 'policies')} "
+        f"with the logging policy, {100 * level:g} % intervals",
+        *notes[:MOST_NOTES],
+    ]
+    if len(chosen) < len(estimates):
+        sentences.append(f"{len(estimates)} estimates in all: rows() has every one of them")
+    if any(one.cautions for one in chosen):
+        sentences.append("! marks a value with warnings: rows() says them")
+    columns = ["policy", "estimator", "value", "low", "high", "!"]
+    return Summary(sentences, columns, [_row(one) for one in chosen], texts=2)
+
+
+def _row(one: Estimate) -> list[str]:
+    interval = one.interval
+    numbers = [number(value) for value in (one.value, interval.low, interval.high)]
+    return [one.policy, one.estimator, *numbers, "!" if one.cautions else ""]
+
+
+def _one_each(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The estimate of each policy by the estimator that is preferred."""
+    found: dict[str, Estimate] = {}
+    for one in estimates:
+        before = found.get(one.policy)
+        if before is None or _rank(one) < _rank(before):
+            found[one.policy] = one
+    return list(found.values())
+
+
+def _rank(one: Estimate) -> int:
+    return PREFERRED.index(one.estimator) if one.estimator in PREFERRED else len(PREFERRED)
+
+
+def _sortable(value: float) -> float:
+    return value if value == value else float("-inf")

@@ -1,0 +1,20 @@
+"""The statements of each section of the paper."""
+
+from collections.abc import Callable
+
+from submax.experiments.comparison import Finals
+from submax.experiments.statements.bernoulli_statements import bernoulli_statements
+from submax.experiments.statements.combinatorial_statements import combinatorial_statements
+from submax.experiments.statements.contextual_statements import contextual_statements
+from submax.experiments.statements.statement import Statement
+
+SECTIONS: dict[str, Callable[[Finals], list[Statement]]] = {
+    "section 4.1": bernoulli_statements,
+    "section 4.2": contextual_statements,
+    "section 4.3": combinatorial_statements,
+}
+
+
+def statements_of(section: str, finals: Finals) -> list[Statement]:
+    """What a section says, with the numbers of the results; nothing for no section."""
+    return SECTIONS[section](finals) if section else []

@@ -1,0 +1,1 @@
+"""What a bandit is declared to be, and how a declaration is written down."""

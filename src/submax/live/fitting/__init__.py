@@ -1,0 +1,1 @@
+"""New versions of a bandit's policy, from what has matured."""

@@ -1,0 +1,199 @@
+"""The log of a bandit as a table."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from submax.core.running.whole_file import whole_file
+from submax.live.declaring.control import control_of
+from submax.live.log.bandits import log_stream
+from submax.live.log.ledger import Reader, ledger_of
+from submax.live.log.records import (
+    DECISION,
+    REWARD,
+    DecisionMade,
+    RewardGiven,
+    body_of,
+    identifier_of,
+)
+from submax.live.store.event import Event
+from submax.live.store.store import Store
+from submax.schema.choices import ARMS
+from submax.schema.context_schema import Number
+from submax.schema.menu import Row
+from submax.schema.schema import METADATA
+
+PENDING = "pending"
+
+
+class Export:
+    """All decisions of a bandit with what became of them.
+
+    ``status`` is `pending` until the decision matures, then `learned`, or why not: `held out`,
+    `never activated`, `without reward`. ``reward`` is what was learned, or heard so far;
+    ``late_rewards`` counts those that came after.
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        control = control_of(store, name)
+        self._declared = control.settings.schema(control.menu)
+        self._menu, self._context = control.menu, control.settings.context
+        self._fates: dict[int, tuple[str, float | None]] = {}
+        self._late: Counter[int] = Counter()
+        stream = log_stream(name)
+        self._read: Reader = lambda after: store.read(stream, after)
+        self._ledger = ledger_of(store, name, control.settings, self._saw)
+        self._ledger.follow()
+
+    def write(self, path: Path | str) -> int:
+        """Write the decisions as Parquet; how many there are."""
+        return _write(Path(path), self._schema(), self._decisions())
+
+    def write_rewards(self, path: Path | str) -> int:
+        """Write every reward as it came; how many there are."""
+        return _write(Path(path), _reward_schema(), self._rewards())
+
+    def _saw(self, event: Event, fate: str, reward: float | None) -> None:
+        if event.kind == DECISION:
+            self._fates[event.position] = (fate, reward)
+        elif event.kind == REWARD:
+            self._late[event.about_position] += 1
+
+    def _events(self) -> Iterator[Event]:
+        """As many as the ledger has read."""
+        after = 0
+        while after < self._ledger.heard and (page := self._read(after)):
+            for event in page:
+                if event.position <= self._ledger.heard:
+                    yield event
+            after = page[-1].position
+
+    def _decisions(self) -> Iterator[dict[str, Any]]:
+        for event in self._events():
+            if event.kind == DECISION and event.key is not None:
+                yield self._decision(event, identifier_of(event.key))
+
+    def _decision(self, event: Event, identifier: str) -> dict[str, Any]:
+        made = body_of(event, DecisionMade)
+        heard = self._ledger.rewards.get(identifier)
+        status, reward = self._fates.get(event.position, (PENDING, heard))
+        return {
+            "id": identifier,
+            "at": _time(event.at),
+            **self._action(made.action),
+            "propensity": made.propensity,
+            "version": made.version,
+            **{
+                f"context_{name}": value
+                for name, value in zip(self._context.names, made.context, strict=True)
+            },
+            "eligible": [
+                [slot.choices[number].name for number in numbers]
+                for slot, numbers in zip(self._menu.slots, made.shown, strict=True)
+            ],
+            "probabilities": made.probabilities,
+            "activated": made.activated or self._activated(identifier, status),
+            "holdout": made.holdout,
+            "status": status,
+            "reward": reward,
+            "late_rewards": self._late[event.position],
+        }
+
+    def _activated(self, identifier: str, status: str) -> bool:
+        """Whether a decision made with ``activate=False`` was activated in time."""
+        if status == PENDING:
+            return identifier in self._ledger.activated
+        return status != "never activated"
+
+    def _action(self, row: Row) -> dict[str, Any]:
+        action = self._menu.action(row)
+        if isinstance(action, str):
+            return {"action": action}
+        return {f"action_{name}": value for name, value in action.items()}
+
+    def _rewards(self) -> Iterator[dict[str, Any]]:
+        for event in self._events():
+            if event.kind == REWARD and event.key is not None:
+                _, identifier, key = event.key.split(" ")
+                yield {
+                    "id": identifier,
+                    "key": key,
+                    "at": _time(event.at),
+                    "value": body_of(event, RewardGiven).value,
+                    "known": event.about_position > 0,
+                }
+
+    def _schema(self) -> Any:
+        import pyarrow as pa
+
+        menu, context = self._menu, self._context
+        names = [
+            ("action" if slot.name == ARMS else f"action_{slot.name}", pa.string())
+            for slot in menu.slots
+        ]
+        names += [(f"action_{interval.name}", pa.float64()) for interval in menu.intervals]
+        fields = [
+            (f"context_{name}", pa.float64() if isinstance(field, Number) else pa.string())
+            for name, field in zip(context.names, context.fields, strict=True)
+        ]
+        return pa.schema(
+            [
+                ("id", pa.string()),
+                ("at", pa.timestamp("us", tz="UTC")),
+                *names,
+                ("propensity", pa.float64()),
+                ("version", pa.int64()),
+                *fields,
+                ("eligible", pa.list_(pa.list_(pa.string()))),
+                ("probabilities", pa.list_(pa.float64())),
+                ("activated", pa.bool_()),
+                ("holdout", pa.bool_()),
+                ("status", pa.string()),
+                ("reward", pa.float64()),
+                ("late_rewards", pa.int64()),
+            ],
+            metadata={METADATA: msgspec.json.encode(self._declared)},
+        )
+
+
+def _reward_schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("id", pa.string()),
+            ("key", pa.string()),
+            ("at", pa.timestamp("us", tz="UTC")),
+            ("value", pa.float64()),
+            ("known", pa.bool_()),
+        ]
+    )
+
+
+BATCH = 10_000
+
+
+def _write(path: Path, schema: Any, rows: Iterator[dict[str, Any]]) -> int:
+    """In batches: only what became of each decision is held in memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    count, batch = 0, []
+    with whole_file(path) as file, pq.ParquetWriter(file, schema) as writer:
+        for row in rows:
+            batch.append(row)
+            count += 1
+            if len(batch) == BATCH:
+                writer.write_table(pa.Table.from_pylist(batch, schema))
+                batch = []
+        if batch or count == 0:
+            writer.write_table(pa.Table.from_pylist(batch, schema))
+    return count
+
+
+def _time(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)

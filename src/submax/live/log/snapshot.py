@@ -1,0 +1,107 @@
+"""A ledger on disk, so that opening need not read the whole log."""
+
+import hashlib
+from typing import Any, Self
+
+import msgspec
+
+from submax.core.errors import InvalidValue
+from submax.live.log.action_tally import ActionTally
+from submax.live.log.ledger import Ledger
+from submax.live.log.log_clock import LogClock
+from submax.live.log.position_set import PositionSet
+from submax.live.store.store import Store
+from submax.networks.state_file import read_state, state_bytes
+from submax.schema.columns import Columns
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """All that a ledger knows, except its full segments of rows, of which it has the hashes.
+
+    ``last`` are the rows behind the full segments. ``closed`` is where the set of closed positions
+    begins, and its bits.
+    """
+
+    heard: int
+    settled: int
+    clock: tuple[float, float | None]
+    settled_clock: tuple[float, float | None]
+    rewards: dict[str, float]
+    activated: set[str]
+    waiting: dict[str, float]
+    counts: dict[str, int]
+    segments: list[str]
+    last: bytes
+    closed: tuple[int, bytes]
+    tally: ActionTally
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Self:
+        """What a ledger knows now."""
+        return cls(
+            ledger.heard,
+            ledger.settled,
+            (ledger.clock.elapsed, ledger.clock.last),
+            (ledger.settled_clock.elapsed, ledger.settled_clock.last),
+            ledger.rewards,
+            ledger.activated,
+            ledger.waiting,
+            dict(ledger.counts),
+            [columns.hash for columns in ledger.rows.full],
+            state_bytes(ledger.rows.last, {}),
+            (ledger.closed.base, ledger.closed.bits),
+            ledger.tally,
+        )
+
+    def restore(self, ledger: Ledger, full: list[Columns]) -> None:
+        """Put a new ledger where this one was; ``full`` are the full segments of its rows."""
+        ledger.rows.full, ledger.rows.last = full, _columns(self.last)
+        ledger.segments_kept = len(full)
+        ledger.heard, ledger.settled = self.heard, self.settled
+        ledger.clock, ledger.settled_clock = LogClock(*self.clock), LogClock(*self.settled_clock)
+        ledger.rewards, ledger.activated = self.rewards, self.activated
+        ledger.waiting = self.waiting
+        ledger.counts.update(self.counts)
+        ledger.closed = PositionSet(*self.closed)
+        ledger.tally = self.tally
+
+
+def write_snapshot(store: Store, name: str, ledger: Ledger) -> None:
+    """Keep what the ledger knows; full segments, which never change, are written once."""
+    for number, columns in enumerate(ledger.rows.full):
+        if number >= ledger.segments_kept:
+            store.keep(f"{name}/rows/{number}", state_bytes(columns, {}))
+    ledger.segments_kept = len(ledger.rows.full)
+    data = msgspec.msgpack.encode(Snapshot.of(ledger))
+    store.keep(f"{name}/snapshot", hashlib.sha256(data).digest() + data)
+
+
+def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
+    """Put a new ledger where the snapshot was; False where there is none, or it is damaged."""
+    kept = store.kept(f"{name}/snapshot")
+    if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
+        return False
+    try:
+        snapshot = msgspec.msgpack.decode(kept[32:], type=Snapshot)
+        full = [
+            _segment(store, name, number, digest) for number, digest in enumerate(snapshot.segments)
+        ]
+        snapshot.restore(ledger, full)
+    except (InvalidValue, msgspec.DecodeError):
+        return False
+    return True
+
+
+def _segment(store: Store, name: str, number: int, digest: str) -> Columns:
+    data = store.kept(f"{name}/rows/{number}")
+    columns = None if data is None else _columns(data)
+    if columns is None or columns.hash != digest:
+        raise InvalidValue(f"segment {number} of the rows of {name} is missing or damaged")
+    return columns
+
+
+def _columns(data: bytes) -> Columns:
+    columns: Any = read_state(data)[0]
+    if not isinstance(columns, Columns):
+        raise InvalidValue("these are no rows")
+    return columns

@@ -1,0 +1,99 @@
+"""A bandit as it is now: settings, choices and the version that decides."""
+
+import logging
+from collections import Counter
+from threading import Lock
+from typing import Any
+
+from submax.core.contracts.policy import Policy
+from submax.core.errors import InvalidValue, Unknown
+from submax.core.rewards.scale import Scale
+from submax.live.declaring.control import control_of
+from submax.live.declaring.settings import Settings, policy_of
+from submax.live.log.bandits import model_name
+from submax.live.serving.serving import Serving
+from submax.live.store.store import Store
+from submax.schema.menu import Action, Row
+from submax.schema.model import Model
+
+DAMAGED = "damaged models"
+LOG = logging.getLogger("submax")
+
+
+class Present:
+    """Follows the stream of settings; ``serving`` is replaced when anything changes.
+
+    The model that decides is that of the published version, or the one last given to ``teach``.
+    """
+
+    serving: Serving
+    policy: Policy[Any]
+    scale: Scale
+
+    def __init__(self, store: Store, name: str, own: Policy[Any] | None) -> None:
+        self.failures: Counter[str] = Counter()
+        self._store, self._name, self._own = store, name, own
+        self._lock, self._stale = Lock(), True
+        self._taught: tuple[int, Model] | None = None
+        self.control = control_of(store, name)
+        self.follow()
+
+    @property
+    def settings(self) -> Settings:
+        """As they stand."""
+        return self.control.settings
+
+    def follow(self) -> None:
+        """Read what is new, and decide by it from now on."""
+        with self._lock:
+            self._stale = self.control.follow() or self._stale
+            if self._stale:
+                self._renew()
+                # Not before: where the store fails half-way, this is done again.
+                self._stale = False
+
+    def teach(self, version: int, model: Model) -> None:
+        """Decide by this model from now on, whatever versions are published."""
+        with self._lock:
+            self._taught = version, model
+            self.serving = self.serving.with_model(model, version)
+
+    def named(self, row: Row) -> Action:
+        """The names of an action; a choice that another process has added is read now."""
+        try:
+            return self.control.menu.action(row)
+        except IndexError:
+            self.follow()
+            return self.control.menu.action(row)
+
+    def loaded(self, version: int) -> tuple[Policy[Any], Model]:
+        """A version's policy and model."""
+        fitted = self.control.versions[version]
+        data = self._store.kept(model_name(self._name, fitted.model))
+        if data is None:
+            raise Unknown(f"the model of version {version} is no longer kept")
+        policy = policy_of(fitted.policy, self._own)
+        return policy, Model.from_bytes(data, fitted.model, policy)
+
+    def _renew(self) -> None:
+        settings, menu = self.control.settings, self.control.menu
+        self.policy = policy_of(settings.policy, self._own)
+        self.scale = settings.scale
+        version, policy, model = self._best()
+        self.serving = Serving(settings, menu, policy, model, version, self.failures)
+
+    def _best(self) -> tuple[int, Policy[Any], Model]:
+        """The published version, or the last one before it whose model is whole."""
+        if self._taught is not None:
+            version, model = self._taught
+            return version, self.policy, model
+        for published in reversed(self.control.published):
+            if published.version == 0:
+                break
+            try:
+                return published.version, *self.loaded(published.version)
+            except InvalidValue as error:
+                self.failures[DAMAGED] += 1
+                LOG.warning("%s: version %d: %s", self._name, published.version, error)
+        schema = self.settings.schema(self.control.menu)
+        return 0, self.policy, Model.fresh(schema, self.policy, self.settings.seed)

@@ -1,0 +1,1 @@
+"""Where events are kept: in memory, in SQLite, in PostgreSQL."""

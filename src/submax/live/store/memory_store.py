@@ -1,0 +1,124 @@
+"""A store that forgets when the process ends."""
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from submax.live.store.copy_file import write_copy
+from submax.live.store.event import Entry, Event, Written
+from submax.live.store.store import PAGE, Store
+
+
+@dataclass
+class MemoryStore(Store):
+    """Lists and dictionaries, for tests and for trying things out."""
+
+    clock: Callable[[], float] = time.time
+    _events: dict[str, list[Event]] = field(default_factory=dict, init=False)
+    _keys: dict[tuple[str, str], Event] = field(default_factory=dict, init=False)
+    _data: dict[str, bytes] = field(default_factory=dict, init=False)
+    _position: int = field(default=0, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
+        """At once."""
+        future: Future[list[Written]] = Future()
+        with self._lock:
+            future.set_result([self._write(stream, entry) for entry in entries])
+        return future
+
+    def _write(self, stream: str, entry: Entry) -> Written:
+        if entry.key is not None and (stream, entry.key) in self._keys:
+            return Written(self._keys[stream, entry.key], new=False)
+        about = None if entry.about is None else self._keys.get((stream, entry.about))
+        self._position += 1
+        event = Event(
+            self._position,
+            self.clock(),
+            entry.kind,
+            entry.key,
+            entry.about,
+            about.position if about else 0,
+            about.at if about else 0.0,
+            entry.body,
+        )
+        self._events.setdefault(stream, []).append(event)
+        if entry.key is not None:
+            self._keys[stream, entry.key] = event
+        return Written(event, new=True)
+
+    def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
+        """Halve for the place, then copy; never half of an append."""
+        with self._lock:
+            events = self._events.get(stream, [])
+            begin = bisect_right(events, after, key=lambda event: event.position)
+            return events[begin : begin + limit]
+
+    def forget(self, stream: str, up_to: int) -> None:
+        """Give up the events of a stream up to a position, so that memory does not grow."""
+        with self._lock:
+            events = self._events.get(stream, [])
+            end = bisect_right(events, up_to, key=lambda event: event.position)
+            for event in events[:end]:
+                if event.key is not None:
+                    del self._keys[stream, event.key]
+            del events[:end]
+
+    def first_position(self, stream: str) -> int:
+        """The position of the oldest event of a stream; 0 if there is none."""
+        events = self._events.get(stream, [])
+        return events[0].position if events else 0
+
+    def contents(self) -> list[tuple[str, Event]]:
+        """All events with their streams, in order of their positions."""
+        with self._lock:
+            events = [(name, event) for name, page in self._events.items() for event in page]
+            return sorted(events, key=lambda one: one[1].position)
+
+    @classmethod
+    def from_contents(
+        cls, contents: Sequence[tuple[str, Event]], clock: Callable[[], float]
+    ) -> "MemoryStore":
+        """A store that goes on where the one with these events was."""
+        store = cls(clock)
+        for stream, event in contents:
+            store._events.setdefault(stream, []).append(event)
+            if event.key is not None:
+                store._keys[stream, event.key] = event
+            store._position = max(store._position, event.position)
+        return store
+
+    def find(self, stream: str, key: str) -> Event | None:
+        """Look it up."""
+        return self._keys.get((stream, key))
+
+    def streams(self) -> list[str]:
+        """The keys."""
+        return sorted(self._events)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """Until the process ends."""
+        self._data[name] = data
+
+    def kept(self, name: str) -> bytes | None:
+        """Look it up."""
+        return self._data.get(name)
+
+    def drop(self, name: str) -> None:
+        """Delete."""
+        self._data.pop(name, None)
+
+    def lead(self, name: str, *, take: bool = True) -> bool:
+        """There is no other."""
+        return True
+
+    def backup(self, path: Path) -> None:
+        """Write everything down."""
+        write_copy(path, self.contents(), self._data.items())
+
+    def close(self) -> None:
+        """Nothing to finish; what was written stays, so that it can be opened again."""

@@ -1,0 +1,259 @@
+"""A store in a PostgreSQL database."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.running.extras import require_extra
+from submax.live.store.copy_file import write_copy
+from submax.live.store.event import Entry, Event, Written
+from submax.live.store.group_commit import Batch, GroupCommit
+from submax.live.store.migrations import COLUMNS, POSTGRES, STREAMS, Migration, check_known, pending
+from submax.live.store.store import PAGE, Store
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+
+INSERT = f"""
+WITH written AS (
+    INSERT INTO events (stream, at, kind, key, about, about_position, about_at, body)
+    SELECT %(stream)s::text, extract(epoch FROM clock_timestamp())::float8, %(kind)s::text,
+           %(key)s::text, %(about)s::text,
+           coalesce(earlier.position, 0), coalesce(earlier.at, 0.0), %(body)s::bytea
+    FROM (SELECT) AS nothing
+    LEFT JOIN events AS earlier
+           ON earlier.stream = %(stream)s::text AND earlier.key = %(about)s::text
+    ON CONFLICT (stream, key) DO NOTHING
+    RETURNING {COLUMNS}
+)
+SELECT true, {COLUMNS} FROM written
+UNION ALL
+SELECT false, {COLUMNS} FROM events WHERE stream = %(stream)s::text AND key = %(key)s::text
+"""
+"""The event that stands: both halves see the table as it was before, so it is one of the two."""
+LOCK = "SELECT count(pg_advisory_xact_lock(lock)) FROM unnest(%s::bigint[]) AS lock"
+
+
+class PostgresStore(Store):
+    """Any number of processes write: constraints of the database keep keys unique.
+
+    Who writes to a stream holds its lock until the commit, so that events become visible in the
+    order of their positions. Time is the database's. Tables are those on the search path of the
+    connection, and are made in its first schema.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        read_only: bool = False,
+        migrations: Sequence[Migration] = POSTGRES,
+    ) -> None:
+        require_extra("postgres", "a store in PostgreSQL", "psycopg")
+        from submax.live.store.postgres_connection import PostgresConnection
+
+        self._connection: Callable[[], PostgresConnection] = lambda: PostgresConnection(address)
+        self._writer, self._reader = self._connection(), self._connection()
+        self._leader = self._connection()
+        self._led: tuple[Connection[Any] | None, set[str]] = None, set()
+        self._read_only = read_only
+        try:
+            with self._transaction() as connection:
+                if read_only:
+                    _check_there(connection, self._writer.where, migrations)
+                else:
+                    _prepare(connection, self._writer.where, migrations)
+                self._table = int(_first(connection.execute("SELECT 'events'::regclass::oid")))
+        except BaseException:
+            self._writer.close()
+            raise
+        self._commits = GroupCommit(self._write)
+
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
+        """By the one thread of this process that writes."""
+        if self._read_only:
+            raise StoreUnavailable(f"{self._writer.where} was opened to be read only")
+        return self._commits.append(stream, entries)
+
+    def _write(self, batches: list[Batch]) -> list[list[Written]]:
+        # In one order, lest two processes wait for each other.
+        locks = sorted({self._lock("stream", batch.stream) for batch in batches})
+        with self._transaction() as connection, connection.pipeline() as pipeline:
+            connection.execute(LOCK, (locks,))
+            answers = [
+                [
+                    connection.execute(INSERT, _values(batch.stream, entry), binary=True)
+                    for entry in batch.entries
+                ]
+                for batch in batches
+            ]
+            pipeline.sync()
+            return [[_written(answer.fetchone()) for answer in each] for each in answers]
+
+    @contextmanager
+    def _transaction(self) -> "Iterator[Connection[Any]]":
+        """All or nothing, and durable at the end; one after the other."""
+        with self._writer.use() as connection, connection.transaction():
+            yield connection
+
+    def _lock(self, what: str, name: str) -> int:
+        """The number of a lock; it belongs to the table, as there may be one in each schema."""
+        return _number(f"submax {self._table} {what} {name}")
+
+    def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
+        """By the index on streams and positions."""
+        rows = self._select(
+            f"SELECT {COLUMNS} FROM events WHERE stream = %s AND position > %s "
+            "ORDER BY position LIMIT %s",
+            (stream, after, limit),
+        )
+        return [Event(*row) for row in rows]
+
+    def find(self, stream: str, key: str) -> Event | None:
+        """By the index on keys."""
+        rows = self._select(
+            f"SELECT {COLUMNS} FROM events WHERE stream = %s AND key = %s", (stream, key)
+        )
+        return Event(*rows[0]) if rows else None
+
+    def streams(self) -> list[str]:
+        """By the index."""
+        rows = self._select(STREAMS, ())
+        # The database may have the order of some language.
+        return sorted(name for (name,) in rows)
+
+    def keep(self, name: str, data: bytes) -> None:
+        """In a transaction of its own."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO pieces (name, data) VALUES (%s, %s) "
+                "ON CONFLICT (name) DO UPDATE SET data = excluded.data",
+                (name, data),
+            )
+
+    def kept(self, name: str) -> bytes | None:
+        """Look it up."""
+        rows = self._select("SELECT data FROM pieces WHERE name = %s", (name,))
+        return rows[0][0] if rows else None
+
+    def drop(self, name: str) -> None:
+        """Delete."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM pieces WHERE name = %s", (name,))
+
+    def lead(self, name: str, *, take: bool = True) -> bool:
+        """By a lock that ends with its connection, and so with the process, whatever ends it."""
+        if self._read_only:
+            return False
+        with self._leader.use() as connection:
+            if connection is not self._led[0]:
+                self._led = connection, set()
+            held = self._led[1]
+            if name in held:
+                connection.execute("SELECT 1")  # Fails where the connection, and the lock, is lost.
+            elif take and _first(
+                connection.execute("SELECT pg_try_advisory_lock(%s)", (self._lock("lead", name),))
+            ):
+                held.add(name)
+            return name in held
+
+    def backup(self, path: Path) -> None:
+        """As one moment sees it, on a connection of its own."""
+        with (
+            closing(self._connection()) as own,
+            own.use() as connection,
+            connection.transaction(),
+        ):
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            # Cursors of the server, which need not hold all rows at once.
+            with (
+                connection.cursor("events", binary=True) as events,
+                connection.cursor("pieces", binary=True) as pieces,
+            ):
+                events.execute(f"SELECT stream, {COLUMNS} FROM events ORDER BY position")
+                pieces.execute("SELECT name, data FROM pieces")
+                write_copy(path, ((row[0], Event(*row[1:])) for row in events), pieces)
+
+    def close(self) -> None:
+        """Write what is queued, then give back locks and connections."""
+        self._commits.close()
+        self._resign()
+        for connection in (self._writer, self._reader, self._leader):
+            connection.close()
+
+    def _resign(self) -> None:
+        """At once: the server may take a while to notice that a connection has ended."""
+        if self._led[1]:
+            with suppress(StoreUnavailable), self._leader.use() as connection:
+                self._led[1].clear()
+                connection.execute("SELECT pg_advisory_unlock_all()")
+
+    def _select(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
+        with self._reader.use() as connection:
+            return connection.execute(statement, values, binary=True).fetchall()
+
+
+def _check_there(
+    connection: "Connection[Any]", where: str, migrations: Sequence[Migration]
+) -> None:
+    """Refuse a database that is no store, or a newer one."""
+    version = _version(connection, where)
+    if version == 0:
+        raise InvalidValue(f"{where} holds no store of submax: submax.open makes one")
+    check_known(where, version, len(migrations))
+
+
+def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Migration]) -> None:
+    """Take the steps to the newest schema."""
+    connection.execute(LOCK, ([_number("submax schema")],))
+    version = _version(connection, where)
+    check_known(where, version, len(migrations))
+    for number, migration in pending(version, migrations):
+        for statement in migration:
+            connection.execute(statement)
+        connection.execute("DELETE FROM submax_schema")
+        connection.execute("INSERT INTO submax_schema VALUES (%s)", (number,))
+
+
+def _version(connection: "Connection[Any]", where: str) -> int:
+    """The number of the schema, 0 where there is none."""
+    ours, events = connection.execute(
+        "SELECT to_regclass('submax_schema'), to_regclass('events')"
+    ).fetchone() or (None, None)
+    if ours is not None:
+        return int(_first(connection.execute("SELECT max(version) FROM submax_schema")))
+    if events is not None:
+        raise InvalidValue(
+            f"{where} holds a table 'events' that is not of submax: give another database, or "
+            "another schema by ?options=-csearch_path%3Dname"
+        )
+    return 0
+
+
+def _values(stream: str, entry: Entry) -> dict[str, Any]:
+    return {
+        "stream": stream,
+        "kind": entry.kind,
+        "key": entry.key,
+        "about": entry.about,
+        "body": entry.body,
+    }
+
+
+def _written(row: Any) -> Written:
+    new, *columns = row
+    return Written(Event(*columns), new=new)
+
+
+def _first(answer: Any) -> Any:
+    return answer.fetchone()[0]
+
+
+def _number(name: str) -> int:
+    """64 bits, as the database numbers its locks."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)

@@ -1,0 +1,1 @@
+"""Networks that can be trained."""

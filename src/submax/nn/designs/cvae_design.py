@@ -1,0 +1,160 @@
+"""A conditional variational auto-encoder over choices and numbers made jointly."""
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from submax.networks.density_head import outputs
+from submax.networks.slot_network import SlotNetwork
+from submax.nn.designs.choices import features, log_prob, one_hot
+from submax.nn.designs.density import log_density
+from submax.nn.designs.design import Design, Example
+from submax.nn.designs.folding import slot_network
+from submax.nn.designs.reward_losses import reward_losses
+from submax.nn.layers.dense import Dense
+from submax.nn.layers.trunk import Trunk
+
+LEAST_STEPS = 300
+"""The number of steps tuned for weak signals. Before it the encoder has not learned to tell the
+decoder anything, and a bound that does not fall says little.
+"""
+WIDE = 2.0
+"""ln σ grows like a logarithm beyond this: σ = 7 is far wider than the prior, whose σ is 1."""
+HELD_OUT_DRAWS = 8
+"""Draws of the latent variable with which rows that are held out are evaluated."""
+
+
+class Encoder(eqx.Module):
+    """q(z | a, c, r) = N(μ, σ²), with μ and σ from one trunk."""
+
+    trunk: Trunk
+    mean: Dense
+    log_deviation: Dense
+
+    def __call__(
+        self, action: jax.Array, context: jax.Array, reward: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """``[C + d]``, ``[D]`` and embedded ``[E] -> μ [J]`` and ``ln σ [J]``."""
+        hidden = self.trunk(jnp.concatenate([action, context]), reward)
+        return self.mean(hidden), _bounded(self.log_deviation(hidden))
+
+
+class Decoder(eqx.Module):
+    """p(a | c, r, z): a softmax in each slot, a mixture density over numbers, from one trunk."""
+
+    trunk: Trunk
+    head: Dense
+
+    def __call__(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
+        """``[J]``, ``[D]`` and embedded ``[E] -> [O]``."""
+        return self.head(self.trunk(jnp.concatenate([latent, context]), reward))
+
+
+class CVAEModel(eqx.Module):
+    """Encoder and decoder."""
+
+    encoder: Encoder
+    decoder: Decoder
+
+
+@dataclass(frozen=True)
+class CVAEDesign(Design[CVAEModel]):
+    """Trained by the evidence bound E_q[log p(a | c, r, z)] − β KL(q ‖ N(0, 1)).
+
+    β is ``kl_weight``, a constant. J is ``latent``. With ``reals`` real-valued parts of an action
+    there are ``components`` of the mixture density for each z.
+
+    Reference: Xu et al. (2024), section 4.3 and figure cvae.
+    """
+
+    sizes: tuple[int, ...]
+    reals: int
+    context_width: int
+    reward_width: int
+    hidden: int
+    latent: int
+    injection: str
+    kl_weight: float
+    components: int
+
+    def drawn(self, key: jax.Array) -> CVAEModel:
+        """A model with new parameters."""
+        keys = jax.random.split(key, 5)
+        choices, width = sum(self.sizes), self.context_width
+        shape = (self.hidden, self.reward_width, self.injection)
+        return CVAEModel(
+            Encoder(
+                Trunk.drawn(choices + self.reals + width, *shape, keys[0]),
+                Dense.drawn(self.hidden, self.latent, keys[1]),
+                Dense.drawn(self.hidden, self.latent, keys[2]),
+            ),
+            Decoder(
+                Trunk.drawn(self.latent + width, *shape, keys[3]),
+                Dense.drawn(self.hidden, outputs(choices, self.reals, self.components), keys[4]),
+            ),
+        )
+
+    @property
+    def least_steps(self) -> int:
+        """As many as were tuned for weak signals."""
+        return LEAST_STEPS
+
+    def losses(self, model: CVAEModel, batch: Example, key: jax.Array) -> jax.Array:
+        """Minus the evidence bound, with one draw of z for each example."""
+        noise = jax.random.normal(key, (*batch.reward.shape[:-1], self.latent))
+        return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, noise)
+
+    def held_out_losses(
+        self, model: CVAEModel, batch: Example, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """Minus the evidence bound, and the loss of the reward that the action tells.
+
+        For the latter p(a | c, r) is (1/Z) Σ_z p(a | c, r, z), with the same z ~ N(0, 1) for every
+        reward.
+        """
+        latent = jax.random.normal(key, (HELD_OUT_DRAWS, self.latent))
+
+        def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
+            def given(one: jax.Array) -> jax.Array:
+                return self._log_prob(model.decoder(one, example.context, reward), example.action)
+
+            return jax.nn.logsumexp(jax.vmap(given)(latent)) - jnp.log(HELD_OUT_DRAWS)
+
+        losses = self.losses(model, batch, key) + reward_losses(log_prob_at, batch, share)
+        return losses[:, None]
+
+    def _loss(self, model: CVAEModel, example: Example, noise: jax.Array) -> jax.Array:
+        action = features(example.action, self.sizes)
+        mean, log_deviation = model.encoder(action, example.context, example.reward)
+        deviation = jnp.exp(log_deviation)
+        latent = mean + deviation * noise
+        output = model.decoder(latent, example.context, example.reward)
+        divergence = jnp.sum((mean**2 + deviation**2 - 1) / 2 - log_deviation)
+        return self.kl_weight * divergence - self._log_prob(output, example.action)
+
+    def _log_prob(self, output: jax.Array, action: jax.Array) -> jax.Array:
+        chosen = log_prob(output, one_hot(action, self.sizes), self.sizes)
+        if not self.reals:
+            return chosen
+        numbers = action[len(self.sizes) :]
+        return chosen + log_density(output[sum(self.sizes) :], numbers, self.components)
+
+    def exported(
+        self, model: CVAEModel, levels: NDArray[np.float32], latent: ArrayLike
+    ) -> SlotNetwork:
+        """The decoder at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``, in numpy."""
+        return slot_network(model.decoder.trunk, model.decoder.head, levels, latent)
+
+
+def _bounded(log_deviation: jax.Array) -> jax.Array:
+    """Unchanged up to a wide distribution, then slower.
+
+    ln σ is linear in the features, so that σ² of a context a hundred deviations from the mean would
+    be beyond the floats, and the loss of the whole minibatch with it.
+    """
+    excess = jnp.maximum(log_deviation - WIDE, 0.0)
+    return jnp.minimum(log_deviation, WIDE) + jnp.log1p(excess)

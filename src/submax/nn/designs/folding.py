@@ -1,0 +1,31 @@
+"""From trained layers to plain arrays."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from submax.networks.slot_network import SlotNetwork
+from submax.nn.layers.dense import Dense
+from submax.nn.layers.trunk import Trunk
+
+
+def slot_network(
+    trunk: Trunk, head: Dense, levels: NDArray[np.float32], latent: ArrayLike
+) -> SlotNetwork:
+    """Fold injections into layers a level, and latent draws into the first bias.
+
+    ``levels [R, L, E]`` are the embedded rewards that are asked for. The trunk's input is (z ⊕ c);
+    ``latent [R, L or 1, Z, J]`` holds the draws of z.
+    """
+    draws = np.asarray(latent, dtype=np.float32)
+    first, second = trunk.first.folded(levels), trunk.second.folded(levels)
+    from_latent, from_context = np.split(first.weight, [draws.shape[-1]], axis=-1)
+    bias = first.bias[:, :, None] + draws @ from_latent.swapaxes(-1, -2)
+    arrays = (
+        from_context.swapaxes(-1, -2),
+        bias,
+        second.weight.swapaxes(-1, -2),
+        second.bias[:, :, None],
+        np.asarray(head.weight).swapaxes(-1, -2)[:, None],
+        np.asarray(head.bias)[:, None, None],
+    )
+    return SlotNetwork(*(np.ascontiguousarray(array, dtype=np.float32) for array in arrays))

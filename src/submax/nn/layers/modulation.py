@@ -1,0 +1,49 @@
+"""Feature-wise modulation."""
+
+from typing import Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.nn.layers.dense import Dense
+from submax.nn.layers.injection import Injection, LevelLayer
+
+
+class Modulation(Injection):
+    """h ← ReLU((1 + γ(r)) ⊙ (W h + b) + β(r)).
+
+    γ and β are linear in the embedding of r, with the tables ``scale`` and ``shift``, ``[E, H]``.
+    They begin at zero, so that all rewards begin as one and part only as far as the data part them.
+
+    Reference: Perez et al. (2018).
+    """
+
+    dense: Dense
+    scale: jax.Array
+    shift: jax.Array
+
+    @classmethod
+    def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
+        """A layer with new parameters."""
+        zeros = jnp.zeros((width, outputs))
+        return cls(Dense.drawn(inputs, outputs, key), zeros, zeros)
+
+    def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
+        """Scale and shift before the activation."""
+        return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)
+
+    def moved(self, knots: NDArray[np.float32]) -> "Modulation":
+        """γ and β at the new knots."""
+        scale, shift = (knots @ np.asarray(part) for part in (self.scale, self.shift))
+        return Modulation(self.dense, scale, shift)
+
+    def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
+        """W_l = (1 + γ_l) ⊙ W and b_l = (1 + γ_l) ⊙ b + β_l."""
+        scale = 1 + levels @ np.asarray(self.scale)
+        weight, bias = np.asarray(self.dense.weight), np.asarray(self.dense.bias)
+        return LevelLayer(
+            scale[..., None] * weight[:, None],
+            scale * bias[:, None] + levels @ np.asarray(self.shift),
+        )

@@ -1,0 +1,1 @@
+"""Training of all replicas at once."""

@@ -1,0 +1,117 @@
+"""Training that stops by the loss of rows that were held out, as pure functions."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from submax.nn.designs.design import Example
+from submax.nn.training.trainer import Progress, Trainer, where_kept
+
+BLOCK = 25
+"""Steps between two looks at the rows that are held out."""
+PATIENCE = 4
+"""A replica stops after so many looks in a row that found no lower loss."""
+HELD_OUT_SEED = 0
+"""The same noise at every look, so that losses can be compared."""
+
+
+class Fitting(NamedTuple):
+    """Training under way, and the ``best [R, P]`` parameters so far by the held-out ``loss [R]``.
+
+    They were found after step ``at [R]``; ``stale [R]`` counts the looks since. Up to step ``least
+    [R]``, and if no rows are held out, the last parameters are the best.
+    """
+
+    progress: Progress
+    best: jax.Array
+    loss: jax.Array
+    at: jax.Array
+    stale: jax.Array
+    least: jax.Array
+
+
+@dataclass(frozen=True)
+class FittedTrainer:
+    """Train by blocks of steps; a replica whose held-out loss no longer falls stays as it is."""
+
+    trainer: Trainer
+
+    def draw(self, seeds: jax.Array, limit: jax.Array, held: jax.Array) -> Fitting:
+        """New models that know how often each reward occurs: ``seeds [R]``, ``limit [R]``."""
+        progress = self.trainer.begin(seeds, limit)
+
+        def informed(vector: jax.Array, share: jax.Array) -> jax.Array:
+            model = self.trainer.design.informed(self.trainer.model(vector), share)
+            return ravel_pytree(model)[0]
+
+        vector = jax.vmap(informed)(progress.vector, self._shares(held))
+        least = jnp.full(len(vector), self.trainer.design.least_steps, dtype=jnp.int32)
+        return self.begin(progress._replace(vector=vector, good=vector), held, least)
+
+    def begin(self, progress: Progress, held: jax.Array, least: jax.Array) -> Fitting:
+        """Before the first step, the parameters at hand are the best: ``held [T, R, B, ...]``."""
+        vector = progress.vector
+        zeros = jnp.zeros(len(vector), dtype=jnp.int32)
+        return Fitting(progress, vector, self.losses(vector, held), zeros, zeros, least)
+
+    def advance(self, fitting: Fitting, rows: jax.Array, held: jax.Array) -> Fitting:
+        """A block of steps with minibatches ``rows [T, R, B, ...]``, and a look."""
+        progress = self.trainer.advance(fitting.progress, rows)
+        loss = self.losses(progress.vector, held)
+        nothing_held = ~jnp.any(held[..., -1] > 0, axis=(0, 2))
+        going_on = fitting.progress.limit > 0
+        unasked = nothing_held | (progress.step <= fitting.least)
+        better = going_on & ((loss < fitting.loss) | unasked)
+        stale = jnp.where(better, 0, fitting.stale + 1)
+        stopped = (stale >= PATIENCE) | (progress.step >= progress.limit)
+        return Fitting(
+            progress._replace(limit=jnp.where(stopped, 0, progress.limit)),
+            where_kept(better, progress.vector, fitting.best),
+            jnp.where(better, loss, fitting.loss),
+            jnp.where(better, jnp.minimum(progress.step, progress.limit), fitting.at),
+            stale,
+            fitting.least,
+        )
+
+    def losses(self, vector: jax.Array, held: jax.Array) -> jax.Array:
+        """The weighted mean over the rows that are held out, ``[R]``, some of them at a time.
+
+        Of several losses the lowest counts.
+        What is not finite is infinite, so that any other loss is lower.
+        """
+        keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
+        shares = self._shares(held)
+
+        def add(total: jax.Array, part: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+            rows, key = part
+            sums = jax.vmap(self._sums, in_axes=(0, 0, 0, None))(vector, rows, shares, key)
+            return total + sums, None
+
+        start = jax.eval_shape(add, jnp.zeros(()), (held[0], keys[0]))[0]
+        total = jax.lax.scan(add, jnp.zeros(start.shape), (held, keys))[0]
+        mean = (total[:, 1:] / total[:, :1]).min(axis=1)
+        return jnp.where(jnp.isfinite(mean), mean, jnp.inf)
+
+    def _shares(self, held: jax.Array) -> jax.Array:
+        """How often each reward occurs among the rows that are held out: ``[R, E]``.
+
+        One more row, which has all rewards alike, keeps shares away from 0 and 1.
+        """
+        batch, weight = Example.of(held, self.trainer.design)
+        total = jnp.einsum("trbe,trb->re", batch.reward, weight)
+        alike = 1 / max(self.trainer.design.reward_width, 2)
+        return (total + alike) / (weight.sum(axis=(0, 2)) + 1)[:, None]
+
+    def _sums(
+        self, vector: jax.Array, rows: jax.Array, share: jax.Array, key: jax.Array
+    ) -> jax.Array:
+        """The sum of the weights of one replica, and its weighted sums of losses: ``[1 + T]``."""
+        design = self.trainer.design
+        batch, weight = Example.of(rows, design)
+        losses = design.held_out_losses(self.trainer.model(vector), batch, share, key)
+        # A row that is not there may have any loss.
+        sums = jnp.where(weight[:, None] > 0, weight[:, None] * losses, 0.0).sum(axis=0)
+        return jnp.concatenate([weight.sum(keepdims=True), sums])

@@ -1,0 +1,87 @@
+"""Training of all replicas at once."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Integers
+from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.training import Training
+from submax.nn.designs.design import Design
+from submax.nn.training.compiling import (
+    compilations,
+    compiled,
+    compiled_once,
+    compiling_seconds,
+    shape,
+)
+from submax.nn.training.fitted_training import train_fitted
+from submax.nn.training.parameters import packed, unpacked
+from submax.nn.training.trained import Trained
+from submax.nn.training.trainer import Progress, Trainer, drawn_seeds
+
+__all__ = ["Trained", "compilations", "compiling_seconds", "train", "unpacked"]
+
+AT_ONCE = 50
+"""Steps for which minibatches are laid out together; the host draws while the device trains."""
+
+
+class Programs(NamedTuple):
+    """What is compiled for one design: drawing new models, and some steps of training."""
+
+    begin: Callable[[jax.Array, jax.Array], Progress]
+    advance: Callable[[Progress, NDArray[np.float32]], Progress]
+
+
+def train(
+    design: Design[Any],
+    training: Training,
+    minibatches: Minibatches,
+    rng: np.random.Generator,
+    start: Mapping[str, NDArray[np.float32]] | None = None,
+    before: Integers | None = None,
+) -> Trained:
+    """Train a model for each replica on its rows, from ``start`` or from scratch.
+
+    What is compiled depends on the design, the training and the number of replicas, and not on
+    how many rows there are, so that it is compiled once however they grow. ``before [R]`` is how
+    many rows there were when ``start`` was trained, which decides if the steps are fitted whether
+    a replica goes on from it.
+    """
+    if training.steps == "fitted":
+        return train_fitted(design, training, minibatches, rng, start, before)
+    replicas = len(minibatches.filled)
+    at_once = _at_once(training.steps)
+    begin, advance = _programs(design, training, replicas, at_once)
+    limit = jnp.full(replicas, training.steps, jnp.int32)
+    progress = begin(drawn_seeds(replicas, rng), limit)
+    if start is not None:
+        vector = packed(design, start)
+        # Two copies, since what training is given it writes over.
+        progress = progress._replace(vector=jnp.array(vector), good=jnp.array(vector))
+    for _ in range(-(-training.steps // at_once)):
+        progress = advance(progress, minibatches.draw(at_once, training.batch, rng))
+    vector, diverged = jax.device_get((progress.vector, progress.diverged))
+    return Trained(unpacked(design, vector), diverged.astype(np.int64))
+
+
+@compiled_once
+def _programs(design: Design[Any], training: Training, replicas: int, at_once: int) -> Programs:
+    trainer = Trainer(design, training, replicas)
+    seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
+    rows = shape((at_once, replicas, training.batch, design.columns), jnp.float32)
+    start = jax.eval_shape(trainer.begin, seeds, limit)
+    return Programs(
+        compiled(trainer.begin, seeds, limit),
+        compiled(trainer.advance, start, rows, overwrites=(0,)),
+    )
+
+
+def _at_once(steps: int) -> int:
+    """Equal parts of the steps, as large as allowed; the last may go beyond the end, unused."""
+    parts = -(-steps // AT_ONCE)
+    return -(-steps // parts)

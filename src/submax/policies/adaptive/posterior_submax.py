@@ -1,0 +1,88 @@
+"""SubMax on posterior draws."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import whole_number
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.estimators.bayesian_features import BayesianFeatures, FeatureParams
+from submax.policies.listed import drawn_one
+from submax.strategies.iterated import mean_submax_of, submax_of
+
+MOST_CONTRASTS = 2**21
+"""About this many contrasts of actions are held at a time: 16 MB."""
+
+
+class PosteriorState(NamedTuple):
+    """What the estimator has learned."""
+
+    problem: Problem
+    params: FeatureParams
+
+
+@dataclass(frozen=True)
+class PosteriorSubMax(ListingPolicy[PosteriorState]):
+    """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
+
+    Each draw v of the expected reward of every action gives a policy: from the uniform one,
+    π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0), ``depth`` times. A decision takes one of the
+    draws that the ``estimator`` keeps by chance, so that its probability is the mean of these
+    policies, which is exact. Between two updates all decisions share the draws. Before anything is
+    known the policy is uniform.
+
+    Not in the paper, whose SubMax it applies to draws; see docs/research.
+    """
+
+    estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
+    depth: int = 2
+
+    def __post_init__(self) -> None:
+        whole_number("depth", self.depth, at_least=1, at_most=100)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PosteriorState:
+        return PosteriorState(problem, self.estimator.init(problem, replicas, rng))
+
+    def act(self, state: PosteriorState, context: Floats, rng: np.random.Generator) -> Decision:
+        if context.shape[:2] == (1, 1):
+            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+        return super().act(state, context, rng)
+
+    def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        replicas, rows, _ = context.shape
+        if rows == 1 and replicas == 1 and state.params.beliefs[0].feature_map is not None:
+            contrasts = state.params.beliefs[0].drawn_contrasts_alone(context[0, 0])
+            return mean_submax_of(contrasts, self.depth)[None, None]
+        size = state.problem.space.size
+        step = max(1, MOST_CONTRASTS // (self.estimator.draws * size))
+        found = np.full((replicas, rows, size), 1 / size)
+        for replica, belief in enumerate(state.params.beliefs):
+            if belief.feature_map is None:
+                continue
+            for begin in range(0, rows, step):
+                part = slice(begin, begin + step)
+                contrasts = belief.drawn_contrasts(context[replica, part])
+                found[replica, part] = submax_of(contrasts, self.depth).mean(axis=1)
+        return found
+
+    def update(
+        self, state: PosteriorState, feedback: Feedback, rng: np.random.Generator
+    ) -> PosteriorState:
+        return state._replace(params=self.estimator.fit(state.params, feedback, rng))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Small ones, with one step and with several."""
+        yield cls(BayesianFeatures(features=24, draws=8))
+        yield cls(BayesianFeatures(features=24, draws=4, kernels=False), depth=5)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        return {"posterior-submax": cls()}

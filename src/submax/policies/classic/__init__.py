@@ -1,0 +1,1 @@
+"""Policies for plain arms without context."""

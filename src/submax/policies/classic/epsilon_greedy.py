@@ -1,0 +1,68 @@
+"""ε-greedy."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import probability
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.policies.classic.arm_statistics import ArmStatistics
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy(ListingPolicy[ArmStatistics]):
+    """Explore uniformly with probability ε, else take the best mean so far.
+
+    π(a) = ε / K + (1 − ε) / T if a is one of the T arms with the highest mean, else ε / K. An arm
+    that was never tried has mean 0.
+
+    Reference: Sutton and Barto (2018), section 2.2.
+
+    *Departs from the paper:* it says "a chance of ε for picking the arm with the best estimated
+    value"; here as usual ε is the chance of exploring.
+    """
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        probability("epsilon", self.epsilon)
+
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        """Nothing pulled."""
+        return ArmStatistics.empty(problem, replicas)
+
+    def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
+        """The same for every row: ``[R, 1, A]``."""
+        means = state.means()
+        best = means == means.max(axis=-1, keepdims=True)
+        greedy = best / best.sum(axis=-1, keepdims=True)
+        explored = self.epsilon / means.shape[-1]
+        mixed: Floats = explored + (1 - self.epsilon) * greedy
+        return mixed[:, None, :]
+
+    def update(
+        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
+    ) -> ArmStatistics:
+        """Count."""
+        return state.add(feedback)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Greedy, the default and uniform."""
+        for epsilon in (0.0, 0.1, 1.0):
+            yield cls(epsilon)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The sweep of the paper's comparison."""
+        return {f"epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in (0.01, 0.05, 0.1, 0.2)}

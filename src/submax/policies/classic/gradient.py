@@ -1,0 +1,90 @@
+"""Gradient bandit."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import positive
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.core.numerics.tally import tally
+
+
+class GradientState(NamedTuple):
+    """``preferences [R, A]``, and the sums ``rewards [R]`` and ``observed [R]`` of the baseline."""
+
+    problem: Problem
+    preferences: Floats
+    rewards: Floats
+    observed: Floats
+
+
+@dataclass(frozen=True)
+class Gradient(ListingPolicy[GradientState]):
+    """Softmax preferences moved along the reward above a baseline.
+
+    π(a) = exp H(a) / Σ_b exp H(b), and each observation adds η (r − r̄) (1[a = aⁱ] − π(a)) to
+    H(a), with η the ``step`` and r̄ the mean of all rewards so far. What comes back together is
+    added up at the π of that moment. The default is the larger of the book's two step sizes; the
+    smaller, 0.1, learns too slowly for the paper's 5000 observations.
+
+    Reference: Sutton and Barto (2018), section 2.8.
+    """
+
+    step: float = 0.4
+
+    def __post_init__(self) -> None:
+        positive("step", self.step)
+
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientState:
+        """Equal preferences."""
+        problem.space.check_listable("the gradient bandit")
+        nothing = np.zeros(replicas)
+        return GradientState(problem, np.zeros((replicas, problem.space.size)), nothing, nothing)
+
+    def probabilities(self, state: GradientState, context: Floats) -> Floats:
+        """The same for every row: ``[R, 1, A]``."""
+        return _softmax(state.preferences)[:, None, :]
+
+    def update(
+        self, state: GradientState, feedback: Feedback, rng: np.random.Generator
+    ) -> GradientState:
+        """One step along the summed gradient."""
+        feedback.check(state.problem)
+        there = feedback.weight > 0
+        reward = np.where(there, feedback.reward, 0.0)
+        rewards = state.rewards + np.sum(feedback.weight * reward, axis=-1)
+        observed = state.observed + np.sum(feedback.weight, axis=-1)
+        baseline = rewards / np.where(observed > 0, observed, 1.0)
+        advantage = feedback.weight * (reward - baseline[:, None])
+        index = state.problem.space.index(feedback.action)
+        gained = tally(index, advantage, state.preferences.shape[-1])
+        shared = advantage.sum(axis=-1, keepdims=True) * _softmax(state.preferences)
+        preferences = state.preferences + self.step * (gained - shared)
+        return GradientState(state.problem, preferences, rewards, observed)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """A small and a large step."""
+        yield cls()
+        yield cls(step=2.0)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The policy-gradient baseline."""
+        return {"gradient": cls()}
+
+
+def _softmax(preferences: Floats) -> Floats:
+    powers = np.exp(preferences - preferences.max(axis=-1, keepdims=True))
+    result: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return result

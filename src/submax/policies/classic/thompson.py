@@ -1,0 +1,94 @@
+"""Thompson sampling with Beta posteriors."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import at_least
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.numerics.categorical import draw, log_prob_of
+from submax.policies.classic.arm_statistics import ArmStatistics
+from submax.policies.classic.largest_beta import largest_beta
+
+QUADRATURE_FROM = 64
+"""With so many decisions from one posterior, one quadrature costs less than sampling each."""
+
+
+@dataclass(frozen=True)
+class Thompson(Policy[ArmStatistics]):
+    """Draw a value for every arm from its posterior and take the largest.
+
+    The prior of every arm is Beta(α, β), its posterior Beta(α + successes, β + failures). A reward
+    between the lowest and the highest that can be counts as part of a success. π(a) is the
+    probability that a's draw is the largest, ∫ f_a Π_{b≠a} F_b: many decisions from one posterior
+    are drawn from that table, few by sampling the posterior; both have the same distribution.
+
+    Reference: Thompson (1933); Chapelle and Li (2011).
+    """
+
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        # Draws from sharper priors are 0 or 1 to the last digit, and tie.
+        at_least("alpha", self.alpha, 0.05)
+        at_least("beta", self.beta, 0.05)
+
+    @property
+    def ignores_context(self) -> bool:
+        """It does."""
+        return True
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        """Nothing pulled: the prior."""
+        problem.scale.known_bounds("Thompson sampling with Beta posteriors")
+        return ArmStatistics.empty(problem, replicas)
+
+    def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
+        """Sample the posterior, or the table where that is cheaper."""
+        rows = context.shape[1]
+        if rows >= QUADRATURE_FROM:
+            probabilities = self.probabilities(state, context)
+            index = draw(probabilities, rows, rng)
+            return Decision(state.problem.space.action(index), log_prob_of(probabilities, index))
+        a, b = self._posterior(state)
+        drawn = [rng.beta(a, b).argmax(axis=-1) for _ in range(rows)]
+        index = np.stack(drawn, axis=1) if drawn else np.empty((len(a), 0), dtype=np.int64)
+        return Decision(state.problem.space.action(index), None)
+
+    def log_prob(self, state: ArmStatistics, context: Floats, action: Integers) -> Floats:
+        """Look the actions up in the table."""
+        state.problem.check_action(action)
+        return log_prob_of(self.probabilities(state, context), state.problem.space.index(action))
+
+    def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
+        """Probability of every arm, by quadrature: ``[R, 1, A]``."""
+        return largest_beta(*self._posterior(state))[:, None, :]
+
+    def update(
+        self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
+    ) -> ArmStatistics:
+        """Count."""
+        return state.add(feedback)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """A flat, a sparse and a U-shaped prior."""
+        yield cls()
+        yield cls(1.0, 9.0)
+        yield cls(0.5, 0.5)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The priors of the paper's comparison."""
+        return {f"thompson-1-{beta}": cls(1.0, float(beta)) for beta in (1, 9, 99)}
+
+    def _posterior(self, state: ArmStatistics) -> tuple[Floats, Floats]:
+        successes = state.successes("Thompson sampling")
+        return self.alpha + successes, self.beta + state.pulls - successes

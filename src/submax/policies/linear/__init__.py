@@ -1,0 +1,1 @@
+"""Policies on linear regressions, of arms and of joint choices."""

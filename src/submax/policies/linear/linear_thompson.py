@@ -1,0 +1,95 @@
+"""Thompson sampling with linear models."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import positive, whole_number
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.policies.linear.linear_beliefs import LinearBeliefs
+from submax.policies.listed import drawn_one
+from submax.regression.context_belief import ContextBelief
+
+SCORES_AT_ONCE = 2**21
+"""A decision holds about this many scores of draws and actions at a time: 16 MB."""
+
+
+@dataclass(frozen=True)
+class LinearThompson(ListingPolicy[LinearBeliefs]):
+    """Draw coefficients for every action from their posterior and take the best action.
+
+    θ_a ~ N(θ̂_a, width² Σ_a), where N(θ̂_a, Σ_a) is the posterior of the coefficients of a Bayesian
+    regression of the reward on x = (1, z) over the rows of action a, and z is the standardized
+    context. ``width`` is a multiple of the posterior's deviation: 1 is Thompson sampling, less
+    explores less. The noise of the reward and the prior variances of constants and slopes are
+    fitted by marginal likelihood, so that the unit of rewards and contexts does not matter.
+
+    After each update ``draws`` draws are kept. A decision takes one of them by chance, so that
+    π(a | x) is the share of draws in which x·θ_a is the largest, which is exact.
+
+    Reference: Agrawal and Goyal (2013).
+
+    *Departs from the paper:* every joint action has coefficients of its own instead of features of
+    its own; noise and prior are fitted instead of given, and the prior expects of every action what
+    a uniform choice earns; all decisions between two updates share the draws, and the posterior is
+    computed again when the rows have grown by 5 % or by 100. Until two rewards differ the policy is
+    uniform.
+    """
+
+    width: float = 1.0
+    draws: int = 64
+
+    def __post_init__(self) -> None:
+        positive("width", self.width)
+        whole_number("draws", self.draws, at_least=1, at_most=4096)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinearBeliefs:
+        return LinearBeliefs.empty(problem, replicas, self.draws)
+
+    def act(self, state: LinearBeliefs, context: Floats, rng: np.random.Generator) -> Decision:
+        if context.shape[:2] == (1, 1):
+            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+        return super().act(state, context, rng)
+
+    def probabilities(self, state: LinearBeliefs, context: Floats) -> Floats:
+        context = state.different(context)
+        rows, size = context.shape[1], state.problem.space.size
+        step = max(1, SCORES_AT_ONCE // (self.draws * size))
+        found = np.full((len(context), rows, size), 1 / size)
+        for replica, belief in enumerate(state.beliefs):
+            if belief.feature_map is not None:
+                for begin in range(0, rows, step):
+                    part = slice(begin, begin + step)
+                    found[replica, part] = _shares(belief, context[replica, part])
+        return found
+
+    def update(
+        self, state: LinearBeliefs, feedback: Feedback, rng: np.random.Generator
+    ) -> LinearBeliefs:
+        return state.learned(feedback, self.draws, self.width, rng)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """The default, and a narrow posterior with few draws."""
+        yield cls()
+        yield cls(width=0.5, draws=8)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The default."""
+        return {"linear-thompson": cls()}
+
+
+def _shares(belief: ContextBelief, context: Floats) -> Floats:
+    """The share of draws in which each action is the best: ``[n, D] -> [n, K]``."""
+    drawn = belief.drawn_contrasts(context)
+    rows, draws, size = drawn.shape
+    cell = drawn.argmax(axis=-1) + size * np.arange(rows)[:, None]
+    shares: Floats = np.bincount(cell.ravel(), minlength=rows * size) / draws
+    return shares.reshape(rows, size)

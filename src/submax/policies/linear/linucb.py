@@ -1,0 +1,135 @@
+"""Upper confidence bounds of linear models."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import non_negative
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.policies.linear.linear_beliefs import LinearBeliefs
+from submax.policies.listed import drawn_one
+from submax.regression.belief_settings import BeliefSettings
+from submax.regression.context_belief import ContextBelief
+
+PRODUCTS_AT_ONCE = 2**21
+"""A decision holds about this many products at a time: 16 MB."""
+ROUNDING = 1e-10
+"""Scores that differ by less than this share of the largest are equal."""
+
+
+class LinUCBState(NamedTuple):
+    """The beliefs, and the roots of the covariances of each replica's coefficients.
+
+    ``roots [K, F, F]`` are those of ``Posterior.roots``; None before anything was learned.
+    """
+
+    problem: Problem
+    linear: LinearBeliefs
+    roots: tuple[Floats | None, ...]
+
+
+@dataclass(frozen=True)
+class LinUCB(ListingPolicy[LinUCBState]):
+    """Take the action with the highest x·θ̂_a + α √(xᵀ Σ_a x), x being (1, z).
+
+    Every joint action a has a Bayesian regression of its own on the rows in which it was taken:
+    N(θ̂_a, Σ_a) is the posterior of its coefficients, and z the standardized context. ``alpha`` is
+    a multiple of the posterior's deviation. The noise of the reward and the prior variances of
+    constants and slopes are fitted by marginal likelihood, so that the unit of rewards and contexts
+    does not matter.
+
+    Reference: Li et al. (2010), algorithm 1 (disjoint linear models).
+
+    *Departs from the paper:* Σ_a = σ² (σ² Λ + Σ x xᵀ)⁻¹ with the noise variance σ² and the prior
+    precisions Λ instead of (I + Σ x xᵀ)⁻¹, and the prior expects of every action what a uniform
+    choice earns. Actions whose scores are equal share the probability, so that decisions taken
+    together before any feedback are spread over all actions. The intercept is part of x. The
+    posterior is computed again when the rows have grown by 5 % or by 100. Until two rewards differ
+    the policy is uniform.
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        non_negative("alpha", self.alpha)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinUCBState:
+        width = 1 + problem.context_width
+        # The roots take up as much as that many draws.
+        linear = LinearBeliefs.empty(problem, replicas, width)
+        return LinUCBState(problem, linear, (None,) * replicas)
+
+    def act(self, state: LinUCBState, context: Floats, rng: np.random.Generator) -> Decision:
+        if context.shape[:2] == (1, 1):
+            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+        return super().act(state, context, rng)
+
+    def probabilities(self, state: LinUCBState, context: Floats) -> Floats:
+        context = state.linear.different(context)
+        rows, size = context.shape[1], state.problem.space.size
+        step = max(1, PRODUCTS_AT_ONCE // (size * (1 + context.shape[2])))
+        found = np.full((len(context), rows, size), 1 / size)
+        for replica, (belief, roots) in enumerate(
+            zip(state.linear.beliefs, state.roots, strict=True)
+        ):
+            if roots is not None:
+                for begin in range(0, rows, step):
+                    part = slice(begin, begin + step)
+                    score = self._scores(belief, roots, context[replica, part])
+                    found[replica, part] = _nearly_highest(score)
+        return found
+
+    def update(
+        self, state: LinUCBState, feedback: Feedback, rng: np.random.Generator
+    ) -> LinUCBState:
+        linear = state.linear.learned(feedback, draws=0, width=1.0, rng=rng)
+        settings = linear.settings(draws=0, width=1.0)
+        roots = tuple(
+            known if before.solved == after.solved else _roots(after, settings)
+            for known, before, after in zip(
+                state.roots, state.linear.beliefs, linear.beliefs, strict=True
+            )
+        )
+        return state._replace(linear=linear, roots=roots)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """The default, and no bonus."""
+        yield cls()
+        yield cls(alpha=0.0)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The default."""
+        return {"linucb": cls()}
+
+    def _scores(self, belief: ContextBelief, roots: Floats, context: Floats) -> Floats:
+        """The upper bounds, counted from the belief's centre: ``[n, D] -> [n, K]``."""
+        assert belief.feature_map is not None, "nothing was learned"
+        assert belief.coefficients is not None, "nothing was learned"
+        features = belief.feature_map.raw(context)
+        size, width, _ = roots.shape
+        products = (features @ roots.reshape(size * width, width).T).reshape(-1, size, width)
+        deviation = np.sqrt(np.einsum("nkf,nkf->nk", products, products))
+        scores: Floats = features @ belief.coefficients.T + self.alpha * deviation
+        return scores
+
+
+def _roots(belief: ContextBelief, settings: BeliefSettings) -> Floats | None:
+    if belief.feature_map is None:
+        return None
+    return belief.feature_map.for_raw(belief.posterior(settings).roots())
+
+
+def _nearly_highest(score: Floats) -> Floats:
+    """Equal probabilities for the highest scores, but for rounding, in the last axis."""
+    slack = ROUNDING * np.abs(score).max(axis=-1, keepdims=True)
+    best = score >= score.max(axis=-1, keepdims=True) - slack
+    shared: Floats = best / best.sum(axis=-1, keepdims=True)
+    return shared

@@ -1,0 +1,1 @@
+"""Policies on value networks."""

@@ -1,0 +1,125 @@
+"""Thompson sampling by Monte Carlo dropout."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import below_one, whole_number
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.memory.training import Training
+from submax.networks.replicas import where_chosen
+from submax.policies.neural.highest import highest
+from submax.policies.neural.value_belief import ValueBelief
+
+Mask = NDArray[np.float32]
+
+
+class DropoutState(NamedTuple):
+    """A value network, and P dropout masks of each hidden layer, ``[R, P, H]``."""
+
+    belief: ValueBelief
+    first: Mask
+    second: Mask
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of the network."""
+        return self.belief.problem
+
+
+@dataclass(frozen=True)
+class DropoutThompson(Policy[DropoutState]):
+    """Leave hidden units out at random, as in training, and take the highest value that remains.
+
+    A decision has one mask, the same for all its actions. P = ``masks`` masks are drawn at each
+    refit and every decision picks one of them, so that π(a | c) is the share of masks under which
+    a has the highest value, and can be computed.
+
+    Reference: Gal and Ghahramani (2016); Riquelme et al. (2018).
+    """
+
+    dropout: float = 0.1
+    masks: int = 100
+    hidden: int = 32
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        below_one("dropout", self.dropout)
+        whole_number("masks", self.masks, at_least=1)
+        whole_number("hidden", self.hidden, at_least=1)
+
+    @property
+    def trains_networks(self) -> bool:
+        """It does."""
+        return True
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> DropoutState:
+        """Nothing observed."""
+        belief = ValueBelief.empty(problem, replicas, self.hidden)
+        return DropoutState(belief, *self._masks(replicas, rng))
+
+    def act(self, state: DropoutState, context: Floats, rng: np.random.Generator) -> Decision:
+        """One mask for each row; ties are broken at random."""
+        replicas, rows = context.shape[:2]
+        picked = rng.integers(self.masks, size=(replicas, rows))[..., None]
+        masks = (
+            np.take_along_axis(state.first, picked, axis=1),
+            np.take_along_axis(state.second, picked, axis=1),
+        )
+        best = highest(state.belief.logits(context, masks)) > 0
+        index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
+        return Decision(state.problem.space.action(index), None)
+
+    def log_prob(self, state: DropoutState, context: Floats, action: Integers) -> Floats:
+        """Look the actions up in the table."""
+        state.problem.check_action(action)
+        index = state.problem.space.index(action)[..., None]
+        found = self.probabilities(state, context)
+        with np.errstate(divide="ignore"):
+            return np.log(np.take_along_axis(found, index, axis=-1)[..., 0])
+
+    def probabilities(self, state: DropoutState, context: Floats) -> Floats:
+        """Count the masks, one at a time."""
+        total = np.zeros((*context.shape[:2], state.problem.space.size))
+        for mask in range(self.masks):
+            one = slice(mask, mask + 1)
+            total += highest(
+                state.belief.logits(context, (state.first[:, one], state.second[:, one]))
+            )
+        return total / self.masks
+
+    def update(
+        self, state: DropoutState, feedback: Feedback, rng: np.random.Generator
+    ) -> DropoutState:
+        """Train on all feedback so far, and draw new masks; without new rows nothing changes."""
+        belief = state.belief.trained(feedback, self.training, self.dropout, rng)
+        if belief is state.belief:
+            return state
+        news = np.any(feedback.weight > 0, axis=1)
+        drawn = self._masks(len(state.first), rng)
+        return DropoutState(belief, *where_chosen(news, drawn, (state.first, state.second)))
+
+    def _masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, Mask]:
+        """Units that are kept are scaled up, as in training."""
+        kept = 1 - self.dropout
+        drawn = rng.random((2, replicas, self.masks, self.hidden)) < kept
+        first, second = (drawn / kept).astype(np.float32)
+        return first, second
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """A small one, trained briefly."""
+        training = Training(steps=6, batch=8, learning_rate=0.05)
+        yield cls(masks=10, hidden=4, training=training)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The default."""
+        return {"dropout-thompson": cls()}

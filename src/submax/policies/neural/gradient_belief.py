@@ -1,0 +1,132 @@
+"""A value network with the uncertainty of its gradient features."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats, Integers
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.training import Training
+from submax.networks.slot_choices import first_choices
+from submax.networks.value_network import Hidden, Numbers, ValueNetwork
+from submax.policies.neural.value_belief import ValueBelief
+
+AT_ONCE = 2**22
+"""About so many activations are held at a time when the buffer is read."""
+
+Weights = NDArray[np.float32]
+
+
+class GradientBelief(NamedTuple):
+    """f(a, c) with the variance g(a, c)ᵀ U⁻¹ g(a, c) of its gradient features.
+
+    g is the gradient of the logit with respect to all parameters, and U, the ``precision``, the
+    diagonal of ρ I + Σ_i w_i g_i g_iᵀ over the observations, ρ being the ``ridge``. The gradient by
+    a weight is the product of an activation and a slope, so both the sum and the quadratic form
+    are products of matrices of squares, and no gradient is ever written out.
+
+    Reference: Zhou et al. (2020); Zhang et al. (2021), with the diagonal they use in practice.
+
+    *Departs from the papers:* f is the logit of a network trained by cross-entropy, not by squared
+    error, and g is not divided by the root of the width. U is computed anew at each refit, with
+    the gradients of the network as it is now; since every refit begins anew, old gradients belong
+    to another network.
+    """
+
+    belief: ValueBelief
+    precision: ValueNetwork
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of the network."""
+        return self.belief.problem
+
+    @classmethod
+    def empty(cls, problem: Problem, replicas: int, hidden: int, ridge: float) -> Self:
+        """Nothing observed: U = ρ I."""
+        belief = ValueBelief.empty(problem, replicas, hidden)
+        return cls(belief, _flat(belief.network, ridge))
+
+    def trained(
+        self,
+        feedback: Feedback,
+        training: Training,
+        ridge: float,
+        rng: np.random.Generator,
+    ) -> Self:
+        """The belief after more feedback; without new rows nothing changes."""
+        belief = self.belief.trained(feedback, training, 0.0, rng)
+        if belief is self.belief:
+            return self
+        return type(self)(belief, _summed(belief, ridge))
+
+    def scores(self, context: Floats) -> tuple[Floats, Floats]:
+        """Logit and standard deviation for every joint action in each context: ``[R, n, M]``."""
+        self.problem.check_context(context)
+        network, choices = self.belief.network, self.belief.choices()
+        given = self.belief.given(context)
+        logits, deviations = [], []
+        for part in self.belief.parts(context.shape[1]):
+            hidden = network.hidden(given[:, part], choices)
+            variance = _variance(network, self.precision, given[:, part], choices, hidden)
+            logits.append(network.logits(hidden))
+            deviations.append(np.sqrt(variance).astype(np.float64))
+        return np.concatenate(logits, axis=1), np.concatenate(deviations, axis=1)
+
+
+def _variance(
+    network: ValueNetwork,
+    precision: ValueNetwork,
+    context: Numbers,
+    choices: Integers,
+    hidden: Hidden,
+) -> Weights:
+    """gᵀ U⁻¹ g, layer by layer: Σ (squared input · U⁻¹) · squared slope."""
+    inverse = ValueNetwork(*(np.reciprocal(array) for array in precision))
+    first, second = (slope**2 for slope in network.slopes(hidden))
+    given = context.astype(np.float32) ** 2 @ inverse.context_weight + inverse.first_bias[:, None]
+    chosen = inverse.choice_weight[:, choices].sum(axis=2)
+    below = np.einsum("rnmh,rnh->rnm", first, given) + np.einsum("rnmh,rmh->rnm", first, chosen)
+    flat = (hidden.first**2).reshape(len(first), -1, first.shape[-1]) @ inverse.second_weight
+    middle = (flat.reshape(first.shape) + inverse.second_bias[:, None, None]) * second
+    above = np.einsum("rnmh,rh->rnm", hidden.second**2, inverse.head_weight)
+    total: Weights = below + middle.sum(axis=-1) + above + inverse.head_bias[:, None, None]
+    return total
+
+
+def _flat(network: ValueNetwork, ridge: float) -> ValueNetwork:
+    return ValueNetwork(*(np.full(array.shape, ridge, dtype=np.float32) for array in network))
+
+
+def _summed(belief: ValueBelief, ridge: float) -> ValueNetwork:
+    """ρ I + Σ_i g_i² over the buffer, some rows at a time."""
+    buffer = belief.buffer
+    total = _flat(belief.network, ridge)
+    rows = max(1, AT_ONCE // (len(buffer.filled) * belief.network.first_bias.shape[1]))
+    for begin in range(0, buffer.reward.shape[1], rows):
+        part = _squares(belief, slice(begin, begin + rows))
+        total = ValueNetwork(*(one + other for one, other in zip(total, part, strict=True)))
+    return total
+
+
+def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
+    """Σ_i g_i² over some rows of the buffer: products of squared inputs and squared slopes."""
+    buffer, network = belief.buffer, belief.network
+    choices = buffer.action[:, rows] + first_choices(belief.problem.space.choices)
+    context = belief.given(buffer.context[:, rows].astype(np.float32, copy=False))
+    hidden = network.hidden(context, choices[:, :, None])
+    weight = buffer.weight[:, rows].astype(np.float32)[..., None]
+    first, second = (slope[:, :, 0] ** 2 * weight for slope in network.slopes(hidden))
+    columns = np.arange(network.choice_weight.shape[1])
+    one_hot = (choices[..., None] == columns).any(axis=2).astype(np.float32)
+    return ValueNetwork(
+        one_hot.swapaxes(1, 2) @ first,
+        (context**2).swapaxes(1, 2) @ first,
+        first.sum(axis=1),
+        (hidden.first[:, :, 0] ** 2).swapaxes(1, 2) @ second,
+        second.sum(axis=1),
+        (hidden.second[:, :, 0] ** 2 * weight).sum(axis=1),
+        weight.sum(axis=(1, 2)),
+    )

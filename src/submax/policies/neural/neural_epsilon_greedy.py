@@ -1,0 +1,68 @@
+"""ε-greedy on a value network."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import below_one, probability, whole_number
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.core.memory.training import Training
+from submax.policies.neural.highest import highest
+from submax.policies.neural.value_belief import ValueBelief
+
+
+@dataclass(frozen=True)
+class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
+    """Explore uniformly with probability ε, else take the highest value in this context.
+
+    The value of (action ⊕ context) is learned by a network with two layers of ``hidden`` units and
+    ``dropout`` in training.
+    """
+
+    epsilon: float = 0.1
+    hidden: int = 32
+    dropout: float = 0.1
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        probability("epsilon", self.epsilon)
+        whole_number("hidden", self.hidden, at_least=1)
+        below_one("dropout", self.dropout)
+
+    @property
+    def trains_networks(self) -> bool:
+        """It does."""
+        return True
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
+        """Nothing observed."""
+        return ValueBelief.empty(problem, replicas, self.hidden)
+
+    def probabilities(self, state: ValueBelief, context: Floats) -> Floats:
+        """ε / M everywhere, and the rest on the highest value."""
+        greedy = highest(state.logits(context))
+        mixed: Floats = self.epsilon / greedy.shape[-1] + (1 - self.epsilon) * greedy
+        return mixed
+
+    def update(
+        self, state: ValueBelief, feedback: Feedback, rng: np.random.Generator
+    ) -> ValueBelief:
+        """Train on all feedback so far."""
+        return state.trained(feedback, self.training, self.dropout, rng)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """A small one, trained briefly."""
+        training = Training(steps=6, batch=8, learning_rate=0.05)
+        yield cls(0.2, hidden=4, dropout=0.0, training=training)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """The sweep of the paper's comparison."""
+        sweep = (0.01, 0.05, 0.1, 0.2)
+        return {f"neural-epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in sweep}

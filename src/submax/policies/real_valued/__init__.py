@@ -1,0 +1,1 @@
+"""Policies for actions with real-valued parts."""

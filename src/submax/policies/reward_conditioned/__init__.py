@@ -1,0 +1,1 @@
+"""Policies made of an estimator and a strategy."""

@@ -1,0 +1,147 @@
+"""What policies made of an estimator and a strategy have in common."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats
+from submax.core.checks import whole_number
+from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table, no_probabilities, unknown_values
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.rewards.quantile_levels import MOST
+from submax.core.spaces.space import Space
+from submax.policies.reward_conditioned.pace import Pace
+from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
+
+
+class Conditioning(Policy[RewardConditionedState]):
+    """Learn by the ``estimator``, and tell the ``strategy`` what it needs; draw as subclasses say.
+
+    ``levels`` is how many rewards are conditioned on, where it is not what the scale of the
+    problem says.
+    """
+
+    estimator: Estimator[Any]
+    strategy: Strategy
+    levels: int | None
+
+    @property
+    def ignores_context(self) -> bool:
+        """Whether its estimator does."""
+        return self.estimator.ignores_context
+
+    @property
+    def needs_propensities(self) -> bool:
+        """Whether its strategy weighs levels by their importance-sampled reward."""
+        return self.strategy.needs_values
+
+    @property
+    def gives_lots(self) -> bool:
+        """Whether decisions taken together share their probabilities and come in lots."""
+        return self.strategy.gives_lots and self.ignores_context
+
+    @property
+    def trains_networks(self) -> bool:
+        """Whether its estimator does."""
+        return self.estimator.trains_networks
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> RewardConditionedState:
+        """The estimator's belief before any data."""
+        if self.levels is not None:
+            problem = replace(problem, scale=problem.scale.asking(self.levels))
+        self.strategy.check_levels(problem.scale.levels)
+        self.check_space(problem.space)
+        params = self.estimator.init(problem, replicas, rng)
+        nobody = np.zeros(replicas, dtype=bool)
+        pace = Pace.unknown(replicas) if self.strategy.needs_experience else None
+        return RewardConditionedState(problem, params, nobody, self._values(params), pace)
+
+    @abstractmethod
+    def check_space(self, space: Space) -> None:
+        """Refuse actions that it cannot draw."""
+
+    @abstractmethod
+    def find_chances(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """The probabilities that decisions are drawn from: ``[R, n, D] -> [R, n, ...]``."""
+
+    def chances(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """The same, as the state has them where all contexts share them."""
+        if state.shared is None:
+            return self.find_chances(state, context)
+        if context.shape[1] == 1:
+            return state.shared
+        rows = (len(context), context.shape[1], state.shared.shape[-1])
+        return np.broadcast_to(state.shared, rows)
+
+    def check_rows(self, state: RewardConditionedState, context: Floats) -> None:
+        """Refuse contexts that are not the problem's, or those of another number of replicas."""
+        state.problem.check_context(context)
+        if len(context) != len(state.informed):
+            raise InvalidValue(
+                f"the state has {len(state.informed)} replicas, and context has {len(context)}"
+            )
+
+    def table(self, state: RewardConditionedState, context: Floats) -> Table:
+        """What the strategy is told, but for the probabilities: those of no action."""
+        prior = self.estimator.level_prior(state.params, context)
+        if state.values is None:
+            values = unknown_values(prior.shape)
+        else:
+            values = np.broadcast_to(state.values[:, None], prior.shape)
+        levels = self.estimator.levels(state.params)[:, None]
+        if levels.shape != prior.shape:
+            levels = np.broadcast_to(levels, prior.shape)
+        table = Table(no_probabilities(prior.shape), levels, prior, values)
+        if state.pace is None:
+            return table
+        evidence = self.estimator.evidence(state.params, context)
+        return table._replace(experience=state.pace.experience(evidence))
+
+    def update(
+        self, state: RewardConditionedState, feedback: Feedback, rng: np.random.Generator
+    ) -> RewardConditionedState:
+        """Fit the estimator to what came back."""
+        params = self.estimator.fit(state.params, feedback, rng)
+        informed = state.informed | (feedback.weight > 0).any(axis=1)
+        pace = None if state.pace is None else state.pace.after(feedback)
+        values = self._values(params)
+        return self._ready(RewardConditionedState(state.problem, params, informed, values, pace))
+
+    def expecting(self, state: RewardConditionedState, decisions: int) -> RewardConditionedState:
+        """Take it for the batch, where the strategy asks how many there are."""
+        if state.pace is None:
+            return state
+        whole_number("decisions", decisions, at_least=1)
+        return self._ready(state._replace(pace=state.pace.expecting(decisions), shared=None))
+
+    def record(self, state: RewardConditionedState, action: Actions) -> RewardConditionedState:
+        """Count the decisions under way, where the strategy asks how many there are."""
+        if state.pace is None:
+            return state
+        return state._replace(pace=state.pace.taking(action.shape[1]))
+
+    def _ready(self, state: RewardConditionedState) -> RewardConditionedState:
+        """With what all contexts share, where it takes long to find: no decision waits for it."""
+        if state.pace is None or not self.ignores_context:
+            return state
+        nowhere = np.zeros((len(state.informed), 1, state.problem.context_width))
+        return state._replace(shared=self.find_chances(state, nowhere))
+
+    def _values(self, params: Any) -> Floats | None:
+        """Once for each refit, since they do not depend on the context."""
+        return self.estimator.values(params) if self.strategy.needs_values else None
+
+
+def check_levels(levels: int | None) -> None:
+    """Refuse a number of levels that cannot be asked for."""
+    if levels is not None:
+        whole_number("levels", levels, at_least=2, at_most=MOST)

@@ -1,0 +1,115 @@
+"""What the suite asks of a policy's decisions."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.contracts.decision import Decision
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.testing.rules.examples import REPLICAS, repeated, some_contexts, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.leaves import copied, unchanged
+from submax.testing.rules.require import require
+
+TAUGHT = 12
+"""Rows of feedback in the state that is checked beside the fresh one."""
+ROWS = (0, 1, 5, 70)
+CHOICES = 1200
+"""Decisions that are compared with their probabilities."""
+MANY = 100
+"""Replicas that take them. Networks, which are compiled once for each number of replicas, have as
+many as elsewhere in the suite."""
+
+
+def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
+    """Check shapes, probabilities and repeatability of decisions, fresh and after feedback."""
+    feedback = some_feedback(problem, replicas, TAUGHT, seed)
+    for state in _states(policy, problem, replicas, feedback, seed):
+        for rows in ROWS:
+            context = some_contexts(problem, replicas, rows, seed)
+            before = copied(state)
+            decision = policy.act(state, context, np.random.default_rng(seed))
+            again = policy.act(state, context, np.random.default_rng(seed))
+            _check_action(policy, problem, (replicas, rows), decision)
+            _check_log_prob(policy, state, context, decision)
+            same = np.array_equal(decision.action, again.action)
+            require(same, policy, "the same seed must give the same decisions")
+            _check_sum(policy, state, context)
+            rule = "act and log_prob must not change the state"
+            require(unchanged(before, state), policy, rule)
+
+
+def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
+    """Compare what is chosen with ``log_prob``, over replicas that all have the same state.
+
+    Rows of one call may depend on each other, so that only the last of them is counted.
+    """
+    replicas = REPLICAS[-1] if policy.trains_networks else MANY
+    repeats = CHOICES // replicas
+    feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), replicas)
+    for state in _states(policy, problem, replicas, feedback, seed):
+        for rows in (1, ROWS[-1]):
+            context = some_contexts(problem, 1, rows, seed).repeat(replicas, axis=0)
+            rng = np.random.default_rng(seed)
+            chosen = [policy.act(state, context, rng).action[:, -1] for _ in range(repeats)]
+            listed = np.exp(all_log_probs(policy, state, context)[:, :, -1])
+            p_value = goodness_of_fit(problem.space.index(np.stack(chosen)), listed.mean(axis=1))
+            rule = f"choices must agree with log_prob, and their p-value is {p_value:.1e}"
+            require(p_value > SMALLEST_P_VALUE, policy, rule)
+
+
+def all_log_probs(policy: Policy[Any], state: Any, context: Floats) -> Floats:
+    """Log-probability of every joint action in every row: ``[M, R, n]``."""
+    shape = context.shape[:2]
+    rows = [
+        policy.log_prob(state, context, np.tile(action, (*shape, 1)))
+        for action in state.problem.space.listing()
+    ]
+    return np.stack(rows)
+
+
+def _states(
+    policy: Policy[Any], problem: Problem, replicas: int, feedback: Feedback, seed: int
+) -> Iterator[Any]:
+    rng = np.random.default_rng(seed)
+    fresh = policy.init(problem, replicas, rng)
+    yield fresh
+    yield policy.update(policy.record(fresh, feedback.action), feedback, rng)
+
+
+def _check_action(
+    policy: Policy[Any], problem: Problem, shape: tuple[int, int], decision: Decision
+) -> None:
+    expected = (*shape, problem.space.slots)
+    action: Integers = decision.action
+    require(action.shape == expected, policy, f"actions must have shape {expected}")
+    require(action.dtype == np.int64, policy, "actions must be of type int64")
+    require(problem.space.contains(action), policy, "actions must belong to the space")
+
+
+def _check_log_prob(policy: Policy[Any], state: Any, context: Floats, decision: Decision) -> None:
+    expected = policy.log_prob(state, context, decision.action)
+    require(expected.shape == context.shape[:2], policy, "log_prob must be [R, n]")
+    require(expected.dtype == np.float64, policy, "log_prob must be of type float64")
+    require(np.all(np.isfinite(expected)), policy, "what was chosen must have a probability")
+    if decision.log_prob is not None:
+        same = decision.log_prob.shape == expected.shape and np.allclose(
+            decision.log_prob, expected, rtol=1e-9, atol=1e-12
+        )
+        require(same, policy, "the log_prob of a decision must equal that of the policy")
+
+
+def _check_sum(policy: Policy[Any], state: Any, context: Floats) -> None:
+    listed = all_log_probs(policy, state, context)
+    require(not np.any(np.isnan(listed)), policy, "no log_prob may be NaN")
+    sums = np.exp(listed).sum(axis=0)
+    rule = "the probabilities of all joint actions must sum to one in every row"
+    require(np.allclose(sums, 1, rtol=0, atol=1e-9), policy, rule)
+    if context.shape[1]:
+        table = np.moveaxis(policy.probabilities(state, context), -1, 0)
+        rule = "probabilities must be those of log_prob"
+        require(np.allclose(table, np.exp(listed), rtol=1e-9, atol=1e-12), policy, rule)

@@ -1,0 +1,136 @@
+"""What the suite asks of a policy's learning."""
+
+from typing import Any
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.testing.rules.examples import (
+    clear_feedback,
+    first_replica_changed,
+    padded,
+    rows_of,
+    some_contexts,
+    some_feedback,
+)
+from submax.testing.rules.leaves import copied, leaves, unchanged
+from submax.testing.rules.policy_decisions import all_log_probs
+from submax.testing.rules.require import require
+
+TAUGHT = 12
+ROWS = 3
+
+
+def check_learning(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
+    """Check what feedback does to the state and, above all, what it does not."""
+    state = _taught(policy, problem, replicas, seed)
+    feedback = some_feedback(problem, replicas, TAUGHT, seed + 1)
+    context = some_contexts(problem, replicas, ROWS, seed)
+    _check_purity(policy, state, feedback, seed)
+    _check_absent_rows(policy, state, feedback, context, seed)
+    _check_empty_feedback(policy, state, feedback, context, seed)
+    _check_replicas(policy, state, feedback, context, seed)
+    _check_silent_replica(policy, state, feedback, context, seed)
+    _check_clear_feedback(policy, problem, replicas, seed)
+    _check_refusals(policy, state, feedback)
+
+
+def _check_purity(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> None:
+    before, given = copied(state), copied(feedback)
+    policy.record(state, feedback.action)
+    require(unchanged(before, state), policy, "record must not change the state it was given")
+    once = policy.update(state, feedback, np.random.default_rng(seed))
+    require(unchanged(before, state), policy, "update must not change the state it was given")
+    require(unchanged(given, feedback), policy, "update must not change the feedback")
+    again = policy.update(state, feedback, np.random.default_rng(seed))
+    require(unchanged(copied(once), again), policy, "the same seed must give the same state")
+
+
+def _check_absent_rows(
+    policy: Policy[Any], state: Any, feedback: Feedback, context: Floats, seed: int
+) -> None:
+    plain = policy.update(state, feedback, np.random.default_rng(seed))
+    mixed = policy.update(state, padded(feedback), np.random.default_rng(seed))
+    same = _same_decisions(policy, plain, mixed, context)
+    require(same, policy, "rows of weight 0 must change nothing, whatever they hold")
+
+
+def _check_empty_feedback(
+    policy: Policy[Any], state: Any, feedback: Feedback, context: Floats, seed: int
+) -> None:
+    nothing = rows_of(feedback, slice(0, 0))
+    after = policy.update(state, nothing, np.random.default_rng(seed))
+    same = _same_decisions(policy, state, after, context)
+    require(same, policy, "feedback without rows must change nothing")
+
+
+def _check_replicas(
+    policy: Policy[Any], state: Any, feedback: Feedback, context: Floats, seed: int
+) -> None:
+    expected = policy.update(state, feedback, np.random.default_rng(seed))
+    others = np.exp(all_log_probs(policy, expected, context)[:, 1:])
+    for changed in first_replica_changed(state.problem, feedback):
+        after = policy.update(state, changed, np.random.default_rng(seed))
+        found = np.exp(all_log_probs(policy, after, context)[:, 1:])
+        same = np.allclose(found, others, rtol=1e-12, atol=1e-12)
+        require(same, policy, "the feedback of one replica must not reach another")
+
+
+def _check_silent_replica(
+    policy: Policy[Any], state: Any, feedback: Feedback, context: Floats, seed: int
+) -> None:
+    """Let the first replica alone hear nothing."""
+    weight = feedback.weight.copy()
+    weight[0] = 0.0
+    after = policy.update(state, feedback._replace(weight=weight), np.random.default_rng(seed))
+    before, found = (np.exp(all_log_probs(policy, one, context)[:, 0]) for one in (state, after))
+    same = np.allclose(before, found, rtol=1e-9, atol=1e-12)
+    require(same, policy, "a replica without feedback must stay as it is while others learn")
+
+
+def _check_clear_feedback(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
+    context = some_contexts(problem, replicas, ROWS, seed)
+    for feedback in clear_feedback(problem, replicas, 10 * problem.space.size):
+        state = policy.init(problem, replicas, np.random.default_rng(seed))
+        state = policy.record(state, feedback.action)
+        state = policy.update(state, feedback, np.random.default_rng(seed))
+        arrays = [*leaves(state), all_log_probs(policy, state, context)]
+        clean = not any(np.isnan(array).any() for array in arrays if array.dtype.kind == "f")
+        require(clean, policy, "clear feedback must not lead to NaN")
+
+
+def _check_refusals(policy: Policy[Any], state: Any, feedback: Feedback) -> None:
+    """Feedback that does not fit the problem must be refused, or change nothing."""
+    size = state.problem.space.size
+    wrong = {
+        "a reward that is not finite": feedback._replace(reward=feedback.reward + np.nan),
+        "a weight that is not finite": feedback._replace(weight=feedback.weight + np.nan),
+        "a negative weight": feedback._replace(weight=-feedback.weight),
+        "an action beyond the space": feedback._replace(action=feedback.action + size),
+        "a reward for each action's slot": feedback._replace(reward=feedback.reward[..., None]),
+    }
+    if not state.problem.scale.moves:
+        wrong["a reward outside the scale"] = feedback._replace(reward=feedback.reward + 0.123)
+    for what, given in wrong.items():
+        before = copied(state)
+        try:
+            after = policy.update(state, given, np.random.default_rng(0))
+        except InvalidValue:
+            continue
+        require(unchanged(before, after), policy, f"{what} must be refused by InvalidValue")
+
+
+def _taught(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(problem, replicas, TAUGHT, seed)
+    state = policy.init(problem, replicas, rng)
+    return policy.update(policy.record(state, feedback.action), feedback, rng)
+
+
+def _same_decisions(policy: Policy[Any], one: Any, other: Any, context: Floats) -> bool:
+    first, second = (np.exp(all_log_probs(policy, state, context)) for state in (one, other))
+    return np.allclose(first, second, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,177 @@
+import numpy as np
+import pytest
+
+from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.marginalization import mixture
+from submax.core.conditioning.rejection import FIRST_ROUND, LIMIT, rejection
+from submax.core.conditioning.table import Table
+from submax.core.numerics.categorical import draw
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+WEIGHTS = {
+    "submax": [-1.0, 1.0],
+    "clipped": [-0.8, 1.8],
+    "clipped hard": [-9.0, 10.0],
+    "two positive": [0.3, 0.7],
+    "one positive": [0.0, 1.0],
+    "lowest alone": [1.0, 0.0],
+    "three levels, one negative": [-1.0, 0.4, 0.9],
+    "three levels, two negative": [-0.3, 2.0, -0.5],
+    "three levels, all positive": [0.2, 0.5, 0.3],
+    "three levels, two the same sign apart": [1.0, -1.2, 0.8],
+}
+
+
+class Listed(Conditioned):
+    """Tables of probabilities ``[R, n, L, M]`` in the place of an estimator's belief."""
+
+    def __init__(self, probabilities, asked=None):
+        self.probabilities = probabilities
+        self.asked = [] if asked is None else asked
+
+    def rows(self, row):
+        chosen = np.take_along_axis(self.probabilities, row[..., None, None], axis=1)
+        return Listed(chosen, self.asked)
+
+    def sample(self, level, count, rng):
+        shape = self.probabilities.shape[:2]
+        self.asked.append((shape, count))
+        rows = self.probabilities[:, :, level]
+        flat = np.repeat(rows.reshape(1, shape[0] * shape[1], rows.shape[-1]), count, axis=1)
+        return draw(flat, flat.shape[1], rng).reshape(*shape, count, 1)
+
+    def prob(self, action):
+        replicas, rows, levels, _ = self.probabilities.shape
+        shape = (replicas, rows, levels, action.shape[2])
+        index = np.broadcast_to(action[:, :, None, :, 0], shape)
+        return np.take_along_axis(self.probabilities, index, axis=-1)
+
+    def expected(self, weights):
+        levels = self.probabilities.shape[2]
+        prior = np.full(self.probabilities.shape[:3], 1 / levels)
+        return mixture(Table(self.probabilities, np.arange(levels), prior, prior), weights)
+
+
+def many_rows(tables, copies):
+    """Each table ``[R, k, L, M]`` in many rows of its own: ``[R, copies * k, L, M]``."""
+    return np.tile(tables, (1, copies, 1, 1))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_draws_follow_the_listed_mixture(weights, size, seed):
+    rng = np.random.default_rng((seed, size))
+    tables = rng.dirichlet(np.ones(size), size=(2, 3, len(weights)))
+    listed = Listed(many_rows(tables, 1500))
+    every = np.broadcast_to(np.array(weights), listed.probabilities.shape[:3])
+    action, exhausted = rejection(every, listed, rng)
+    assert action.shape == (2, 4500, 1)
+    expected = listed.expected(every)
+    for replica in range(2):
+        for one in range(3):
+            drawn = ~exhausted[replica, one::3]
+            found = action[replica, one::3, 0][drawn]
+            assert goodness_of_fit(found, expected[replica, one]) > SMALLEST_P_VALUE
+            # What remains of the positive part is the chance of every proposal.
+            weight = np.array(weights)
+            mixed = weight @ tables[replica, one]
+            share = np.maximum(mixed, 0).sum() / np.maximum(weight, 0).sum()
+            none = (1 - share) ** LIMIT
+            limit = 1500 * none + 7 * np.sqrt(1500 * none) + 2
+            assert (~drawn).sum() <= limit
+
+
+def test_every_row_has_weights_of_its_own(seed):
+    rng = np.random.default_rng(seed)
+    tables = rng.dirichlet(np.ones(4), size=(2, 4, 3))
+    own = np.array([[-1.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.2, 0.3, -0.1], [0.0, 0.0, 0.0]])
+    listed = Listed(many_rows(tables, 1500))
+    weights = np.tile(own, (2, 1500, 1))
+    action, exhausted = rejection(weights, listed, rng)
+    expected = listed.expected(weights)
+    for replica in range(2):
+        for one in range(3):
+            found = action[replica, one::4, 0][~exhausted[replica, one::4]]
+            assert len(found) > 1000
+            assert goodness_of_fit(found, expected[replica, one]) > SMALLEST_P_VALUE
+    assert np.all(exhausted[:, 3::4])
+
+
+def test_replicas_that_need_more_rounds_are_completed_alone(seed):
+    rng = np.random.default_rng(seed)
+    # Replica 0 accepts at once; in replica 1 one proposal in a hundred is accepted.
+    easy, hard = [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]], [[0.5, 0.5, 0.0], [0.5, 0.49, 0.01]]
+    listed = Listed(np.tile(np.array([[easy], [hard]]), (1, 300, 1, 1)))
+    weights = np.tile([-1.0, 1.0], (2, 300, 1))
+    action, exhausted = rejection(weights, listed, rng)
+    assert goodness_of_fit(action[0, :, 0], np.array([0.0, 0.5, 0.5])) > SMALLEST_P_VALUE
+    # A row gives up with probability 0.99 ** 2000, about 2e-9.
+    assert exhausted.sum() <= 1
+    assert np.all(action[1, ~exhausted[1], 0] == 2)
+    counts = [count for _, count in listed.asked]
+    assert counts == [FIRST_ROUND * 2**one for one in range(len(counts))]
+    rows = [shape[1] for shape, _ in listed.asked]
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] == 300
+    assert len(rows) > 3
+
+
+def test_settled_rows_stay_as_they_are_while_others_go_on(seed):
+    # Row i accepts action i alone, sooner or later; a mistake in the places would show.
+    rng = np.random.default_rng(seed)
+    size = 6
+    probabilities = np.zeros((3, size, 2, size))
+    for replica in range(3):
+        for row in range(size):
+            rare = 0.5 ** rng.integers(1, 9)
+            other = (row + 1) % size
+            probabilities[replica, row, 0, other] = 1.0
+            probabilities[replica, row, 1, other] = 1 - rare
+            probabilities[replica, row, 1, row] = rare
+    listed = Listed(probabilities)
+    weights = np.tile([-1.0, 1.0], (3, size, 1))
+    action, exhausted = rejection(weights, listed, rng)
+    expected = np.broadcast_to(np.arange(size), (3, size))
+    # With one in 256 a row gives up with probability below 4e-4: 18 rows, so a few at most.
+    assert exhausted.sum() <= 4
+    assert np.array_equal(action[..., 0][~exhausted], expected[~exhausted])
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_equal_levels_are_exhausted_everywhere(size, seed):
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.ones(size), size=(2, 3, 1))
+    listed = Listed(np.repeat(table, 2, axis=2))
+    weights = np.tile([-1.0, 1.0], (2, 3, 1))
+    action, exhausted = rejection(weights, listed, rng)
+    assert action.shape == (2, 3, 1)
+    assert np.all(exhausted)
+    assert sum(count for _, count in listed.asked) >= LIMIT
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [-1.0, -2.0], [-1.0, 0.0]])
+def test_without_a_positive_weight_every_row_is_exhausted(weights, seed):
+    rng = np.random.default_rng(seed)
+    listed = Listed(rng.dirichlet(np.ones(3), size=(2, 3, 2)))
+    every = np.tile(weights, (2, 3, 1))
+    assert np.all(rejection(every, listed, rng).exhausted)
+
+
+def test_no_rows_give_no_actions(seed):
+    listed = Listed(np.zeros((2, 0, 2, 3)))
+    rng = np.random.default_rng(seed)
+    action, exhausted = rejection(np.zeros((2, 0, 2)), listed, rng)
+    assert action.shape == (2, 0, 1)
+    assert exhausted.shape == (2, 0)
+
+
+def test_an_action_that_the_lower_level_likes_more_is_never_drawn(seed):
+    rng = np.random.default_rng(seed)
+    tables = rng.dirichlet(np.ones(5), size=(1, 20, 2))
+    listed = Listed(many_rows(tables, 50))
+    weights = np.tile([-1.0, 1.0], (1, 1000, 1))
+    action, exhausted = rejection(weights, listed, rng)
+    low, high = np.moveaxis(listed.probabilities[0], 1, 0)
+    found = action[0, :, :1]
+    better = np.take_along_axis(high, found, 1) > np.take_along_axis(low, found, 1)
+    assert np.all(better[:, 0] | exhausted[0])

@@ -1,0 +1,49 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from submax.core.memory.held_out import FEWEST, MOST, HeldOut
+
+
+def parted(rows):
+    """The places trained on and the places held out, of one replica with so many rows."""
+    held_out = HeldOut.of(np.array([rows]))
+    number = np.arange(rows - held_out.rows[0])
+    places, there = held_out.places()
+    return held_out.trained_on(number[None])[0], places[there]
+
+
+@pytest.mark.parametrize(
+    "rows", [0, 1, 63, 64, 65, 99, 100, 10 * MOST - 1, 10 * MOST, 10 * MOST + 78]
+)
+def test_every_row_is_trained_on_or_held_out_and_not_both(rows):
+    trained_on, held = parted(rows)
+    assert sorted([*trained_on, *held]) == list(range(rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [(FEWEST - 1, 0), (FEWEST, 6), (1000, 100), (10 * MOST, MOST), (50 * MOST, MOST)],
+)
+def test_a_tenth_is_held_out_within_limits(rows, expected):
+    assert len(parted(rows)[1]) == expected
+
+
+def test_a_row_that_was_trained_on_is_never_held_out_later():
+    sizes = [FEWEST, 70, 71, 500, 10 * MOST, 10 * MOST + 9, 10 * MOST + 10, 12 * MOST]
+    for before, after in itertools.pairwise(sizes):
+        assert not set(parted(before)[0]) & set(parted(after)[1])
+
+
+def test_beyond_the_limit_the_latest_rows_are_held_out():
+    held = parted(20 * MOST)[1]
+    assert held.min() >= 10 * MOST
+
+
+def test_each_replica_has_its_own():
+    sizes = [10, 100, 6 * MOST]
+    together = HeldOut.of(np.array(sizes))
+    places, there = together.places()
+    for replica, rows in enumerate(sizes):
+        assert np.array_equal(places[replica][there[replica]], parted(rows)[1])

@@ -1,0 +1,223 @@
+import numpy as np
+import pytest
+
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.memory import NEGLIGIBLE, Memory
+from submax.core.rewards.continuous import Continuous
+from submax.core.spaces.arms import Arms
+from submax.estimators.counting import Counting
+from submax.testing.rules.examples import padded, rows_of, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+PROBLEM = Problem(Arms(4), context_width=1, scale=Continuous())
+FORGETFUL = [
+    Memory(window=1),
+    Memory(window=7),
+    Memory(window=100),
+    Memory(discount=0.9),
+    Memory(discount=0.3),
+    Memory(window=5, discount=0.8),
+]
+
+
+def numbered(replicas, rows, seed):
+    """Feedback whose reward is the number of its row, with rows that are not there."""
+    feedback = some_feedback(PROBLEM, replicas, rows, seed)
+    rng = np.random.default_rng((seed, 7))
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], p=[0.25, 0.25, 0.25, 0.25], size=(replicas, rows))
+    return feedback._replace(reward=np.tile(np.arange(float(rows)), (replicas, 1)), weight=weight)
+
+
+def pieces_of(feedback, ends):
+    return [rows_of(feedback, slice(a, b)) for a, b in zip((0, *ends[:-1]), ends, strict=True)]
+
+
+def remembered(pieces, memory, seed):
+    rng = np.random.default_rng(seed)
+    buffer = Buffer.empty(PROBLEM, len(pieces[0].reward))
+    for piece in pieces:
+        buffer = buffer.add(piece, memory, rng)
+    return buffer
+
+
+def slow(pieces, memory, replica):
+    """Number and weight of each row that is kept, from a list."""
+    kept = []
+    for piece in pieces:
+        there = np.flatnonzero(piece.weight[replica] > 0)
+        kept = [(number, weight * memory.discount ** len(there)) for number, weight in kept]
+        heaviest = max((weight for _, weight in kept), default=0.0)
+        kept = [one for one in kept if memory.discount == 1 or one[1] > NEGLIGIBLE * heaviest]
+        for age, row in zip(range(len(there) - 1, -1, -1), there, strict=True):
+            if memory.discount**age > NEGLIGIBLE:
+                faded = piece.weight[replica, row] * memory.discount**age
+                kept.append((piece.reward[replica, row], faded))
+        if memory.window is not None:
+            kept = kept[-memory.window :]
+    return kept
+
+
+@pytest.mark.parametrize("memory", FORGETFUL, ids=repr)
+def test_a_window_and_a_discount_keep_what_a_list_keeps(memory, seed):
+    feedback = numbered(4, 60, seed)
+    # A replica that has nothing in one piece, and one that never has anything.
+    feedback.weight[1, 20:45] = 0.0
+    feedback.weight[3] = 0.0
+    pieces = pieces_of(feedback, (1, 20, 45, 45, 60))
+    buffer = remembered(pieces, memory, seed)
+    assert memory.forgets
+    assert buffer.reward.shape[1] == buffer.filled.max()
+    for replica in range(4):
+        expected = slow(pieces, memory, replica)
+        count = len(expected)
+        assert buffer.filled[replica] == count
+        numbers, weights = np.array(expected).reshape(count, 2).T
+        assert np.array_equal(buffer.reward[replica, :count], numbers)
+        np.testing.assert_allclose(buffer.weight[replica, :count], weights)
+        whole = feedback.context[replica, numbers.astype(int)]
+        assert np.array_equal(buffer.context[replica, :count], whole)
+        for array in buffer[:-1]:
+            assert not np.any(array[replica, count:])
+
+
+def test_the_weight_of_a_row_is_the_discount_to_the_power_of_its_age():
+    memory, rows = Memory(discount=0.8), 100
+    feedback = numbered(1, rows, 0)._replace(weight=np.ones((1, rows)))
+    buffer = remembered(pieces_of(feedback, (30, 99, 100)), memory, 0)
+    # Beside the heaviest old row, of age 1, that of age 43 is the first that is negligible.
+    assert 0.8**42 > NEGLIGIBLE * 0.8 > 0.8**43
+    assert buffer.filled.tolist() == [43]
+    np.testing.assert_allclose(buffer.weight[0], 0.8 ** np.arange(42, -1, -1))
+
+
+def test_a_light_new_row_stays_beside_a_heavy_old_one():
+    feedback = numbered(1, 2, 0)._replace(weight=np.array([[1e6, 1.0]]))
+    buffer = remembered(pieces_of(feedback, (1, 2)), Memory(discount=0.9), 0)
+    assert buffer.reward.tolist() == [[0.0, 1.0]]
+
+
+def test_a_window_and_a_reservoir_together_are_refused():
+    with pytest.raises(InvalidValue, match="window or reservoir, not both"):
+        Memory(window=3, reservoir=3)
+
+
+def test_a_reservoir_keeps_all_new_rows_and_so_many_old_ones(seed):
+    feedback = numbered(50, 40, seed)
+    pieces = pieces_of(feedback, (4, 25, 40))
+    buffer = Buffer.empty(PROBLEM, 50)
+    rng = np.random.default_rng(seed)
+    for piece in pieces:
+        before, buffer = buffer, buffer.add(piece, Memory(reservoir=6), rng)
+        for replica in range(50):
+            new = piece.reward[replica, piece.weight[replica] > 0]
+            old = before.reward[replica, : before.filled[replica]]
+            found = buffer.reward[replica, : buffer.filled[replica]]
+            assert np.array_equal(found[len(found) - len(new) :], new)
+            kept = found[: len(found) - len(new)]
+            assert len(kept) == min(len(old), 6 if len(new) else len(old))
+            # In their order, each once, with the weight that it had.
+            assert np.all(np.diff(found) > 0)
+            assert set(kept) <= set(old)
+            weight = feedback.weight[replica, found.astype(int)]
+            assert np.array_equal(buffer.weight[replica, : len(found)], weight)
+
+
+@pytest.mark.parametrize("ends", [(12, 13), (3, 4, 8, 12, 13), (1, 2, 3, 12, 13)], ids=str)
+def test_every_old_row_is_kept_with_the_same_chance(ends, seed):
+    """Over many replicas, whatever the parts in which the rows came; two kept are no pair."""
+    replicas = 8000
+    feedback = some_feedback(PROBLEM, replicas, 13, seed)
+    feedback = feedback._replace(reward=np.tile(np.arange(13.0), (replicas, 1)))
+    buffer = remembered(pieces_of(feedback, ends), Memory(reservoir=2), (seed, *ends))
+    assert np.all(buffer.filled == 3)
+    first, second, last = buffer.reward.T.astype(int)
+    assert np.all(last == 12)
+    pairs = [(one, other) for other in range(12) for one in range(other)]
+    place = {pair: number for number, pair in enumerate(pairs)}
+    drawn = np.array([place[pair] for pair in zip(first, second, strict=True)])
+    assert goodness_of_fit(drawn, np.full(len(pairs), 1 / len(pairs))) > SMALLEST_P_VALUE
+
+
+@pytest.mark.parametrize(
+    "memory", [*FORGETFUL, Memory(reservoir=3), Memory(reservoir=2, discount=0.9)], ids=repr
+)
+def test_a_replica_without_news_stays_as_it_is(memory, seed):
+    feedback = numbered(3, 30, seed)
+    old = remembered(pieces_of(feedback, (10, 20)), memory, seed)
+    before = [array.copy() for array in old]
+    news = rows_of(feedback, slice(20, 30))
+    news.weight[1] = 0.0
+    after = old.add(news, memory, np.random.default_rng(seed))
+    count = old.filled[1]
+    assert after.filled[1] == count
+    for one, other, copy in zip(after[:-1], old[:-1], before[:-1], strict=True):
+        assert np.array_equal(one[1, :count], copy[1, :count])
+        assert np.array_equal(other, copy)
+
+
+@pytest.mark.parametrize("memory", [*FORGETFUL, Memory(reservoir=3)], ids=repr)
+def test_rows_of_weight_0_change_nothing_whatever_they_hold(memory, seed):
+    pieces = pieces_of(some_feedback(PROBLEM, 3, 30, seed), (10, 20, 20, 30))
+    plain = remembered(pieces, memory, seed)
+    full = remembered([padded(piece) for piece in pieces], memory, seed)
+    for one, other in zip(plain, full, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("memory", FORGETFUL, ids=repr)
+def test_counting_counts_the_rows_that_are_kept(memory, seed):
+    rng = np.random.default_rng(seed)
+    feedback = numbered(3, 40, seed)
+    feedback = feedback._replace(reward=rng.poisson(2.0, size=(3, 40)).astype(np.float64))
+    estimator = Counting(0.5, memory)
+    assert estimator.forgets
+    params = estimator.init(PROBLEM, 3, rng)
+    pieces = pieces_of(feedback, (15, 16, 40))
+    for piece in pieces:
+        params = estimator.fit(params, piece, rng)
+    numbers = [
+        piece._replace(reward=piece.reward * 0 + np.arange(end - piece.reward.shape[1], end))
+        for piece, end in zip(pieces, (15, 16, 40), strict=True)
+    ]
+    found = estimator.prob(params, np.zeros((3, 1, 1)), PROBLEM.space.listing()[None, None])[:, 0]
+    for replica in range(3):
+        rows, weights = np.array(slow(numbers, memory, replica)).T
+        rows = rows.astype(int)
+        reward, arm = feedback.reward[replica, rows], feedback.action[replica, rows, 0]
+        ruler = PROBLEM.scale.ruler(reward[None], weights[None])
+        assert np.array_equal(estimator.levels(params)[replica], ruler.levels[0])
+        counts = np.full((2, 4), 0.5)
+        for level, one, weight in zip(ruler.nearest(reward[None])[0], arm, weights, strict=True):
+            counts[level, one] += weight
+        np.testing.assert_allclose(found[replica], counts / counts.sum(axis=1, keepdims=True))
+        seen = (counts - 0.5).sum(axis=1)
+        prior = estimator.level_prior(params, np.zeros((3, 1, 1)))[replica, 0]
+        np.testing.assert_allclose(prior, seen / seen.sum(), atol=1e-12)
+
+
+def test_by_default_nothing_is_forgotten():
+    assert not Memory().forgets
+    assert not Counting().forgets
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"window": 0}, "window must be a whole number, at least 1, not 0"),
+        ({"window": 1.5}, "window must be a whole number, at least 1, not 1.5"),
+        ({"reservoir": -1}, "reservoir must be a whole number, at least 1, not -1"),
+        ({"reservoir": True}, "reservoir must be a whole number, at least 1, not True"),
+        ({"discount": 0.0}, "discount must be a number above 0, at most 1, not 0.0"),
+        ({"discount": 1.1}, "discount must be a number above 0, at most 1, not 1.1"),
+        ({"discount": float("nan")}, "discount must be a number above 0, at most 1, not nan"),
+        ({"discount": "1"}, "discount must be a number above 0, at most 1, not '1'"),
+        ({"discount": True}, "discount must be a number above 0, at most 1, not True"),
+    ],
+    ids=str,
+)
+def test_bad_settings_are_refused(settings, sentence):
+    with pytest.raises(InvalidValue) as refusal:
+        Memory(**settings)
+    assert str(refusal.value) == sentence

@@ -1,0 +1,223 @@
+import dataclasses
+import itertools
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.rewards.continuous import Continuous
+from submax.core.spaces.slots import Slots
+from submax.core.spaces.space import LISTING_LIMIT
+from submax.environments.tables.designs import Designs
+from submax.testing import check_environment
+
+CHOICES = {"compiler": ["clang", "gcc"], "level": [1, 2, 10], "target": ["x86"], "fast": [0.5, 1.5]}
+
+
+def time_of(compiler, level, target, fast):
+    return len(compiler) / level - fast * len(target)
+
+
+def measured(seed):
+    """Every combination, with its time, in no order at all."""
+    rows = list(itertools.product(*CHOICES.values()))
+    rows = [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(CHOICES)}
+    return {**columns, "time": [time_of(*row) for row in rows]}
+
+
+def written(path, columns):
+    write = csv.write_csv if path.suffix == ".csv" else parquet.write_table
+    write(pa.table(columns), str(path))
+    return str(path)
+
+
+def text_file(tmp_path, text):
+    path = tmp_path / "designs.csv"
+    path.write_text(text)
+    return str(path)
+
+
+def every_mean(environment):
+    actions = environment.problem.space.listing()
+    return environment.mean_reward(1, np.zeros((1, len(actions), 0)), actions[None])[0]
+
+
+@pytest.mark.parametrize("name", ["designs.csv", "designs.parquet"])
+@pytest.mark.parametrize("minimize", [False, True])
+def test_every_design_is_worth_what_was_measured(tmp_path, name, minimize, seed):
+    environment = Designs(written(tmp_path / name, measured(seed)), minimize=minimize)
+    expected = np.array([time_of(*row) for row in itertools.product(*CHOICES.values())])
+    expected = -expected if minimize else expected
+    assert np.array_equal(every_mean(environment), expected)
+    scale = Continuous(expected.min(), expected.max())
+    assert environment.problem == Problem(Slots((2, 3, 1, 2)), 0, scale)
+    best = environment.best_reward(5, np.zeros((5, 3, 0)))
+    assert np.array_equal(best, np.full((5, 3), expected.max()))
+    assert environment.shared
+    check_environment(environment)
+
+
+def test_an_action_is_told_in_the_words_of_the_table(seed):
+    environment = Designs.of(measured(seed))
+    for action, row in zip(
+        environment.problem.space.listing(), itertools.product(*CHOICES.values()), strict=True
+    ):
+        assert environment.describe(action) == dict(zip(CHOICES, row, strict=True))
+    with pytest.raises(InvalidValue, match=r"\[0, 3, 0, 0\] is none"):
+        environment.describe(np.array([0, 3, 0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("values", "ordered"),
+    [
+        ([10, 9, -1], [-1, 9, 10]),
+        (["10", "9", "1e1"], ["9", "10", "1e1"]),
+        (["b", "10", "a", "9", "nan"], ["9", "10", "a", "b", "nan"]),
+        ([True, False], [False, True]),
+        (pa.array(["u", "t"]).dictionary_encode(), ["t", "u"]),
+    ],
+)
+def test_choices_are_sorted_and_numbers_as_numbers(tmp_path, values, ordered):
+    columns = {"x": values, "y": np.arange(len(values), dtype=np.float64)}
+    environment = Designs(written(tmp_path / "designs.parquet", columns))
+    assert environment.table.choices == (tuple(ordered),)
+    given = values.to_pylist() if isinstance(values, pa.Array) else values
+    assert every_mean(environment).tolist() == [given.index(value) for value in ordered]
+
+
+def test_noise_is_normal_and_takes_the_bounds_away(seed):
+    environment = Designs.of(measured(seed), noise=0.3)
+    assert environment.problem.scale == Continuous()
+    rng = np.random.default_rng(seed)
+    action = environment.problem.space.uniform((3, 5000), rng)
+    outcome = environment.outcome(3, np.zeros((3, 5000, 0)), action, rng)
+    noise = outcome.reward - outcome.mean
+    assert abs(noise.mean()) < 6 * 0.3 / np.sqrt(noise.size)
+    assert abs(np.mean(noise**2) - 0.09) < 6 * 0.09 * np.sqrt(2 / noise.size)
+
+
+def test_without_noise_rewards_are_the_means_and_within_the_bounds(seed):
+    environment = Designs.of(measured(seed), minimize=True)
+    rng = np.random.default_rng(seed)
+    action = environment.problem.space.uniform((3, 50), rng)
+    outcome = environment.outcome(3, np.zeros((3, 50, 0)), action, rng)
+    assert np.array_equal(outcome.reward, outcome.mean)
+    assert np.all(environment.problem.scale.contains(outcome.reward))
+
+
+def test_columns_give_what_their_file_gives(tmp_path, seed):
+    columns = measured(seed)
+    from_columns = Designs.of(columns)
+    from_file = Designs(written(tmp_path / "designs.csv", columns))
+    assert from_columns.table.columns == from_file.table.columns
+    assert from_columns.table.choices == from_file.table.choices
+    assert np.array_equal(from_columns.table.value, from_file.table.value)
+
+
+def test_its_fields_are_plain_and_it_stays_equal_once_it_was_read(tmp_path, seed):
+    file = written(tmp_path / "designs.csv", measured(seed))
+    environment = Designs(file)
+    assert environment.problem.space.slots == 4
+    assert dataclasses.asdict(environment) == {"file": file, "noise": 0.0, "minimize": False}
+    assert environment == Designs(file)
+    assert hash(environment) == hash(Designs(file))
+    restored = pickle.loads(pickle.dumps(environment))
+    assert restored == environment
+    assert np.array_equal(every_mean(restored), every_mean(environment))
+
+
+def test_columns_are_equal_when_their_content_is(seed):
+    one = Designs.of(measured(seed))
+    assert one == Designs.of(measured(seed))
+    assert one != Designs.of(measured(seed), noise=0.1)
+    assert one != Designs.of({**measured(seed), "time": np.arange(12.0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,y,v\n1,a,3\n1,b,4\n2,b,5\n", r"missing ones: 1 of 4, the first is \(x = 2, y = 'a'\)"),
+        ("x,y,v\n1,a,3\n2,b,4\n3,c,5\n", r"missing ones: 6 of 9, the first is \(x = 1, y = 'b'\)"),
+        ("x,y,v\n1,a,3\n1,b,4\n2,a,5\n", r"missing ones: 1 of 4, the first is \(x = 2, y = 'b'\)"),
+        ("x,v\n1,3\n2,4\n1,5\n2,6\n1,7\n", r"another: 3, the first is row 3 \(x = 1\)"),
+        ("x,v\n1,3\n2,nan\n", "column 'v' must hold numbers, and row 2 holds"),
+        ("x,v\n1,3\n2,inf\n", "column 'v' must hold numbers, and row 2 holds inf"),
+        ("x,v\n1,3\n2,fast\n", "column 'v' must hold numbers, and row 2 holds 'fast'"),
+        ("x,v\n1,\n2,\n", "column 'v' must hold numbers, and row 1 holds None"),
+        ("x,v\n1,3\n,4\n", "column 'x' has no choice in row 2"),
+        ("x,v\n1,3\n2,3\n", r"nothing to choose: all of designs\.csv is worth 3"),
+        ("x,v\n1,3\n", "nothing to choose"),
+        ("x,x,v\n1,1,3\n2,2,4\n", r"designs\.csv has more than one column 'x'"),
+        ("v\n1\n2\n", r"must have a column of choices and one of values, not \['v'\]"),
+        ("x,v\n", r"designs\.csv must have 1 to 1048576 rows, not 0"),
+        ("x,v\n1,3\n2\n", "cannot read"),
+        ("", "cannot read"),
+    ],
+)
+def test_a_bad_table_is_refused(tmp_path, text, message):
+    with pytest.raises(InvalidValue, match=message):
+        _ = Designs(text_file(tmp_path, text)).problem
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"x": [1.0, float("nan")], "v": [1, 2]}, "column 'x' has no choice in row 2"),
+        ({"x": [1, None], "v": [1, 2]}, "column 'x' has no choice in row 2"),
+        ({"x": [{"a": 1}, {"a": 2}], "v": [1, 2]}, "column 'x' must hold plain values, not those"),
+        ({"x": [[1], [2]], "v": [1, 2]}, "column 'x' must hold plain values, not those of list"),
+        ({"x": [1, 2], "v": [1.0, float("nan")]}, "column 'v' must hold numbers, and row 2 holds"),
+        ({"x": [1, 2], "v": [1, 2, 3]}, "the columns make no table"),
+        ({"x": [1, "a"], "v": [1, 2]}, "the columns make no table"),
+    ],
+)
+def test_bad_columns_are_refused(columns, message):
+    with pytest.raises(InvalidValue, match=message):
+        Designs.of(columns)
+
+
+def test_more_combinations_than_a_machine_counts_are_refused():
+    columns = {f"x{slot}": np.arange(1000) for slot in range(10)}
+    last = ", ".join([*(f"x{slot} = 0" for slot in range(9)), "x9 = 1"])
+    with pytest.raises(InvalidValue, match=rf"of 1{'0' * 30}, the first is \({last}\)"):
+        Designs.of({**columns, "v": np.arange(1000.0)})
+
+
+def test_more_rows_than_can_be_listed_are_refused():
+    rows = np.arange(LISTING_LIMIT + 1)
+    columns = {"x": rows, "v": rows}
+    with pytest.raises(InvalidValue, match="must have 1 to 1048576 rows, not 1048577"):
+        Designs.of(columns)
+
+
+def test_a_bad_file_is_refused(tmp_path):
+    with pytest.raises(InvalidValue, match=r"there is no file '.*none\.csv'"):
+        Designs(str(tmp_path / "none.csv"))
+    with pytest.raises(InvalidValue, match=r"must end in \.csv or \.parquet, not 'designs\.txt'"):
+        Designs("designs.txt")
+    with pytest.raises(InvalidValue, match="file must be a text, not 3"):
+        Designs(3)
+    broken = tmp_path / "broken.parquet"
+    broken.write_text("no table")
+    with pytest.raises(InvalidValue, match="cannot read"):
+        _ = Designs(str(broken)).problem
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"noise": -0.1}, "noise must be a finite number, 0 or more, not -0.1"),
+        ({"noise": float("nan")}, "noise must be a finite number, 0 or more"),
+        ({"minimize": 1}, "minimize must be true or false, not 1"),
+    ],
+)
+def test_bad_parameters_are_refused(tmp_path, fields, message, seed):
+    with pytest.raises(InvalidValue, match=message):
+        Designs(written(tmp_path / "designs.csv", measured(seed)), **fields)
+    with pytest.raises(InvalidValue, match=message):
+        Designs.of(measured(seed), **fields)

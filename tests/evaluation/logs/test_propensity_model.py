@@ -1,0 +1,159 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import chi2
+
+from submax.core.errors import InvalidValue
+from submax.core.numerics.categorical import draw
+from submax.evaluation import Log
+from submax.evaluation.logs import propensity_model as model
+from submax.schema.standardization import Standardization
+
+ROWS, CHOICES = 6000, 4
+
+
+def chosen(probability, rng):
+    return draw(probability[None], len(probability), rng)[0]
+
+
+def of_softmax(seed, rows=ROWS, shown=None):
+    """Rows of a policy p(a | x) = softmax(θ · (1, x)), and all its probabilities."""
+    rng = np.random.default_rng(seed)
+    context = rng.normal(size=(rows, 2))
+    theta = rng.normal(0.0, 0.7, (3, CHOICES))
+    score = np.column_stack([np.ones(rows), context]) @ theta
+    if shown is not None:
+        score = np.where(shown, score, -np.inf)
+    probability = softmax(score, axis=1)
+    return context, chosen(probability, rng), probability
+
+
+def tolerance(parameters, rows):
+    """What the root mean square error of an estimated probability exceeds once in a million.
+
+    2 n KL is chi-square with as many degrees of freedom as there are parameters (Wilks), and
+    (p̂ - p)² ≤ KL / 2 (Pinsker). The penalty adds a little of the order 1 / n.
+    """
+    return 0.5 * math.sqrt(chi2.isf(1e-6, parameters) / rows) + 10 / rows
+
+
+def rms(error):
+    return float(np.sqrt(np.mean(np.square(error))))
+
+
+def test_estimates_are_near_the_policy_that_logged(seed):
+    context, action, probability = of_softmax(seed)
+    log = Log.from_arrays(action, np.ones(ROWS), context=context).with_estimated_propensities()
+    wanted = probability[np.arange(ROWS), action]
+    assert rms(log.propensity - wanted) < tolerance(3 * (CHOICES - 1), ROWS)
+    assert log.estimated.all()
+    assert log.notes[-1] == f"{ROWS} propensities are not in the log: a model estimated them"
+    assert log.slot_propensity[:, 0] == pytest.approx(log.propensity)
+
+
+def test_without_context_the_estimates_are_the_shares(seed):
+    rng = np.random.default_rng(seed)
+    action = rng.choice(3, 500, p=[0.2, 0.3, 0.5])
+    log = Log.from_arrays(action, np.ones(500)).with_estimated_propensities()
+    share = np.bincount(action) / 500
+    # Up to the end of the search, and a penalty of next to nothing.
+    assert log.propensity == pytest.approx(share[action], abs=1e-3)
+
+
+def test_categories_without_numbers_have_the_shares_of_each(seed):
+    rng = np.random.default_rng(seed)
+    country = rng.choice(["fr", "de"], 4000)
+    likely = np.where(country == "fr", 0.8, 0.3)
+    action = np.where(rng.random(4000) < likely, "A", "B")
+    table = {"action": action, "reward": np.ones(4000), "context_country": country}
+    log = Log.read(table).with_estimated_propensities()
+    for one in ("fr", "de"):
+        rows = country == one
+        share = np.mean(action[rows] == "A")
+        wanted = np.where(action[rows] == "A", share, 1 - share)
+        assert rms(log.propensity[rows] - wanted) < tolerance(2, 4000)
+
+
+def test_what_was_not_eligible_has_no_probability(seed):
+    rng = np.random.default_rng(seed)
+    sets = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)
+    which = rng.integers(len(sets), size=ROWS)
+    context, action, probability = of_softmax(seed, shown=sets[which])
+    names = ["|".join(str(one) for one in np.flatnonzero(shown)) for shown in sets]
+    table = {
+        "action": action,
+        "reward": np.ones(ROWS),
+        "context_x0": context[:, 0],
+        "context_x1": context[:, 1],
+        "eligible": [names[one] for one in which],
+    }
+    log = Log.read(table).with_estimated_propensities()
+    wanted = probability[np.arange(ROWS), action]
+    assert rms(log.propensity - wanted) < tolerance(3 * (CHOICES - 1), ROWS)
+    # The only choice was taken for sure.
+    assert log.propensity[which == 2] == pytest.approx(1.0)
+
+
+def test_the_estimates_of_all_eligible_choices_sum_to_one(seed):
+    context, action, _ = of_softmax(seed, rows=40)
+    cells = [f"{one}|{(one + 1) % CHOICES}" for one in action]
+    columns = {"context_x0": context[:, 0], "context_x1": context[:, 1], "eligible": cells}
+    log = Log.read({"action": action, "reward": np.ones(40), **columns})
+    standardization = Standardization.of(log.parts, log.schema.context.numeric)
+    features = model.with_constant(log.parts[0].context, standardization)
+    mask = log.eligible_choices(0)[log.shown]
+    assert mask.sum(axis=1).tolist() == [2] * 40
+    theta = model._fitted(features, log.action[:, 0], mask)
+    probability = model._probabilities(features @ theta, mask)
+    assert probability.sum(axis=1) == pytest.approx(1.0)
+    assert (probability[~mask] == 0).all()
+    taken = probability[np.arange(40), log.action[:, 0]]
+    assert log.with_estimated_propensities().propensity == pytest.approx(taken)
+
+
+def test_slots_are_estimated_one_by_one(seed):
+    context, title, first = of_softmax(seed)
+    rng = np.random.default_rng(seed + 1000)
+    second = softmax(np.column_stack([context, -context.sum(axis=1)]), axis=1)
+    layout = chosen(second, rng)
+    log = Log.from_arrays(np.column_stack([title, layout]), np.ones(ROWS), context=context)
+    log = log.with_estimated_propensities()
+    row = np.arange(ROWS)
+    wanted = np.column_stack([first[row, title], second[row, layout]])
+    assert rms(log.slot_propensity[:, 0] - wanted[:, 0]) < tolerance(3 * (CHOICES - 1), ROWS)
+    assert rms(log.slot_propensity[:, 1] - wanted[:, 1]) < tolerance(3 * 2, ROWS)
+    assert log.propensity == pytest.approx(log.slot_propensity.prod(axis=1))
+
+
+def test_only_gaps_are_filled_and_marked(seed):
+    context, action, probability = of_softmax(seed, rows=1000)
+    logged = probability[np.arange(1000), action]
+    gaps = np.random.default_rng(seed).random(1000) < 0.3
+    table = {"action": action, "reward": np.ones(1000), "context_x0": context[:, 0]}
+    table |= {"context_x1": context[:, 1]}
+    table["propensity"] = [None if gap else one for gap, one in zip(gaps, logged, strict=True)]
+    log = Log.read(table)
+    filled = log.with_estimated_propensities()
+    assert filled.estimated.tolist() == gaps.tolist()
+    assert filled.propensity[~gaps].tolist() == logged[~gaps].tolist()
+    assert rms(filled.propensity[gaps] - logged[gaps]) < tolerance(3 * (CHOICES - 1), 1000)
+    assert filled.notes == (
+        f"{gaps.sum()} of 1000 rows have no propensity",
+        f"{gaps.sum()} propensities are not in the log: a model estimated them",
+    )
+    assert filled.rows(gaps).estimated.all()
+    assert filled.with_estimated_propensities() is filled
+
+
+def test_a_log_without_gaps_is_left_alone():
+    log = Log.from_arrays([0, 1], [1, 0], propensity=[0.5, 0.5])
+    assert log.with_estimated_propensities() is log
+
+
+def test_propensities_of_intervals_are_not_estimated():
+    table = {"action_price": [1.5, 2.5], "reward": [1, 0]}
+    log = Log.read(table, actions={"price": (1, 10)})
+    with pytest.raises(InvalidValue, match="real-valued actions cannot be estimated"):
+        log.with_estimated_propensities()

@@ -1,0 +1,330 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.evaluation.learning import learn
+from submax.evaluation.logs.log import Log
+from submax.evaluation.models import reward_map
+from submax.evaluation.off_policy import make_off_policy
+from submax.evaluation.report import comparison, witness
+from submax.evaluation.report.comparison import USUAL, compare
+from submax.evaluation.report.judge import LOGGING
+from submax.evaluation.report.witness import Witness
+from submax.policies.classic.thompson import Thompson
+from submax.schema.choices import Change
+from submax.schema.menu import Menu
+from submax.schema.schema import Schema
+
+ARMS, COUNTRIES = ["A", "B", "C"], ["de", "fr", "it", "us"]
+LOGS, LEVEL = 250, 0.95
+CHANCE = np.array([[0.2, 0.5, 0.3], [0.6, 0.2, 0.2], [0.1, 0.4, 0.7], [0.5, 0.5, 0.2]])
+LOGGED = np.array([[0.6, 0.2, 0.2], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.4, 0.4, 0.2]])
+
+
+def log_of(seed, rows=400, even=False):
+    """Countries in which other arms are good, and were likely."""
+    rng = np.random.default_rng(seed)
+    country = rng.integers(4, size=rows)
+    logged = np.full((4, 3), 1 / 3) if even else LOGGED
+    action = (rng.random((rows, 1)) > logged[country].cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    table = {
+        "action": np.array(ARMS)[action],
+        "reward": (rng.random(rows) < CHANCE[country, action]) * 1.0,
+        "propensity": logged[country, action],
+        "context_country": np.array(COUNTRIES)[country],
+    }
+    return Log.read(table, actions=ARMS, context={"country": COUNTRIES})
+
+
+def slots_of(seed):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(2, size=(400, 2))
+    return Log.from_arrays(action, action.sum(axis=1) * 1.0, propensity=np.full(400, 0.25))
+
+
+@pytest.fixture(scope="module")
+def log():
+    return log_of(0)
+
+
+def test_the_policy_that_wrote_the_log_is_first(log):
+    found = compare(log, ["random", "linucb"])
+    first = found.estimates[0]
+    assert (first.policy, first.estimator, first.cautions) == (LOGGING, "mean", ())
+    rewards = log.reward[200:]
+    assert first.value == pytest.approx(rewards.mean())
+    half = 1.959964 * rewards.std(ddof=1) / np.sqrt(200)
+    assert first.interval == pytest.approx((first.value - half, first.value + half))
+    assert found.policies() == [LOGGING, "random", "linucb"]
+    assert found.estimators() == ["mean", *USUAL]
+    assert found.find("random", "dr").policy == "random"
+    assert found.find("random", "mean") is None
+
+
+def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log):
+    found = compare(log, ["linucb"], by="random", share=0.3, seed=4)
+    learning, rest = log.split(0.3, "random", 4)
+    evidence = Witness(rest, 4).of(learn(learning, "linucb", seed=4)).evidence
+    for name in USUAL:
+        terms = make_off_policy(name).terms(evidence)
+        assert found.find("linucb", name).value == pytest.approx(terms.value)
+        assert found.find("linucb", name).threshold == terms.threshold
+    assert "evaluated on 280 rows, learned from 120" in found.notes
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_truth_as_often_as_they_say(seed, monkeypatch):
+    # Linear features of four contexts, one-hot, say all there is to say about rewards.
+    monkeypatch.setattr(reward_map, "KERNELS", 0)
+    estimators, held = ["ips", "snips", "dr"], np.zeros(3)
+    for number in range(LOGS):
+        log = log_of([seed, number])
+        learned = learn(log, "linear-thompson", share=0.5)
+        truth = (learned.probabilities(np.eye(4, dtype=np.float32)) * CHANCE).sum(axis=1).mean()
+        found = compare(log, {"it": learned}, estimators=estimators, level=LEVEL)
+        ends = [found.find("it", estimator).interval for estimator in estimators]
+        held += [low <= truth <= high for low, high in ends]
+    # Four standard errors, and a little for so few rows.
+    error = np.sqrt(LEVEL * (1 - LEVEL) / LOGS)
+    assert (np.abs(held / LOGS - LEVEL) <= 4 * error + 0.01).all(), held / LOGS
+
+
+def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_path):
+    learned = learn(log, "linucb", share=0.75, by="random", seed=9)
+    learned.write(tmp_path / "policy.safetensors")
+    expected = Witness(log.rows(~log.chosen(0.75, "random", 9))).of(learned).evidence
+    for given in (learned, tmp_path / "policy.safetensors", str(tmp_path / "policy.safetensors")):
+        for others in ({}, {"random": "random"}):
+            found = compare(log, {"it": given, **others}).find("it", "dr")
+            assert found.diagnostics.rows == 100
+            assert found.value == pytest.approx(make_off_policy("dr").terms(expected).value)
+            assert "looks too good" not in str(found.cautions)
+    assert (
+        "it is evaluated on the 100 rows that it did not see" in compare(log, {"it": learned}).notes
+    )
+
+
+def test_what_was_learned_from_all_rows_has_a_caution(log):
+    found = compare(log, {"it": learn(log, "linucb")}).find("it", "dm")
+    assert "looks too good" in found.cautions[0]
+
+
+def test_what_was_learned_from_another_log_has_seen_no_row(log):
+    found = compare(log, {"it": learn(log_of(1), "linucb")})
+    assert found.find("it", "dr").diagnostics.rows == 400
+    assert found.find(LOGGING, "mean").diagnostics.rows == 400
+    assert "looks too good" not in str(found.find("it", "dm").cautions)
+    assert "it was learned elsewhere: whether it saw these rows is not known" in found.notes
+
+
+def test_a_log_that_has_grown_is_known_again(log):
+    learned = learn(log.rows(np.arange(300)), "linucb")
+    found = compare(log, {"it": learned})
+    assert found.find("it", "dr").diagnostics.rows == 100
+    assert "it is evaluated on the 100 rows that it did not see" in found.notes
+    part = learn(log.rows(np.arange(300)), "linucb", share=0.5)
+    assert compare(log, {"it": part}).find("it", "dr").diagnostics.rows == 250
+
+
+def test_rows_are_known_again_whatever_their_propensities(log):
+    unknown = replace(log, propensity=np.full(len(log), np.nan))
+    found = compare(log, {"it": learn(unknown, "linucb")}).find("it", "dr")
+    assert "looks too good" in found.cautions[0]
+
+
+def test_estimators_of_one_kind_are_told_apart(log):
+    two = [{"kind": "clipped", "threshold": one} for one in (0.5, 2)]
+    found = compare(log, ["linucb"], estimators=[*two, "ips"])
+    assert found.estimators()[1:] == ["Clipped(threshold=0.5)", "Clipped(threshold=2.0)", "ips"]
+    with pytest.raises(InvalidValue, match="asked for twice"):
+        compare(log, ["linucb"], estimators=["ips", "ips"])
+
+
+def test_all_numbers_are_a_table(log):
+    found = compare(log, ["linucb"])
+    rows = found.rows()
+    assert [row["policy"] for row in rows] == [one.policy for one in found.estimates]
+    assert rows[1]["low"] == found.estimates[1].interval.low
+
+
+def test_arms_that_were_taken_by_turns_are_predicted_by_models_that_saw_them():
+    """A log of three arms in turn, as many are, in which every third row has the same arm."""
+    rng = np.random.default_rng(0)
+    action = np.arange(6000) % 3
+    reward = (rng.random(6000) < np.array([0.1, 0.5, 0.9])[action]) * 1.0
+    log = Log.from_arrays(action, reward, propensity=np.full(6000, 1 / 3))
+    found = compare(log, ["rcp-submax"], estimators=["dm", "dr"])
+    for estimator in ("dm", "dr"):
+        assert abs(found.find("rcp-submax", estimator).value - 0.9) < 0.05
+
+
+def test_a_share_of_one_learns_nothing_to_compare(log):
+    with pytest.raises(InvalidValue, match="share"):
+        compare(log, ["linucb"], share=1.0)
+
+
+def test_cautions_are_about_the_rows_that_were_looked_at(log):
+    """Propensities are known in the last quarter alone, all that the policy did not see."""
+    propensity = log.propensity.copy()
+    propensity[:300] = np.nan
+    known = replace(log, propensity=propensity)
+    learned = learn(known, "rcp-submax", share=0.75)
+    found = compare(known, {"late": learned, "random": "random"})
+    assert "estimated" not in str(found.find("late", "ips").cautions)
+    assert "100 of 200 propensities are estimated" in str(found.find("random", "ips").cautions)
+
+
+def test_the_notes_name_policies_that_do_not_look_at_the_context(log):
+    notes = compare(log, ["linucb", "rcp-submax"]).notes
+    assert "rcp-submax does not look at the context" in notes
+    assert "linucb does not look at the context" not in notes
+    assert "does not look" not in str(compare(slots_of(0), ["rcp-submax"]).notes)
+
+
+def test_replay_and_the_pseudo_inverse_are_used_where_they_apply(log):
+    assert compare(log, ["random"]).estimators()[1:] == list(USUAL)
+    assert compare(log_of(0, even=True), ["random"]).estimators()[1:] == [*USUAL, "replay"]
+    assert compare(slots_of(0), ["random"]).estimators()[1:] == [*USUAL, "pseudo-inverse", "replay"]
+
+
+def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
+    learn(log, "linucb", share=0.5).write(tmp_path / "policy.safetensors")
+    given = [
+        "random",
+        {"kind": "epsilon-greedy", "epsilon": 0.3},
+        {"kind": "epsilon-greedy", "epsilon": 0.2, "name": "careful"},
+        Thompson(),
+        learn(log, "ucb1"),
+        tmp_path / "policy.safetensors",
+    ]
+    found = compare(log, given, estimators=["snips"])
+    assert found.policies() == [
+        LOGGING,
+        "random",
+        "epsilon-greedy",
+        "careful",
+        repr(Thompson()),
+        "ucb1",
+        str(tmp_path / "policy.safetensors"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policies", "options", "sentence"),
+    [
+        (["random", "random"], {}, "two policies are called 'random'"),
+        ({LOGGING: "random"}, {}, "two policies are called"),
+        ("random", {}, "a list or a table"),
+        (Path("policy.safetensors"), {}, "a list or a table"),
+        (Thompson(), {}, "a list or a table"),
+        (["randon"], {}, "did you mean 'random'"),
+        ([{"kind": "thompson", "alpha": -1}], {}, "alpha"),
+        ([Path("none.safetensors")], {}, "cannot read the policy"),
+        (["random"], {"estimators": ["ipss"]}, "did you mean 'ips'"),
+        (["random"], {"estimators": "ips"}, "a list of estimators"),
+        (["random"], {"estimators": ["pseudo-inverse"]}, "several slots"),
+        (["random"], {"interval": "students"}, "interval"),
+        (["random"], {"level": 95}, "level"),
+        (["random"], {"level": float("nan")}, "level"),
+        (["random"], {"by": "luck"}, "split by"),
+        (["random"], {"seed": -1}, "seed"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_learned(
+    log, policies, options, sentence, monkeypatch
+):
+    monkeypatch.setattr(comparison, "learn", None)
+    monkeypatch.setattr(comparison, "Witness", None)
+    with pytest.raises(InvalidValue, match=f"(?i){sentence}"):
+        compare(log, policies, **options)
+
+
+def test_a_policy_that_does_not_suit_the_rewards_is_refused_first(monkeypatch):
+    monkeypatch.setattr(comparison, "learn", None)
+    with pytest.raises(InvalidValue):
+        compare(slots_of(0), ["random", "thompson-1-1"])
+
+
+@pytest.mark.parametrize("interval", ["normal", "bootstrap", "bernstein"])
+def test_the_same_seed_gives_the_same_numbers(log, interval):
+    one, two = (compare(log, ["linear-thompson"], interval=interval, seed=3) for _ in range(2))
+    assert repr(one) == repr(two)
+
+
+def test_rows_with_eligible_choices_are_compared():
+    rng, rows = np.random.default_rng(0), 600
+    two = rng.random(rows) < 0.5
+    action = np.where(two, rng.integers(2, size=rows), rng.integers(3, size=rows))
+    table = {
+        "action": np.array(ARMS)[action],
+        "reward": (action == 1) * 1.0,
+        "propensity": np.where(two, 1 / 2, 1 / 3),
+        "eligible": [json.dumps(ARMS[:2] if one else ARMS) for one in two],
+    }
+    found = compare(Log.read(table), ["ucb1"], estimators=["ips"]).find("ucb1", "ips")
+    assert found.interval.low <= 1.0 <= found.interval.high
+    assert found.cautions == ()
+
+
+def retired_log(seed):
+    """The log of a bandit that has retired its arm C, with a reward of 0.9 for C and 0.5 for B."""
+    rng = np.random.default_rng(seed)
+    names, rows = np.array(["A", "B", "C"]), 3000
+    action = rng.integers(3, size=rows)
+    menu = Menu.of(["A", "B", "C"]).changed(Change("retire", "C"))
+    table = {
+        "action": names[action],
+        "reward": (rng.random(rows) < np.array([0.1, 0.5, 0.9])[action]) * 1.0,
+        "propensity": np.full(rows, 1 / 3),
+    }
+    return Log.read(table, schema=Schema(menu=menu))
+
+
+@pytest.mark.parametrize("limit", [4096, 1])
+def test_choices_that_are_no_longer_active_are_not_taken(limit, monkeypatch, seed):
+    monkeypatch.setattr(witness, "LISTED", limit)
+    found = compare(retired_log(seed), ["rcp-submax"], estimators=["ips", "snips", "dm", "dr"])
+    for one in found.estimates[1:]:
+        assert abs(one.value - 0.5) < 0.1
+        assert one.diagnostics.mean_weight == pytest.approx(1, abs=0.2)
+    assert any("no longer active" in note for note in found.notes)
+
+
+def test_rows_that_came_between_do_not_hide_those_that_were_seen(seed):
+    """A log with a context of its own in every row, learned from and then shuffled and grown."""
+    rng = np.random.default_rng(seed)
+    table = {
+        "action": np.array(["A", "B"])[rng.integers(2, size=900)],
+        "reward": rng.integers(2, size=900),
+        "propensity": np.full(900, 0.5),
+        "context_x": rng.normal(size=900),
+    }
+    learned = learn(Log.read({name: column[:600] for name, column in table.items()}), "linucb")
+    order = rng.permutation(900)
+    grown = Log.read({name: column[order] for name, column in table.items()})
+    found = compare(grown, {"it": learned})
+    assert "it is evaluated on the 300 rows that it did not see" in found.notes
+
+
+def test_a_log_of_one_action_has_nothing_to_compare():
+    rng = np.random.default_rng(0)
+    log = Log.from_arrays(
+        np.zeros(500, int), rng.integers(2, size=500), propensity=np.full(500, 0.6)
+    )
+    found = compare(log, ["linucb"])
+    for one in found.estimates[1:]:
+        assert "one action only" in " ".join(one.cautions)
+    said = " ".join(found.find("linucb", "ips").cautions)
+    assert "the weights average 1.67 and should average 1" in said
+    assert "do not fit how often it was taken" in said
+
+
+@pytest.mark.parametrize("interval", ["normal", "bernstein", "bootstrap"])
+def test_intervals_stay_within_what_rewards_can_be(interval):
+    found = compare(log_of(0).rows(np.arange(60)), ["linucb"], interval=interval)
+    for one in found.estimates:
+        assert 0 <= one.interval.low <= one.interval.high <= 1

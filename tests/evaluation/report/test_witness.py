@@ -1,0 +1,285 @@
+import json
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.evaluation.learning import learn
+from submax.evaluation.logs import encoded_parts
+from submax.evaluation.logs.log import Log
+from submax.evaluation.logs.propensity_model import slot_estimates
+from submax.evaluation.models.reward_model import fitted_models, fold_numbers
+from submax.evaluation.off_policy import make_off_policy
+from submax.evaluation.report import witness
+from submax.evaluation.report.witness import DRAWS, Witness
+
+SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
+ERRORS = 5.0
+"""Standard errors that no seed passes."""
+
+
+def arms(seed, rows=150, eligible=False):
+    """Propensities depend on the context; some rows show two of the three arms."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    logged = np.exp(np.outer(x, [0.0, 0.5, -0.5]))
+    shown = [["A", "B"], ["B", "C"], ["A", "B", "C"]]
+    which = rng.integers(3, size=rows) if eligible else np.full(rows, 2)
+    mask = np.array([[name in one for name in "ABC"] for one in shown])[which]
+    logged = logged * mask / (logged * mask).sum(axis=1, keepdims=True)
+    action = (rng.random((rows, 1)) > logged.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    table = {
+        "action": np.array(["A", "B", "C"])[action],
+        "reward": (rng.random(rows) < 0.3 + 0.2 * action) * 1.0,
+        "propensity": logged[np.arange(rows), action],
+        "context_x": x,
+    }
+    if eligible:
+        table["eligible"] = [json.dumps(shown[one]) for one in which]
+    return Log.read(table, actions=["A", "B", "C"])
+
+
+def slots(seed, rows=150, even=True, columns=False, joint=True):
+    """Slots chosen independently of each other."""
+    rng = np.random.default_rng(seed)
+    chances = [[1 / 3] * 3, [1 / 2] * 2] if even else [[0.5, 0.3, 0.2], [0.7, 0.3]]
+    action = [rng.choice(len(one), size=rows, p=one) for one in chances]
+    single = [np.array(one)[chosen] for one, chosen in zip(chances, action, strict=True)]
+    table = {
+        "action_title": np.array(SIZES["title"])[action[0]],
+        "action_layout": np.array(SIZES["layout"])[action[1]],
+        "reward": action[0] + 2.0 * action[1] + rng.normal(size=rows),
+        "context_x": rng.normal(size=rows),
+    }
+    if joint:
+        table["propensity"] = single[0] * single[1]
+    if columns:
+        table |= {"propensity_title": single[0], "propensity_layout": single[1]}
+    return Log.read(table, actions=SIZES)
+
+
+def by_hand(log, learned):
+    """Probabilities, weights, predictions and expectations, row by row and action by action."""
+    menu, policy = log.schema.menu, learned.policy
+    models = fitted_models(log)
+    listing = list(product(*(range(len(slot.choices)) for slot in menu.slots)))
+    found = {
+        name: [] for name in ("probability", "weight", "predicted", "expected", "square", "slots")
+    }
+    for number in range(len(log)):
+        row = log.rows(np.array([number]))
+        seen = learned.model.standardization.apply(row.parts[0].context.astype(np.float64))
+        said = policy.probabilities(learned.model.state, seen[None])[0, 0]
+        shown = log.menus[log.shown[number]]
+        said = {
+            action: said[place]
+            for place, action in enumerate(listing)
+            if all(one in numbers for one, numbers in zip(action, shown, strict=True))
+        }
+        total = sum(said.values())
+        said = {a: one / total if total > 0 else 1 / len(said) for a, one in said.items()}
+        model, taken = models[fold_numbers(len(log))[number]], tuple(log.action[number])
+        features = model.features(row.parts[0].context)
+
+        def predict(action, model=model, features=features):
+            return model.predict(features, np.array([action]), np.zeros((1, 0)))[0]
+
+        found["probability"].append(said[taken])
+        found["weight"].append(said[taken] / log.propensity[number])
+        found["predicted"].append(predict(taken))
+        found["expected"].append(sum(one * predict(action) for action, one in said.items()))
+        found["square"].append(sum(one * predict(action) ** 2 for action, one in said.items()))
+        found["slots"].append(
+            [
+                sum(one for action, one in said.items() if action[slot] == taken[slot])
+                for slot in range(len(taken))
+            ]
+        )
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def check(evidence, expected):
+    for name in ("probability", "weight", "predicted", "expected"):
+        np.testing.assert_allclose(getattr(evidence, name), expected[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("policy", ["linucb", "linear-thompson", "rcp-submax", "random"])
+@pytest.mark.parametrize("eligible", [False, True], ids=["all", "eligible"])
+def test_evidence_is_what_each_row_says(policy, eligible, seed):
+    log = arms(seed, eligible=eligible)
+    learned = learn(arms(seed + 1), policy)
+    seen = Witness(log).of(learned)
+    check(seen.evidence, by_hand(log, learned))
+    np.testing.assert_array_equal(seen.evidence.reward, log.reward)
+    assert seen.evidence.slot_weight is None
+    assert seen.evidence.bounds == (0.0, 1.0)
+    np.testing.assert_array_equal(seen.unsupported, 0.0)
+
+
+def test_evidence_about_slots(seed):
+    log, learned = slots(seed), learn(slots(seed + 1), "linucb")
+    evidence, expected = Witness(log).of(learned).evidence, by_hand(log, learned)
+    check(evidence, expected)
+    np.testing.assert_allclose(evidence.slot_weight, expected["slots"] * [3, 2], atol=1e-6)
+
+
+def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
+    log = arms(seed, eligible=True)
+    learned = learn(arms(seed + 1), "linucb")
+    whole = Witness(log).of(learned)
+    monkeypatch.setattr(encoded_parts, "ROWS", 40)
+    monkeypatch.setattr(witness, "AT_ONCE", 30)
+    pieces = Witness(log)
+    assert len(list(pieces._rows())) == 15
+    for one, other in zip(whole.evidence[:5], pieces.of(learned).evidence[:5], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_policy_without_an_opinion_on_what_is_eligible_is_uniform():
+    table = np.array([[0.0, 0.0, 1.0], [0.5, 0.25, 0.25]])
+    mask = np.array([[True, True, False], [True, False, True]])
+    found = witness._restricted(table, mask)
+    np.testing.assert_allclose(found, [[0.5, 0.5, 0.0], [2 / 3, 0.0, 1 / 3]])
+
+
+@pytest.mark.parametrize("log", [arms(0), slots(0)], ids=["arms", "slots"])
+def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
+    learned = learn(log, "epsilon-greedy-0.1")
+    before = Witness(log).of(learned).evidence
+    reward = log.reward.copy()
+    reward[7] = 1.0 - reward[7]
+    after = Witness(replace(log, reward=reward)).of(learned).evidence
+    assert after.predicted[7] == before.predicted[7]
+    assert after.expected[7] == before.expected[7]
+    fold = fold_numbers(len(log))
+    others = fold != fold[7]
+    assert (after.expected != before.expected)[others].all()
+
+
+def test_the_policy_that_wrote_the_log_has_weights_of_one(seed):
+    log = slots(seed, even=False, columns=True)
+    seen = Witness(log).of_the_log()
+    np.testing.assert_array_equal(seen.evidence.weight, 1.0)
+    np.testing.assert_array_equal(seen.evidence.slot_weight, np.ones((150, 2)))
+    np.testing.assert_array_equal(seen.evidence.probability, log.propensity)
+    assert make_off_policy("ips").terms(seen.evidence).value == pytest.approx(log.reward.mean())
+
+
+def test_choices_that_the_log_never_has_are_told(seed):
+    log = arms(seed)
+    rest = log.rows(log.action[:, 0] != 1)
+    witness = Witness(rest)
+    assert witness.never_taken() == ["B"]
+    learned = learn(log, "linear-thompson")
+    expected = learned.probabilities(rest.parts[0].context)[:, 1]
+    np.testing.assert_allclose(witness.of(learned).unsupported, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("policy", ["linucb", "epsilon-greedy-0.2", "rcp-submax"])
+@pytest.mark.slow
+def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
+    log, learned = slots(seed, rows=400), learn(slots(seed + 1), policy)
+    listed = Witness(log, seed).of(learned).evidence
+    expected = by_hand(log, learned)
+    monkeypatch.setattr(witness, "LISTED", 1)
+    drawn = Witness(log, seed).of(learned).evidence
+    for name in ("probability", "weight", "predicted"):
+        np.testing.assert_allclose(getattr(drawn, name), getattr(listed, name), atol=1e-6)
+    variance = np.maximum(expected["square"] - expected["expected"] ** 2, 0.0)
+    error = np.sqrt(variance.sum() / DRAWS) / len(log)
+    assert abs(drawn.expected.mean() - listed.expected.mean()) <= ERRORS * error + 1e-6
+    share = expected["slots"]
+    error = np.sqrt((share * (1 - share) * [9, 4] / DRAWS).sum(axis=0)) / len(log)
+    difference = (drawn.slot_weight - listed.slot_weight).mean(axis=0)
+    assert (np.abs(difference) <= ERRORS * error + 1e-6).all()
+
+
+def test_what_is_drawn_in_a_row_is_looked_at_in_that_row(monkeypatch, seed):
+    """A policy without chance is known exactly by its draws."""
+    log, learned = slots(seed), learn(slots(seed + 1), "linucb")
+    listed = Witness(log, seed).of(learned).evidence
+    monkeypatch.setattr(witness, "LISTED", 1)
+    monkeypatch.setattr(witness, "DRAWS", 3)
+    drawn = Witness(log, seed).of(learned).evidence
+    np.testing.assert_allclose(drawn.expected, listed.expected, atol=1e-6)
+    np.testing.assert_allclose(drawn.slot_weight, listed.slot_weight, atol=1e-6)
+
+
+def test_choices_that_the_log_never_has_are_told_by_draws(monkeypatch, seed):
+    log = slots(seed, rows=400)
+    rest = log.rows(log.action[:, 0] != 1)
+    learned = learn(log, "random")
+    assert Witness(rest).of(learned).unsupported == pytest.approx(1 / 3)
+    monkeypatch.setattr(witness, "LISTED", 1)
+    found = Witness(rest, seed).of(learned).unsupported
+    error = np.sqrt(2 / 9 / (DRAWS * len(rest)))
+    assert abs(found.mean() - 1 / 3) <= ERRORS * error
+
+
+def test_eligible_choices_need_a_list_of_actions(monkeypatch):
+    log = arms(0, eligible=True)
+    monkeypatch.setattr(witness, "LISTED", 1)
+    with pytest.raises(InvalidValue, match="joint actions"):
+        Witness(log).of(learn(arms(1), "linucb"))
+
+
+@pytest.mark.parametrize("estimator", ["ips", "dr"])
+@pytest.mark.slow
+def test_the_value_of_real_valued_actions_is_unbiased(estimator, seed):
+    rng, rows, logs = np.random.default_rng([seed, 1]), 200, 60
+
+    def chance(price):
+        return 0.9 - 0.08 * price
+
+    def log():
+        price = rng.uniform(0, 10, rows)
+        table = {"action_price": price, "reward": (rng.random(rows) < chance(price)) * 1.0}
+        table["propensity"] = np.full(rows, 0.1)
+        return Log.read(table, actions={"price": (0, 10)}, rewards="binary")
+
+    learned = learn(log(), "grid-thompson-1-1")
+    grid = (np.arange(10_000) + 0.5) / 1000
+    density = np.exp(
+        learned.policy.log_prob(learned.model.state, np.zeros((1, 10_000, 0)), grid[None, :, None])
+    )[0]
+    truth = (density * chance(grid)).sum() / 1000
+    assert density.sum() / 1000 == pytest.approx(1.0, abs=1e-3)
+    made = make_off_policy(estimator)
+    values = [
+        made.terms(Witness(log(), number).of(learned).evidence).value for number in range(logs)
+    ]
+    error = np.std(values, ddof=1) / np.sqrt(logs)
+    assert abs(np.mean(values) - truth) <= ERRORS * error
+
+
+def test_the_slots_of_a_uniform_log_have_known_propensities(seed):
+    witness = Witness(slots(seed))
+    np.testing.assert_allclose(witness.slot_propensity, np.tile([1 / 3, 1 / 2], (150, 1)))
+    assert not witness.slots_estimated
+
+
+def test_propensities_of_slots_that_were_logged_are_taken(seed):
+    log = slots(seed, even=False, columns=True)
+    witness = Witness(log)
+    np.testing.assert_allclose(witness.slot_propensity.prod(axis=1), log.propensity)
+    assert not witness.slots_estimated
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_propensities_of_slots_that_were_not_logged_are_estimated(joint, seed):
+    log = slots(seed, even=False, joint=joint).with_estimated_propensities(seed)
+    witness = Witness(log, seed)
+    assert witness.slots_estimated
+    np.testing.assert_allclose(witness.slot_propensity, slot_estimates(log, seed))
+
+
+def test_a_policy_for_other_actions_or_contexts_is_refused():
+    log = arms(0)
+    for other in (
+        Log.read({"action": ["A", "B"], "reward": [0, 1], "context_x": [1.0, 2.0]}),
+        Log.read({"action": ["A", "B", "C"], "reward": [0, 1, 1]}),
+    ):
+        with pytest.raises(InvalidValue, match=r"schema=learned\.schema"):
+            Witness(log).of(learn(other, "rcp-submax"))

@@ -1,0 +1,268 @@
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.live.declaring.guard_rails import GuardRails
+from submax.live.log.bandits import log_stream
+from submax.live.log.records import DECISION, DecisionMade, body_of
+from submax.live.open import open_bandit
+from submax.live.store.memory_store import MemoryStore
+from submax.schema.menu import Menu
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+FILE = str(Path(__file__).parents[1] / "weighted.py")
+ARMS = ["A", "B", "C", "D"]
+SURE = (1.0, 0.0, 0.0, 0.0)
+"""A policy that takes the first arm alone."""
+PAGE = {"title": ["A", "B"], "layout": ["wide", "narrow"]}
+DRAWS = 5000
+SIGMAS = 7.0
+
+
+@pytest.fixture
+def opened(clock, seed):
+    def opened(rails, weights=SURE, actions=ARMS, store=None, **others):
+        return open_bandit(
+            store or MemoryStore(clock),
+            actions=actions,
+            policy={"kind": f"{FILE}:Weighted", "weights": list(weights)},
+            guard_rails=rails,
+            reward_wait=10.0,
+            background=False,
+            clock=clock,
+            rng=np.random.default_rng(seed),
+            **others,
+        )
+
+    return opened
+
+
+def records(bandit):
+    events = bandit.store.read(log_stream(bandit.name))
+    return [body_of(event, DecisionMade) for event in events if event.kind == DECISION]
+
+
+def probabilities(bandit, **request):
+    """Those that a decision is drawn from, by action."""
+    bandit.decide(**request)
+    record = records(bandit)[-1]
+    names = [bandit.menu.action(list(row)) for row in itertools.product(*record.shown)]
+    names = [name if isinstance(name, str) else tuple(name.values()) for name in names]
+    found = dict(zip(names, record.probabilities, strict=True))
+    assert sum(found.values()) == pytest.approx(1.0, rel=1e-12)
+    return found
+
+
+@pytest.mark.parametrize("weights", [SURE, (1.0, 2.0, 3.0, 4.0), (0.0, 0.0, 1.0, 1.0)])
+def test_every_action_has_the_minimum_and_the_policy_divides_the_rest(opened, weights):
+    found = probabilities(opened({"minimum": 0.05}, weights))
+    said = np.array(weights) / sum(weights)
+    expected = dict(zip(ARMS, 0.05 + (1 - 4 * 0.05) * said, strict=True))
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert min(found.values()) >= 0.05 - 1e-15
+
+
+def test_the_minimum_is_kept_among_those_that_are_eligible(opened):
+    bandit = opened({"minimum": 0.2})
+    assert probabilities(bandit, eligible=["A", "B"]) == pytest.approx({"A": 0.8, "B": 0.2})
+    assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
+
+
+def test_a_minimum_that_cannot_be_kept_for_all_is_refused(opened):
+    with pytest.raises(InvalidValue, match=r"minimum 0\.3 is more than 4 joint actions can have"):
+        opened({"minimum": 0.3})
+    bandit = opened({"minimum": 0.25})
+    assert probabilities(bandit) == pytest.approx(dict.fromkeys(ARMS, 0.25))
+    with pytest.raises(InvalidValue, match="more than 5 joint actions"):
+        bandit.add("E")
+
+
+@pytest.mark.parametrize("weights", [SURE, (0.0, 1.0, 1.0, 1.0), (5.0, 1.0, 1.0, 3.0)])
+@pytest.mark.parametrize("minimum", [0.0, 0.02])
+def test_the_control_has_exactly_its_share_and_the_others_the_rest(opened, weights, minimum):
+    rails = {"control": "B", "control_share": 0.2, "minimum": minimum}
+    found = probabilities(opened(rails, weights))
+    assert found["B"] == pytest.approx(0.2, rel=1e-14)
+    others = {name: weight for name, weight in zip(ARMS, weights, strict=True) if name != "B"}
+    for name, weight in others.items():
+        expected = minimum + (0.8 - 3 * minimum) * weight / sum(others.values())
+        assert found[name] == pytest.approx(expected, rel=1e-12)
+
+
+def test_where_the_policy_takes_the_control_alone_the_others_share_the_rest(opened):
+    found = probabilities(opened({"control": "A", "control_share": 0.1}))
+    assert found == pytest.approx({"A": 0.1, "B": 0.3, "C": 0.3, "D": 0.3})
+
+
+def test_a_control_that_is_not_eligible_has_nothing(opened):
+    bandit = opened({"control": "B", "control_share": 0.2})
+    assert probabilities(bandit, eligible=["A", "C"]) == {"A": 1.0, "C": 0.0}
+    assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
+    bandit.pause("B")
+    assert "B" not in probabilities(bandit)
+
+
+def test_the_control_of_slots_is_a_joint_action(opened):
+    rails = {"control": {"title": "B", "layout": "wide"}, "control_share": 0.4}
+    bandit = opened(rails, (1.0, 1.0, 1.0, 1.0), PAGE)
+    names = itertools.product(*PAGE.values())
+    expected = {name: 0.4 if name == ("B", "wide") else 0.2 for name in names}
+    assert probabilities(bandit) == pytest.approx(expected)
+    found = probabilities(bandit, eligible={"layout": ["wide"]})
+    assert found == pytest.approx({("A", "wide"): 0.6, ("B", "wide"): 0.4})
+
+
+def test_decisions_keep_to_the_rails_in_frequency_too(opened):
+    bandit = opened({"minimum": 0.05, "control": "D", "control_share": 0.3})
+    for _ in range(DRAWS // 1000):
+        bandit.decide_many([{}] * 1000)
+    action = np.array([record.action[0] for record in records(bandit)])
+    assert goodness_of_fit(action, np.array([0.6, 0.05, 0.05, 0.3])) > SMALLEST_P_VALUE
+
+
+def test_so_many_decisions_are_uniform_and_then_none(opened):
+    bandit = opened({"burn_in": 7})
+    found = [probabilities(bandit) for _ in range(12)]
+    assert found[:7] == [dict.fromkeys(ARMS, 0.25)] * 7
+    assert found[7:] == [dict(zip(ARMS, SURE, strict=True))] * 5
+
+
+def test_decisions_of_the_burn_in_are_as_frequent_as_they_say(opened):
+    bandit = opened({"burn_in": DRAWS})
+    for _ in range(DRAWS // 1000):
+        bandit.decide_many([{}] * 1000)
+    action = np.array([record.action[0] for record in records(bandit)])
+    assert goodness_of_fit(action, np.full(4, 0.25)) > SMALLEST_P_VALUE
+
+
+def test_the_burn_in_goes_on_where_it_was_after_opening_again(opened, clock):
+    store = MemoryStore(clock)
+    first = opened({"burn_in": 7}, store=store)
+    found = [probabilities(first) for _ in range(4)]
+    again = opened({"burn_in": 7}, store=store)
+    found += [probabilities(again) for _ in range(6)]
+    assert found == [dict.fromkeys(ARMS, 0.25)] * 7 + [dict(zip(ARMS, SURE, strict=True))] * 3
+
+
+def test_the_burn_in_keeps_the_share_of_the_control(opened):
+    found = probabilities(opened({"burn_in": 5, "control": "B", "control_share": 0.4}))
+    assert found == pytest.approx({"A": 0.2, "B": 0.4, "C": 0.2, "D": 0.2})
+
+
+def test_the_burn_in_is_uniform_over_what_is_eligible_and_over_prices(opened, clock):
+    assert probabilities(opened({"burn_in": 5}), eligible=["B", "C"]) == {"B": 0.5, "C": 0.5}
+    priced = open_bandit(
+        MemoryStore(clock),
+        actions={"price": (0.0, 4.0)},
+        policy="grid-thompson-1-1",
+        guard_rails={"burn_in": 5},
+        background=False,
+        clock=clock,
+    )
+    assert priced.decide().propensity == pytest.approx(0.25)
+
+
+def test_the_holdout_is_a_share_that_has_the_baseline_for_certain(opened):
+    bandit = opened({"holdout": 0.2, "baseline": "C"}, (1.0, 1.0, 1.0, 1.0))
+    for _ in range(DRAWS // 1000):
+        bandit.decide_many([{}] * 1000)
+    held = np.array([record.holdout for record in records(bandit)])
+    error = math.sqrt(0.2 * 0.8 / DRAWS)
+    assert abs(held.mean() - 0.2) < SIGMAS * error
+    kept = [record for record in records(bandit) if record.holdout]
+    assert {(record.action[0], record.propensity) for record in kept} == {(2, 1.0)}
+    others = np.array([record.action[0] for record in records(bandit) if not record.holdout])
+    assert goodness_of_fit(others, np.full(4, 0.25)) > SMALLEST_P_VALUE
+
+
+def test_the_holdout_is_told_and_not_learned_from(opened, clock):
+    bandit = opened({"holdout": 0.5, "baseline": "C"})
+    decisions = [bandit.decide() for _ in range(100)]
+    for decision in decisions:
+        bandit.reward(decision.id, 1.0)
+    clock.now += 11
+    ledger, held = bandit.ledger(), sum(decision.holdout for decision in decisions)
+    assert 0 < held < 100
+    assert len(ledger.rows) == 100 - held
+    assert ledger.counts["held out"] == held
+    assert set(ledger.rows.columns().action[:, 0]) == {0.0}
+    assert bandit.refit().fitted.rows == 100 - held
+
+
+def test_the_holdout_takes_the_same_baseline_for_prices(clock, seed):
+    bandit = open_bandit(
+        MemoryStore(clock),
+        actions={"price": (0.0, 4.0)},
+        policy="random",
+        guard_rails={"holdout": 0.5, "baseline": {"price": 1.5}},
+        background=False,
+        clock=clock,
+        rng=np.random.default_rng(seed),
+    )
+    held = [one for one in bandit.decide_many([{}] * 100) if one.holdout]
+    assert {(one.action["price"], one.propensity) for one in held} == {(1.5, 1.0)}
+
+
+def test_rails_can_be_changed_when_the_bandit_is_opened_again(opened, clock):
+    store = MemoryStore(clock)
+    assert probabilities(opened({}, store=store))["B"] == 0.0
+    assert probabilities(opened({"minimum": 0.1}, store=store))["B"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    "rails",
+    [
+        {"minimum": -0.1},
+        {"minimum": 1.0},
+        {"minimum": math.nan},
+        {"minimum": "0.1"},
+        {"minimum": True},
+        {"control": "A"},
+        {"control_share": 0.1},
+        {"control": "Z", "control_share": 0.1},
+        {"control": "A", "control_share": 1.0},
+        {"control": "A", "control_share": 0.1, "minimum": 0.2},
+        {"control": {"title": "A"}, "control_share": 0.1},
+        {"burn_in": -1},
+        {"burn_in": 1.5},
+        {"burn_in": True},
+        {"holdout": 0.1},
+        {"baseline": "A"},
+        {"holdout": 0.1, "baseline": "Z"},
+        {"holdout": math.inf, "baseline": "A"},
+        {"minimal": 0.1},
+        {5: 0.1},
+        5,
+        "minimum",
+    ],
+    ids=repr,
+)
+def test_rails_that_make_no_sense_are_refused_and_nothing_is_written(clock, rails):
+    store = MemoryStore(clock)
+    with pytest.raises(InvalidValue):
+        open_bandit(store, actions=ARMS, policy="random", guard_rails=rails, background=False)
+    assert store.streams() == []
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [{"price": (0.0, 4.0)}, {slot: [str(n) for n in range(10)] for slot in "abcde"}],
+)
+def test_a_minimum_needs_actions_that_can_be_listed(actions):
+    with pytest.raises(InvalidValue, match="minimum and control are for up to"):
+        GuardRails(minimum=0.1).check(Menu.of(actions))
+    GuardRails(burn_in=10).check(Menu.of(actions))
+
+
+def test_the_holdout_is_never_shown_what_is_not_eligible(opened):
+    bandit = opened({"holdout": 0.5, "baseline": "A"}, (1.0, 1.0, 1.0, 1.0))
+    assert {one.action for one in bandit.decide_many([{"eligible": ["B", "C"]}] * 100)} == {
+        "B",
+        "C",
+    }
+    bandit.pause("A")
+    assert "A" not in {one.action for one in bandit.decide_many([{}] * 100)}

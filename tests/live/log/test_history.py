@@ -1,0 +1,527 @@
+import logging
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from submax.core.errors import Conflict, InvalidValue
+from submax.evaluation.learning import learn
+from submax.evaluation.logs.log import Log
+from submax.live.declaring.control import control_of
+from submax.live.declaring.declare import declare
+from submax.live.doctor import examined
+from submax.live.log import history
+from submax.live.log.bandits import settings_stream
+from submax.live.log.export import Export
+from submax.live.log.history import read_history
+from submax.live.log.records import HISTORY, VERSION, History
+from submax.live.open import open_bandit
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.policies.classic.thompson import Thompson
+from submax.schema.choices import Change
+from submax.schema.columns import Columns
+from submax.schema.learned import Learned
+from submax.schema.model import Model
+from submax.schema.schema import Schema
+
+ARMS, WAIT = ["A", "B", "C"], 10.0
+CONTEXT = {"age": float, "country": ["de", "fr"]}
+
+
+def log_of(seed=0, rows=100):
+    rng = np.random.default_rng(seed)
+    action = rng.integers(3, size=rows)
+    table = {
+        "action": np.array(ARMS)[action],
+        "reward": (rng.random(rows) < 0.2 + 0.3 * action) * 1.0,
+        "propensity": np.full(rows, 1 / 3),
+        "context_age": rng.normal(40, 10, rows),
+        "context_country": np.array(["de", "fr"])[rng.integers(2, size=rows)],
+    }
+    return Log.read(table, actions=ARMS, context=CONTEXT)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return learn(log_of(), "linear-thompson")
+
+
+@pytest.fixture
+def opened(store, clock):
+    def opened(**given):
+        return open_bandit(
+            store, **{"background": False, "clock": clock, "reward_wait": WAIT, **given}
+        )
+
+    return opened
+
+
+def context_of(number):
+    return {"age": 20.0 + number, "country": "de" if number % 2 else "fr"}
+
+
+def fed(bandit, clock, rows=20, prefix="d"):
+    for number in range(rows):
+        bandit.decide(context_of(number), id=f"{prefix}{number}")
+        bandit.reward(f"{prefix}{number}", float(number % 3 == 0))
+    clock.now += WAIT
+    return bandit
+
+
+def events_of(store):
+    return [(event.kind, event.body) for event in store.read(settings_stream("default"))]
+
+
+def test_a_bandit_decides_by_what_was_learned_from_the_start(opened, learned):
+    bandit = opened(learned=learned)
+    assert bandit.version == 1
+    assert bandit.policy == learned.policy
+    (first,) = bandit.versions()
+    assert (first.rows, first.rows_hash) == (100, learned.rows.hash)
+    for number in range(20):
+        decision = bandit.decide(context_of(number))
+        encoded = bandit.settings.context.encode(bandit.settings.context.clean(context_of(number)))
+        said = learned.probabilities(encoded[None].astype(np.float32))[0]
+        assert decision.propensity == pytest.approx(said[ARMS.index(decision.action)], abs=1e-6)
+        assert decision.version == 1
+
+
+def test_a_bandit_starts_from_a_file(tmp_path, learned):
+    learned.write(tmp_path / "policy.safetensors")
+    place = tmp_path / "page.db"
+    with open_bandit(place, learned=tmp_path / "policy.safetensors", background=False) as bandit:
+        assert (bandit.name, bandit.version) == ("page", 1)
+    with open_bandit(place, background=False) as bandit:
+        assert bandit.version == 1
+
+
+def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
+    opened, learned, clock, monkeypatch
+):
+    monkeypatch.setattr(history, "SEGMENT", 30)
+    bandit = fed(opened(learned=learned), clock)
+    fitted = bandit.refit().fitted
+    assert (fitted.version, fitted.rows, bandit.version) == (2, 120, 2)
+    own = bandit.ledger().rows.columns()
+    rows = Columns.joined([learned.rows, own])
+    assert fitted.rows_hash == rows.hash
+    schema = Schema(menu=bandit.menu, context=bandit.settings.context)
+    seed, ahead = bandit.settings.seed, fitted.ahead
+    expected = Model.fitted(schema, learned.policy, [rows], seed, ahead)
+    _, model = bandit._present.loaded(2)
+    assert model.to_bytes() == expected.to_bytes()
+    assert not bandit.refit()
+
+
+@pytest.mark.parametrize("keep_rows", [0, 99])
+def test_a_policy_that_kept_too_few_rows_is_refused_and_nothing_written(opened, store, keep_rows):
+    few = learn(log_of(), "linear-thompson", keep_rows=keep_rows)
+    sentence = f"from 100 rows and kept {keep_rows}, .* with more --keep-rows, at least 100"
+    with pytest.raises(InvalidValue, match=sentence):
+        opened(learned=few)
+    assert store.streams() == []
+
+
+def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monkeypatch, caplog):
+    monkeypatch.setattr(history, "ENOUGH", 7)
+    few = learn(log_of(), "linear-thompson", keep_rows=7)
+    with caplog.at_level(logging.WARNING, "submax"):
+        bandit = fed(opened(learned=few), clock)
+        opened(learned=few)
+    assert caplog.messages == ["default: later versions learn from the last 7 of 100 rows"]
+    assert bandit.versions()[0].rows == 7
+    assert bandit.refit().fitted.rows == 27
+
+
+def test_as_many_rows_as_can_be_kept_are_enough(opened, monkeypatch):
+    monkeypatch.setattr("submax.schema.learned.MOST_NUMBERS", 3 * 50)
+    bandit = opened(learned=learn(log_of(), "linear-thompson"))
+    assert bandit.versions()[0].rows == 50
+
+
+def test_an_arm_that_comes_later_is_tried_and_learned(opened, learned, clock):
+    bandit = opened(learned=learned)
+    bandit.add("D")
+    fed(bandit, clock, rows=100)
+    actions = {bandit.decide(context_of(number), id=f"d{number}").action for number in range(100)}
+    assert "D" in actions
+    fitted = bandit.refit().fitted
+    assert (fitted.rows, fitted.shown) == (200, ((0, 1, 2, 3),))
+    assert bandit.decide(context_of(1)).version == 2
+
+
+def test_a_retired_arm_leaves_its_rows_out(opened, learned, clock):
+    bandit = opened(learned=learned)
+    bandit.retire("B")
+    fed(bandit, clock)
+    assert bandit.refit().fitted.shown == ((0, 2),)
+    assert {bandit.decide(context_of(number)).action for number in range(50)} <= {"A", "C"}
+
+
+def test_opening_again_with_the_same_file_changes_nothing(opened, store, learned, clock):
+    fed(opened(learned=learned), clock).refit()
+    before = events_of(store)
+    again = opened(learned=learned)
+    assert again.version == 2
+    assert events_of(store) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: learn(log_of(1), "linear-thompson"),
+        lambda: learn(log_of(), "linucb"),
+        lambda: learn(log_of(), "linear-thompson", share=0.5),
+    ],
+    ids=["log", "policy", "rows"],
+)
+def test_another_learned_policy_is_refused(opened, store, learned, other):
+    opened(learned=learned)
+    before = events_of(store)
+    with pytest.raises(Conflict, match="started from another learned policy"):
+        opened(learned=other())
+    assert events_of(store) == before
+
+
+@pytest.mark.parametrize(
+    ("declaration", "what"),
+    [
+        ({"actions": ["A", "B"]}, "actions"),
+        ({"actions": ["A", "B", "X"]}, "actions"),
+        ({"context": {"age": float}}, "contexts"),
+        ({"rewards": "counts", "policy": "linucb"}, "rewards"),
+    ],
+)
+def test_a_bandit_of_other_actions_contexts_or_rewards_is_refused(
+    opened, learned, declaration, what
+):
+    opened(
+        **{"actions": ARMS, "context": CONTEXT, "policy": "linear-thompson", **declaration},
+    )
+    with pytest.raises(InvalidValue, match=f"learned for other {what}"):
+        opened(learned=learned)
+
+
+@pytest.mark.parametrize("declaration", [{"actions": ["A", "B"]}, {"context": {"age": float}}])
+def test_a_declaration_that_does_not_fit_declares_nothing(tmp_path, learned, declaration):
+    with pytest.raises(InvalidValue, match="learned for other"):
+        open_bandit(tmp_path / "page.db", learned=learned, **declaration)
+    assert list(tmp_path.iterdir()) == []
+    store = SQLiteStore(tmp_path / "page.db")
+    with pytest.raises(InvalidValue, match="learned for other"):
+        open_bandit(store, learned=learned, **declaration)
+    assert list(store.streams()) == []
+    store.close()
+
+
+def test_a_policy_that_needs_propensities_is_not_started_from_rows_without(opened, store):
+    table = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
+    without = learn(Log.read(table), "rcp-submax")
+    with pytest.raises(InvalidValue, match="needs propensities"):
+        opened(learned=without, policy="rcp-optimized")
+    assert list(store.streams()) == []
+    estimated = opened(learned=learn(Log.read(table), "rcp-optimized"))
+    assert estimated.version == 1
+    assert estimated.failures == {"steps in the background": 0}
+
+
+def test_a_policy_given_as_an_object_has_no_name_to_start_by(opened):
+    with pytest.raises(InvalidValue):
+        opened(learned=learn(log_of(), Thompson()))
+
+
+def test_a_file_that_is_no_policy_makes_no_store(tmp_path):
+    (tmp_path / "policy.safetensors").write_bytes(b"nothing")
+    with pytest.raises(InvalidValue, match="damaged"):
+        open_bandit(tmp_path / "page.db", learned=tmp_path / "policy.safetensors")
+    assert not (tmp_path / "page.db").exists()
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged", "another"])
+def test_damaged_rows_are_named_and_decisions_go_on(opened, store, learned, clock, damage):
+    opened(learned=learned).close()
+    bandit = fed(opened(), clock)
+    told = bandit._present.control.history
+    name = history._segment_name("default", 0, told)
+    whole = store.kept(name)
+    store.drop(name)
+    if damage == "damaged":
+        store.keep(name, whole[: len(whole) // 2])
+    elif damage == "another":
+        other = learned.rows._replace(reward=1 - learned.rows.reward)
+        store.keep(name, history.state_bytes(other, {}))
+    with pytest.raises(InvalidValue, match="part 0 of what default was started with is"):
+        bandit.refit()
+    decision = bandit.decide(context_of(3))
+    assert decision.version == bandit.version == 1
+
+
+def test_a_crash_between_declaration_and_start_is_mended_by_opening_again(opened, store, learned):
+    declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
+    assert opened().version == 0
+    assert opened(learned=learned).version == 1
+
+
+def test_a_crash_before_the_entries_leaves_pieces_that_do_no_harm(
+    opened, store, learned, monkeypatch
+):
+    declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
+    with monkeypatch.context() as patched:
+        patched.setattr(history, "_entries", None)
+        with pytest.raises(TypeError):
+            opened(learned=learned)
+    assert opened().version == 0
+    bandit = opened(learned=learned)
+    assert bandit.version == 1
+    assert [kind for kind, _ in events_of(store)].count(HISTORY) == 1
+
+
+def test_a_bandit_that_decides_already_takes_what_was_learned_as_its_next_version(
+    opened, learned, clock
+):
+    bandit = fed(opened(**history.declaration_of(learned)), clock)
+    assert bandit.refit().version == 1
+    again = opened(learned=learned)
+    assert again.version == 2
+    assert again.refit().fitted.rows == 120
+
+
+def test_another_policy_from_the_start_is_fitted_to_the_same_rows(opened, learned):
+    bandit = opened(learned=learned, policy="linucb")
+    assert bandit.version == 1
+    fitted = bandit.refit().fitted
+    assert (fitted.version, fitted.policy, fitted.rows) == (2, "linucb", 100)
+
+
+def test_what_a_bandit_was_started_with_is_read_in_parts(opened, store, learned, monkeypatch):
+    monkeypatch.setattr(history, "SEGMENT", 30)
+    bandit = opened(learned=learned)
+    parts = read_history(store, "default", bandit._present.control.history)
+    assert [len(part.reward) for part in parts] == [30, 30, 30, 10]
+    assert Columns.joined(parts).hash == learned.rows.hash
+    assert read_history(store, "default", None) == []
+
+
+def test_slots_and_prices_are_declared_as_the_log_was(opened, clock):
+    rng = np.random.default_rng(0)
+    table = {
+        "action_title": np.array(["A", "B"])[rng.integers(2, size=60)],
+        "action_price": rng.uniform(1, 5, 60),
+        "reward": rng.integers(2, size=60),
+        "propensity": np.full(60, 0.125),
+    }
+    log = Log.read(table, actions={"title": ["A", "B"], "price": (1, 5)})
+    bandit = opened(learned=learn(log, "grid-thompson-1-1"))
+    decision = bandit.decide(id="one")
+    assert set(decision.action) == {"title", "price"}
+    bandit.reward("one", 1.0)
+    clock.now += WAIT
+    assert bandit.refit().fitted.rows == 61
+
+
+def test_an_export_is_learned_from_and_opened_again(opened, store, clock, tmp_path, learned):
+    bandit = fed(opened(learned=learned), clock, rows=60)
+    bandit.refit()
+    Export(store, "default").write(tmp_path / "page.parquet")
+    log = Log.read(tmp_path / "page.parquet")
+    assert len(log) == 60
+    assert not np.isnan(log.propensity).any()
+    again = opened(name="again", learned=learn(log, "linucb"))
+    assert again.version == 1
+    assert again.versions()[0].rows == 60
+    assert again.decide(context_of(1)).version == 1
+    kinds = [event.kind for event in store.read(settings_stream("again"))]
+    assert kinds.count(VERSION) == 1
+
+
+# Choices that were paused or retired
+
+
+def learned_with(*changes, policy="linear-thompson"):
+    """Learned from the log of a bandit whose choices were changed."""
+    log = log_of()
+    menu = log.schema.menu
+    for change in changes:
+        menu = menu.changed(change)
+    return learn(replace(log, schema=msgspec.structs.replace(log.schema, menu=menu)), policy)
+
+
+def statuses(bandit):
+    return [choice.status for choice in bandit.menu.slots[0].choices]
+
+
+def test_choices_that_were_retired_or_paused_in_the_log_are_so_from_the_start(opened, clock):
+    learned = learned_with(Change("retire", "C"), Change("pause", "A"))
+    bandit = opened(learned=learned)
+    assert statuses(bandit) == ["paused", "active", "retired"]
+    assert (bandit.version, bandit.versions()[0].shown) == (1, ((1,),))
+    assert {bandit.decide(context_of(number)).action for number in range(20)} == {"B"}
+    assert not bandit.refit()
+    bandit.resume("A")
+    fed(bandit, clock)
+    fitted = bandit.refit().fitted
+    assert (fitted.rows, fitted.shown) == (140, ((0, 1),))
+    with pytest.raises(Conflict, match="retired for good"):
+        bandit.resume("C")
+
+
+def test_opening_again_does_not_pause_what_was_resumed_or_care_for_what_was_added(opened, store):
+    learned = learned_with(Change("pause", "C"))
+    bandit = opened(learned=learned)
+    bandit.resume("C")
+    bandit.add("D")
+    bandit.retire("A")
+    bandit.retire("B")
+    before = events_of(store)
+    again = opened(learned=learned)
+    assert statuses(again) == ["retired", "retired", "active", "active"]
+    assert events_of(store) == before
+
+
+def test_a_bandit_that_is_there_retires_what_the_log_had_retired(opened, learned):
+    opened(**history.declaration_of(learned))
+    again = opened(learned=learned_with(Change("retire", "C"), Change("retire", "B")))
+    assert statuses(again) == ["active", "retired", "retired"]
+
+
+def test_choices_added_since_the_declaration_are_those_of_the_log(opened, learned):
+    bandit = opened(**{**history.declaration_of(learned), "actions": ["A", "B"]})
+    bandit.add("C")
+    assert opened(learned=learned).version == 1
+
+
+def test_the_last_active_choice_is_not_retired_and_nothing_is_written(opened, store, learned):
+    bandit = opened(**history.declaration_of(learned))
+    bandit.retire("A")
+    bandit.retire("B")
+    before = events_of(store)
+    with pytest.raises(Conflict, match="last active choice"):
+        opened(learned=learned_with(Change("pause", "C")), refit_rows=7)
+    assert events_of(store) == before
+
+
+# Propensities
+
+WITHOUT = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
+
+
+def test_a_policy_that_needs_propensities_is_refused_later_too(opened, store):
+    without = learn(Log.read(WITHOUT), "rcp-submax")
+    opened(learned=without)
+    before = events_of(store)
+    for given in ({}, {"learned": without}):
+        with pytest.raises(InvalidValue, match="40 of the rows that were learned from have none"):
+            opened(policy="rcp-optimized", **given)
+    assert events_of(store) == before
+    assert opened(policy="thompson-1-1").version == 1
+
+
+def test_a_history_without_the_newer_fields_is_read(store):
+    old = {"rows": 3, "segments": [], "log": "a", "model": "b"}
+    read = msgspec.msgpack.decode(msgspec.msgpack.encode(old), type=History)
+    assert (read.without_propensity, read.estimated_propensities) == (0, 0)
+
+
+# Two processes
+
+
+def test_a_late_start_does_not_roll_the_bandit_back(opened, store, learned, clock):
+    declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
+    late = control_of(store, "default")
+    bandit = fed(opened(learned=learned), clock)
+    assert bandit.refit().version == 2
+    before = events_of(store)
+    entries = history._entries(late, learned, history.history_of(learned))
+    store.append(settings_stream("default"), entries).result()
+    assert events_of(store) == before
+    assert opened().version == 2
+
+
+# Before anything is written
+
+
+def test_a_start_that_is_refused_changes_no_setting(opened, store, learned):
+    opened(**history.declaration_of(learned))
+    before = events_of(store)
+    few = learn(log_of(), "linear-thompson", keep_rows=0)
+    for wrong in (few, learn(Log.read(WITHOUT), "rcp-submax")):
+        with pytest.raises(InvalidValue):
+            opened(learned=wrong, refit_rows=7)
+    assert events_of(store) == before
+    opened(learned=learned, refit_rows=7)
+    before = events_of(store)
+    with pytest.raises(Conflict, match="another learned policy"):
+        opened(learned=learn(log_of(1), "linear-thompson"), refit_rows=8)
+    assert events_of(store) == before
+
+
+# Policies of a file
+
+OWN = """
+from dataclasses import dataclass
+from submax.policies.classic.random import Random
+
+@dataclass(frozen=True)
+class Own(Random):
+    pass
+"""
+
+
+def test_a_bandit_starts_from_a_policy_of_a_file_that_was_read_with_trust(opened, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    path = tmp_path / "policy.safetensors"
+    learn(Log.read(WITHOUT), {"kind": f"{tmp_path / 'own.py'}:Own"}).write(path)
+    with pytest.raises(InvalidValue, match="would be run"):
+        opened(learned=path)
+    bandit = opened(learned=Learned.read(path, trust=True))
+    assert bandit.version == 1
+    assert type(bandit.policy).__name__ == "Own"
+
+
+# The doctor
+
+
+def test_the_doctor_tells_what_a_bandit_was_started_with(opened, store, learned):
+    opened(learned=learned)
+    opened(name="guessed", learned=learn(Log.read(WITHOUT), "rcp-optimized"))
+    found = list(examined(store, ["default", "guessed"]))
+    assert all(one.good for one in found)
+    said = [one.sentence for one in found]
+    assert "default: started with 100 rows of a log" in said
+    assert (
+        "guessed: started with 40 rows of a log; 40 learned from rest on estimated propensities"
+    ) in said
+
+
+@pytest.mark.parametrize("damage", [None, b"nothing"])
+def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
+    opened, store, learned, monkeypatch, damage
+):
+    monkeypatch.setattr(history, "SEGMENT", 30)
+    bandit = opened(learned=learned)
+    for number in (1, 3):
+        name = history._segment_name("default", number, bandit._present.control.history)
+        store.drop(name)
+        if damage is not None:
+            store.keep(name, damage)
+    bad = [one.sentence for one in examined(store, ["default"]) if not one.good]
+    end = "of what default was started with is missing or damaged"
+    assert bad == [f"default: part {number} {end}" for number in (1, 3)]
+
+
+def test_a_choice_that_was_retired_before_the_export_is_never_decided(
+    opened, store, clock, tmp_path
+):
+    first = opened(actions=ARMS, policy="thompson-1-1")
+    for number in range(60):
+        first.reward(first.decide(id=f"d{number}").id, 1.0)
+    clock.now += WAIT
+    first.refit()
+    first.retire("C")
+    Export(store, "default").write(tmp_path / "page.parquet")
+    learned = learn(Log.read(tmp_path / "page.parquet"), "rcp-submax")
+    assert learned.probabilities(np.zeros((1, 0), dtype=np.float32))[0, 2] == 0
+    again = opened(name="again", learned=learned)
+    assert statuses(again) == ["active", "active", "retired"]
+    assert {again.decide().action for _ in range(50)} <= {"A", "B"}

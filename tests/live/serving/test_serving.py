@@ -1,0 +1,322 @@
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InvalidValue
+from submax.live.log.bandits import log_stream
+from submax.live.log.records import DecisionMade, body_of, decision_key
+from submax.live.open import open_bandit
+from submax.live.serving.lottery import KEPT
+from submax.live.store.memory_store import MemoryStore
+
+FILE = str(Path(__file__).parents[1] / "weighted.py")
+WEIGHTS = (1.0, 2.0, 4.0, 8.0, 3.0, 7.0)
+WEIGHTED = {"kind": f"{FILE}:Weighted", "weights": list(WEIGHTS)}
+ARMS = ["A", "B", "C", "D"]
+PAGE = {"title": ["A", "B", "C"], "layout": ["wide", "narrow"]}
+MANY = {slot: [str(number) for number in range(10)] for slot in "abcde"}
+DRAWS = 1500
+SIGMAS = 7.0
+"""Standard errors: fewer than one false alarm in 10¹¹ comparisons."""
+
+
+@pytest.fixture
+def opened(clock, seed):
+    """A bandit of weighted arms, or of another declaration."""
+
+    def opened(actions=ARMS, policy=WEIGHTED, **others):
+        return open_bandit(
+            MemoryStore(clock),
+            actions=actions,
+            policy=policy,
+            reward_wait=10.0,
+            background=False,
+            clock=clock,
+            rng=np.random.default_rng(seed),
+            **others,
+        )
+
+    return opened
+
+
+def learned(bandit, clock, decisions=20):
+    """After a first version, with rewards that tell the actions apart."""
+    for number in range(decisions):
+        bandit.reward(bandit.decide().id, float(number % 3 == 0))
+    clock.now += 11
+    assert bandit.refit()
+    return bandit
+
+
+def made(bandit, decision):
+    event = bandit.store.find(log_stream(bandit.name), decision_key(decision.id))
+    return body_of(event, DecisionMade)
+
+
+def table(bandit, decision):
+    """The probabilities a decision was drawn from, by action."""
+    record = made(bandit, decision)
+    rows = itertools.product(*record.shown)
+    names = [bandit.menu.action(list(row)) for row in rows]
+    names = [name if isinstance(name, str) else tuple(name.values()) for name in names]
+    return dict(zip(names, record.probabilities, strict=True))
+
+
+def shares(names, weights):
+    return {name: weight / sum(weights) for name, weight in zip(names, weights, strict=True)}
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize(
+    "eligible", [list(some) for n in (2, 3, 4) for some in itertools.combinations(ARMS, n)]
+)
+def test_a_propensity_is_that_of_the_policy_over_all_that_is_eligible(
+    opened, clock, eligible, fitted
+):
+    bandit = learned(opened(), clock) if fitted else opened()
+    weights = [WEIGHTS[ARMS.index(name)] for name in eligible]
+    decision = bandit.decide(eligible=eligible)
+    assert decision.action in eligible
+    assert table(bandit, decision) == pytest.approx(shares(eligible, weights), rel=1e-14)
+    assert decision.propensity == table(bandit, decision)[decision.action]
+
+
+def test_eligible_choices_of_slots_make_their_joint_actions(opened):
+    bandit = opened(PAGE)
+    joint = dict(zip(itertools.product(*PAGE.values()), WEIGHTS, strict=True))
+    left = {names: weight for names, weight in joint.items() if names[0] in "AC"}
+    decision = bandit.decide(eligible={"title": ["C", "A"]})
+    assert table(bandit, decision) == pytest.approx(shares(left, left.values()), rel=1e-14)
+    assert decision.propensity == table(bandit, decision)[tuple(decision.action.values())]
+
+
+@pytest.mark.parametrize("actions", [ARMS, PAGE])
+def test_the_one_that_is_eligible_is_certain(opened, actions):
+    bandit = opened(actions)
+    eligible = ["B"] if actions is ARMS else {"title": ["B"], "layout": ["narrow"]}
+    decision = bandit.decide(eligible=eligible)
+    assert decision.action == ("B" if actions is ARMS else {"title": "B", "layout": "narrow"})
+    assert decision.propensity == 1.0
+
+
+@pytest.mark.parametrize("eligible", [[], ["A"]])
+def test_where_none_is_eligible_nothing_is_written(opened, eligible):
+    bandit = opened()
+    bandit.pause("A")
+    with pytest.raises(InvalidValue, match="no choice is eligible"):
+        bandit.decide(eligible=eligible)
+    assert bandit.store.read(log_stream(bandit.name)) == []
+
+
+def test_an_action_without_mass_alone_is_drawn_uniformly_with_its_like(opened):
+    bandit = opened(policy={**WEIGHTED, "weights": [1, 0, 0, 0]})
+    decision = bandit.decide(eligible=["B", "C"])
+    assert table(bandit, decision) == {"B": 0.5, "C": 0.5}
+
+
+def test_new_choices_have_the_share_of_a_uniform_policy(opened, clock):
+    bandit = learned(opened(), clock)
+    bandit.add("E")
+    bandit.add("F")
+    old = shares(ARMS, WEIGHTS[:4])
+    expected = {name: share * 4 / 6 for name, share in old.items()} | {"E": 1 / 6, "F": 1 / 6}
+    assert table(bandit, bandit.decide()) == pytest.approx(expected, rel=1e-14)
+    some = table(bandit, bandit.decide(eligible=["A", "B", "F"]))
+    assert some == pytest.approx({"A": 2 / 9, "B": 4 / 9, "F": 1 / 3}, rel=1e-14)
+
+
+def test_new_choices_of_a_slot_make_new_joint_actions(opened, clock):
+    bandit = learned(opened(PAGE), clock)
+    bandit.add("tall", slot="layout")
+    found = table(bandit, bandit.decide())
+    assert len(found) == 9
+    for names, share in found.items():
+        old = dict(zip(itertools.product(*PAGE.values()), WEIGHTS, strict=True)).get(names)
+        assert share == pytest.approx(1 / 9 if old is None else old / sum(WEIGHTS) * 6 / 9)
+
+
+def test_where_all_that_is_eligible_is_new_it_is_uniform(opened, clock):
+    bandit = learned(opened(), clock)
+    bandit.add("E")
+    bandit.add("F")
+    assert table(bandit, bandit.decide(eligible=["E", "F"])) == {"E": 0.5, "F": 0.5}
+
+
+@pytest.mark.parametrize("verb", ["pause", "retire"])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_choice_that_is_not_active_has_nothing(opened, clock, verb, fitted):
+    bandit = learned(opened(), clock) if fitted else opened()
+    getattr(bandit, verb)("D")
+    found = table(bandit, bandit.decide())
+    assert found == pytest.approx(shares("ABC", WEIGHTS[:3]), rel=1e-14)
+    assert "D" not in {bandit.decide().action for _ in range(200)}
+
+
+def test_a_resumed_choice_has_what_it_had(opened, clock):
+    bandit = learned(opened(), clock)
+    before = table(bandit, bandit.decide())
+    bandit.pause("B")
+    bandit.resume("B")
+    assert table(bandit, bandit.decide()) == before
+
+
+@pytest.mark.parametrize("policy", ["linear-thompson", "linucb", "thompson-1-1", "rcp-submax"])
+@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
+def test_the_probabilities_that_are_kept_agree_with_the_propensity(opened, clock, policy, seed):
+    bandit = opened(PAGE, policy, context={"age": float, "country": ["fr", "de"]})
+    rng = np.random.default_rng(seed)
+
+    def decide():
+        context = {"age": rng.normal(40, 20), "country": str(rng.choice(["fr", "de"]))}
+        eligible = {"title": ["A", "B"]} if rng.random() < 0.5 else None
+        return bandit.decide(context, eligible=eligible)
+
+    for _ in range(3):
+        for decision in [decide() for _ in range(20)]:
+            found = table(bandit, decision)
+            assert sum(found.values()) == pytest.approx(1.0, rel=1e-12)
+            assert min(found.values()) >= 0
+            assert decision.propensity == found[tuple(decision.action.values())]
+            bandit.reward(decision.id, float(rng.random() < 0.3))
+        clock.now += 11
+        bandit.refit()
+
+
+def test_probabilities_of_many_actions_are_not_kept_but_their_propensity_is(opened):
+    size = KEPT + 1
+    bandit = opened([str(number) for number in range(size)], "random")
+    decision = bandit.decide()
+    assert made(bandit, decision).probabilities is None
+    assert decision.propensity == pytest.approx(1 / size)
+
+
+def test_contexts_are_told_apart(opened, clock, seed):
+    bandit = opened(["A", "B"], "linear-thompson", context={"side": ["left", "right"]})
+    rng = np.random.default_rng(seed)
+    for _ in range(300):
+        side = str(rng.choice(["left", "right"]))
+        decision = bandit.decide({"side": side})
+        bandit.reward(decision.id, float((decision.action == "A") == (side == "left")))
+    clock.now += 11
+    bandit.refit()
+    left, right = (table(bandit, bandit.decide({"side": side})) for side in ("left", "right"))
+    assert left["A"] > 0.9
+    assert right["B"] > 0.9
+
+
+def densities(bandit):
+    return np.array([bandit.decide().propensity for _ in range(DRAWS)])
+
+
+def check_volume(inverse, volume):
+    """The mean of 1/p over draws from p is the volume of where p is not zero, at most all."""
+    error = inverse.std(ddof=1) / math.sqrt(len(inverse))
+    assert inverse.mean() <= volume + SIGMAS * error + 1e-9
+
+
+@pytest.mark.parametrize(
+    "policy", ["random", "grid-epsilon-greedy-0.1", "grid-thompson-1-1", "grid-rcp-submax"]
+)
+@pytest.mark.parametrize("slots", [{}, {"title": ["A", "B"]}])
+def test_real_valued_actions_are_within_their_bounds_with_their_density(
+    opened, clock, policy, slots
+):
+    bandit = opened({**slots, "price": (1.0, 20.0)}, policy)
+    volume = 19.0 * (2 if slots else 1)
+    assert bandit.decide().propensity == pytest.approx(1 / volume)
+    learned(bandit, clock)
+    for _ in range(50):
+        decision = bandit.decide()
+        assert 1.0 <= decision.action["price"] <= 20.0
+        assert set(decision.action) == {*slots, "price"}
+        assert made(bandit, decision).probabilities is None
+    inverse = 1 / densities(bandit)
+    check_volume(inverse, volume)
+    if policy in ("random", "grid-epsilon-greedy-0.1"):
+        # These leave no part of the space out.
+        assert abs(inverse.mean() - volume) <= SIGMAS * inverse.std() / math.sqrt(DRAWS) + 1e-9
+
+
+def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
+    """The share of draws in a part is the integral of the density over it: E[1/p; part]."""
+    bandit = learned(opened({"price": (1.0, 20.0)}, "grid-epsilon-greedy-0.1"), clock)
+    decisions = [bandit.decide() for _ in range(DRAWS)]
+    price = np.array([decision.action["price"] for decision in decisions])
+    inverse = 1 / np.array([decision.propensity for decision in decisions])
+    for low, high in itertools.pairwise(np.linspace(1.0, 20.0, 6)):
+        part = np.where((price >= low) & (price < high), inverse, 0.0)
+        error = part.std(ddof=1) / math.sqrt(DRAWS)
+        assert abs(part.mean() - (high - low)) < SIGMAS * error
+
+
+@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.Fallback")
+@pytest.mark.parametrize("policy", ["epsilon-greedy-0.2", "thompson-1-1", "rcp-submax", "random"])
+def test_more_joint_actions_than_can_be_listed_are_drawn_by_the_policy(opened, clock, policy):
+    bandit = opened(MANY, policy)
+    size = 10**5
+    assert bandit.decide().propensity == pytest.approx(1 / size)
+    learned(bandit, clock)
+    decision = bandit.decide()
+    assert set(decision.action) == set(MANY)
+    assert 0 < decision.propensity <= 1
+    assert made(bandit, decision).probabilities is None
+
+
+def test_among_many_joint_actions_the_greedy_one_is_as_frequent_as_it_says(opened, clock, seed):
+    bandit = learned(opened(MANY, "epsilon-greedy-0.2"), clock)
+    decisions = [bandit.decide() for _ in range(DRAWS)]
+    often = [decision for decision in decisions if decision.propensity > 1e-3]
+    kinds = {tuple(one.action.values()): one.propensity for one in often}
+    expected = sum(kinds.values())
+    error = math.sqrt(expected * (1 - expected) / DRAWS)
+    assert abs(len(often) / DRAWS - expected) < SIGMAS * error
+
+
+def test_real_valued_actions_are_uniform_until_a_version_knows_the_choices(opened, clock):
+    bandit = learned(opened({"title": ["A", "B"], "price": (0.0, 2.0)}, "grid-thompson-1-1"), clock)
+    bandit.add("C", slot="title")
+    assert [bandit.decide().propensity for _ in range(20)] == [pytest.approx(1 / 6)] * 20
+    assert "C" in {bandit.decide().action["title"] for _ in range(200)}
+
+
+@pytest.mark.parametrize("actions", [MANY, {"title": ["A", "B"], "price": (0.0, 2.0)}])
+def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, actions):
+    bandit = opened(actions, "random")
+    slot = next(iter(actions))
+    with pytest.raises(InvalidValue, match="pause choices instead"):
+        bandit.decide(eligible={slot: actions[slot][:1]})
+    bandit.pause(actions[slot][0], slot=slot)
+    assert bandit.decide().action[slot] != actions[slot][0]
+
+
+@pytest.mark.parametrize("policy", ["thompson-1-1", "linucb", "hill-climbing-thompson"])
+def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened, policy):
+    with pytest.raises(InvalidValue):
+        opened({"price": (1.0, 20.0)}, policy)
+
+
+@pytest.mark.parametrize("policy", ["neural-ucb", "neural-thompson"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_policy_that_cannot_decide_is_uniform_and_counted(policy, caplog):
+    clock = [0.0]
+    bandit = open_bandit(
+        ":memory:",
+        actions=["A", "B", "C"],
+        context={"x": float},
+        policy={"kind": policy, "hidden": 4, "training": {"steps": 5}},
+        background=False,
+        clock=lambda: clock[0],
+        reward_wait=1.0,
+    )
+    for number in range(20):
+        bandit.reward(bandit.decide({"x": number / 10}).id, number % 2)
+    clock[0] = 10.0
+    assert bandit.refit()
+    for _ in range(3):
+        assert bandit.decide({"x": 1e30}).propensity == pytest.approx(1 / 3)
+    assert bandit.failures["decisions by a policy that failed"] == 3
+    assert caplog.text.count("could not decide") == 1
+    bandit.close()

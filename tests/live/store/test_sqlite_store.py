@@ -1,0 +1,249 @@
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.live.store.event import Entry
+from submax.live.store.migrations import SQLITE
+from submax.live.store.sqlite_store import SQLiteStore
+
+HOLD = """
+import sys
+from submax.live.store.sqlite_store import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+print("open", flush=True)
+sys.stdin.read()
+"""
+FILL = """
+import resource, sys
+from submax.core.errors import StoreUnavailable
+from submax.live.store.event import Entry
+from submax.live.store.sqlite_store import SQLiteStore
+
+def append(number):
+    store.append("s", [Entry("kind", bytes(1000), str(number))]).result()
+    print(number, flush=True)
+
+store = SQLiteStore(sys.argv[1])
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, unlimited[1]))
+number = 0
+try:
+    while True:
+        append(number)
+        number += 1
+except StoreUnavailable as error:
+    print(error, file=sys.stderr)
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+append(number)
+append(number + 1)
+store.close()
+"""
+NEXT = ("CREATE TABLE more (value TEXT)", "ALTER TABLE events ADD COLUMN extra TEXT")
+BROKEN = ("CREATE TABLE more (value TEXT)", "INSERT INTO nowhere VALUES (1)")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def holder(path):
+    """Another process that has the store open."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"open\n"
+        yield process
+        process.kill()
+
+
+def append(store, *keys):
+    return store.append("s", [Entry("kind", b"", key) for key in keys]).result()
+
+
+def keys(store):
+    return [event.key for event in store.read("s")]
+
+
+def execute(path, statement):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        return connection.execute(statement).fetchall()
+
+
+def test_a_second_process_that_writes_is_refused(path, holder):
+    with pytest.raises(StoreUnavailable) as refused:
+        SQLiteStore(path)
+    assert str(path) in str(refused.value)
+    assert f"process {holder.pid}" in str(refused.value)
+
+
+def test_a_second_writer_in_the_same_process_is_refused(path):
+    with closing(SQLiteStore(path)), pytest.raises(StoreUnavailable, match="in this process"):
+        SQLiteStore(path)
+
+
+def test_a_killed_process_frees_the_store(path, holder):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with closing(SQLiteStore(path)) as store:
+        assert append(store, "k")[0].new
+
+
+def test_a_reader_sees_what_is_committed_while_another_writes(path):
+    with (
+        closing(SQLiteStore(path)) as writer,
+        closing(SQLiteStore(path, read_only=True)) as reader,
+    ):
+        for number in range(3):
+            append(writer, str(number))
+            assert keys(reader) == keys(writer) == [str(each) for each in range(number + 1)]
+        assert writer.lead("matter")
+        assert not reader.lead("matter")
+
+
+def test_a_reader_does_not_write(path):
+    SQLiteStore(path).close()
+    with closing(SQLiteStore(path, read_only=True)) as reader:
+        for write in (
+            lambda: append(reader, "k"),
+            lambda: reader.keep("n", b""),
+            lambda: reader.drop("n"),
+        ):
+            with pytest.raises(StoreUnavailable, match="opened to be read only"):
+                write()
+
+
+def test_a_reader_needs_a_store_that_is_there(path):
+    with pytest.raises(InvalidValue, match=r"there is no store .*store\.db"):
+        SQLiteStore(path, read_only=True)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_is_no_database_is_named(path, read_only):
+    path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
+    with pytest.raises(InvalidValue, match=r"store\.db is not a store of submax"):
+        SQLiteStore(path, read_only=read_only)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_database_with_other_tables_is_left_alone(path, read_only):
+    execute(path, "CREATE TABLE customers (name TEXT)")
+    with pytest.raises(InvalidValue, match=r"holds other tables \(customers\)"):
+        SQLiteStore(path, read_only=read_only)
+    assert execute(path, "SELECT name FROM sqlite_master") == [("customers",)]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_newer_schema_is_refused_with_both_versions(path, read_only):
+    SQLiteStore(path).close()
+    execute(path, "UPDATE submax_schema SET version = 7")
+    with pytest.raises(InvalidValue, match=rf"version 7, .* up to {len(SQLITE)}: install"):
+        SQLiteStore(path, read_only=read_only)
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_migration_reaches_the_newest_schema(path, filled):
+    if filled:
+        with closing(SQLiteStore(path)) as store:
+            append(store, "before")
+    with closing(SQLiteStore(path, migrations=(*SQLITE, NEXT))) as store:
+        append(store, "after")
+        assert keys(store) == ["before", "after"][not filled :]
+    assert execute(path, "SELECT version FROM submax_schema") == [(len(SQLITE) + 1,)]
+    assert execute(path, "SELECT extra FROM events") == [(None,)] * (1 + filled)
+
+
+def test_a_migration_that_fails_changes_nothing(path):
+    with closing(SQLiteStore(path)) as store:
+        append(store, "before")
+    with pytest.raises(StoreUnavailable, match="nowhere"):
+        SQLiteStore(path, migrations=(*SQLITE, BROKEN))
+    assert execute(path, "SELECT name FROM sqlite_master WHERE name = 'more'") == []
+    with closing(SQLiteStore(path)) as store:
+        assert keys(store) == ["before"]
+
+
+def test_a_full_disk_fails_in_words_and_loses_nothing(path):
+    with closing(SQLiteStore(path)) as store:
+        append(store, "before")
+        (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
+        store._writer.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreUnavailable, match=r"store\.db cannot grow, .* free some space"):
+            store.append("s", [Entry("kind", bytes(100_000), "too large")]).result()
+        with pytest.raises(StoreUnavailable, match="cannot grow"):
+            store.keep("name", bytes(100_000))
+        assert keys(store) == ["before"]
+        store._writer.execute("PRAGMA max_page_count = 1000000")
+        store.append("s", [Entry("kind", bytes(100_000), "too large")]).result()
+    with closing(SQLiteStore(path)) as store:
+        assert keys(store) == ["before", "too large"]
+
+
+def test_a_file_that_cannot_grow_loses_nothing_that_was_acknowledged(path):
+    child = subprocess.run(
+        [sys.executable, "-c", FILL, path], capture_output=True, text=True, check=True
+    )
+    assert re.search(r"store\.db cannot .* nothing that was acknowledged is lost", child.stderr)
+    with closing(SQLiteStore(path)) as store:
+        assert keys(store) == child.stdout.split()
+        assert len(keys(store)) > 10
+
+
+def test_a_value_that_cannot_be_held_fails_alone(path):
+    with closing(SQLiteStore(path)) as store:
+        appends = [
+            store.append("s", [Entry("kind", b"", f"with {key}"), Entry("kind", b"", key)])
+            for key in ("a", "\ud800", "b")
+        ]
+        assert isinstance(appends[1].exception(), ValueError)
+        assert [len(append.result()) for append in (appends[0], appends[2])] == [2, 2]
+        assert keys(store) == ["with a", "a", "with b", "b"]
+
+
+def test_what_is_queued_is_written_when_the_store_is_closed(path):
+    store = SQLiteStore(path)
+    appends = [store.append("s", [Entry("kind", b"")]) for _ in range(100)]
+    store.close()
+    store.close()
+    assert all(append.done() and append.result()[0].new for append in appends)
+    assert not store.lead("matter")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InvalidValue, match=r"no folder for a store .*nowhere"):
+        SQLiteStore(tmp_path / "nowhere" / "store.db")
+
+
+FORK = """
+import os, sys
+from submax.core.errors import StoreUnavailable
+from submax.live.store.event import Entry
+from submax.live.store.sqlite_store import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+child = os.fork()
+if child == 0:
+    try:
+        store.append("log", [Entry("kind", b"")])
+    except StoreUnavailable as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(store.append("log", [Entry("kind", b"")]).result(10)[0].new)
+store.close()
+"""
+
+
+def test_a_forked_process_is_told_to_open_its_own(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-c", FORK, str(tmp_path / "forked.db")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    told, parent = done.stdout.splitlines()
+    assert "forked after the store was opened" in told
+    assert parent == "True"

@@ -1,0 +1,126 @@
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from submax.networks.slot_network import INJECTION_FORMS
+from submax.nn.layers.trunk import INJECTIONS, Trunk
+
+INPUTS, OUTPUTS, KNOTS, REPLICAS = 3, 4, 3, 2
+# Embedded rewards: one at each knot, one between two of them.
+REWARDS = np.array([*np.eye(KNOTS), [0.0, 0.3, 0.7]], dtype=np.float32)
+
+
+def layer(form, seed):
+    """A layer of all replicas with no parameter at zero."""
+    keys = jax.random.split(jax.random.key(seed), REPLICAS)
+    drawn = [INJECTIONS[form].drawn(INPUTS, OUTPUTS, KNOTS, key) for key in keys]
+    rng = np.random.default_rng(seed)
+
+    def moved(*leaves):
+        stacked = np.stack([np.asarray(leaf) for leaf in leaves])
+        return (stacked + rng.normal(size=stacked.shape)).astype(np.float32)
+
+    return jax.tree.map(moved, *drawn)
+
+
+def of_replica(layer, replica):
+    return jax.tree.map(lambda leaf: leaf[replica], layer)
+
+
+def product(weight, x, bias):
+    """W x + b, a number at a time."""
+    return [
+        float(bias[unit]) + sum(float(weight[unit][i]) * float(x[i]) for i in range(len(x)))
+        for unit in range(len(bias))
+    ]
+
+
+def relu(x):
+    return max(x, 0.0)
+
+
+def looked_up(table, reward):
+    """The rows of a table ``[E, H]``, each by its share in the reward."""
+    return [
+        sum(float(reward[knot]) * float(table[knot][unit]) for knot in range(KNOTS))
+        for unit in range(OUTPUTS)
+    ]
+
+
+def modulation(layer, x, reward):
+    dense = product(layer.dense.weight, x, layer.dense.bias)
+    scale, shift = looked_up(layer.scale, reward), looked_up(layer.shift, reward)
+    return [relu((1 + scale[unit]) * dense[unit] + shift[unit]) for unit in range(OUTPUTS)]
+
+
+def gate(layer, x, reward):
+    dense = product(layer.dense.weight, x, layer.dense.bias)
+    opening = looked_up(layer.opening, reward)
+    return [relu(dense[unit]) / (1 + math.exp(-opening[unit])) for unit in range(OUTPUTS)]
+
+
+def concatenation(layer, x, reward):
+    return [relu(one) for one in product(layer.dense.weight, [*x, *reward], layer.dense.bias)]
+
+
+FORMULAS = {"modulation": modulation, "gate": gate, "concatenation": concatenation}
+
+
+def test_every_form_has_a_layer_and_a_formula():
+    assert sorted(INJECTIONS) == sorted(INJECTION_FORMS) == sorted(FORMULAS)
+
+
+@pytest.mark.parametrize("form", INJECTION_FORMS)
+def test_a_layer_is_its_formula(form, seed):
+    given = layer(form, seed)
+    x = np.random.default_rng((seed, 1)).normal(size=INPUTS).astype(np.float32)
+    for replica in range(REPLICAS):
+        one = of_replica(given, replica)
+        for reward in REWARDS:
+            expected = FORMULAS[form](one, x, reward)
+            np.testing.assert_allclose(one(x, reward), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", INJECTION_FORMS)
+def test_folded_it_is_one_plain_layer_a_level(form, seed):
+    given = layer(form, seed)
+    # Every replica is asked for levels of its own.
+    levels = np.stack([REWARDS, REWARDS[::-1]])
+    folded = given.folded(levels)
+    assert folded.weight.shape == (REPLICAS, len(REWARDS), OUTPUTS, INPUTS)
+    assert folded.bias.shape == (REPLICAS, len(REWARDS), OUTPUTS)
+    x = np.random.default_rng((seed, 2)).normal(size=INPUTS)
+    for replica in range(REPLICAS):
+        for level, reward in enumerate(levels[replica]):
+            plain = product(folded.weight[replica, level], x, folded.bias[replica, level])
+            expected = FORMULAS[form](of_replica(given, replica), x, reward)
+            np.testing.assert_allclose([relu(one) for one in plain], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", INJECTION_FORMS)
+def test_a_trunk_is_one_layer_upon_the_other(form, seed):
+    trunk = Trunk.drawn(INPUTS, OUTPUTS, KNOTS, form, jax.random.key(seed))
+    x = np.random.default_rng((seed, 3)).normal(size=INPUTS).astype(np.float32)
+    for reward in REWARDS:
+        first = FORMULAS[form](trunk.first, x, reward)
+        expected = FORMULAS[form](trunk.second, first, reward)
+        found = trunk(x, reward)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_with_modulation_all_levels_are_equal_at_first(seed):
+    x = np.random.default_rng(seed).normal(size=INPUTS).astype(np.float32)
+    trunk = Trunk.drawn(INPUTS, OUTPUTS, KNOTS, "modulation", jax.random.key(seed))
+    first, *others = [np.asarray(trunk(x, one)) for one in REWARDS]
+    assert all(np.array_equal(first, one) for one in others)
+
+
+@pytest.mark.parametrize("form", ["gate", "concatenation"])
+def test_with_the_others_they_are_not(form, seed):
+    # With 16 units the chance that all of them are off at both levels is small for any seed.
+    trunk = Trunk.drawn(INPUTS, 16, KNOTS, form, jax.random.key(seed))
+    x = np.ones(INPUTS, dtype=np.float32)
+    low, high = (np.asarray(trunk(x, one)) for one in REWARDS[:2])
+    assert not np.array_equal(low, high)

@@ -1,0 +1,154 @@
+import jax
+import numpy as np
+import pytest
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.memory import Memory
+from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.training import Training
+from submax.core.spaces.arms import Arms
+from submax.nn.designs.softmax_design import SoftmaxDesign
+from submax.nn.training.fitted_trainer import BLOCK, PATIENCE
+from submax.nn.training.fitted_training import (
+    FEW_STEPS,
+    MOST_STEPS,
+    begins_anew,
+    most_steps,
+)
+from submax.nn.training.parameters import packed
+from submax.nn.training.training import compilations, train
+from submax.testing.rules.examples import rows_of
+
+pytestmark = pytest.mark.xdist_group("Softmax")
+
+PROBLEM = Problem(Arms(3), context_width=2)
+DESIGN = SoftmaxDesign((3,), 2, 2, 8, "modulation")
+TRAINING = Training(batch=32, learning_rate=0.01)
+NOISE, LEARNABLE = 0, 1
+
+
+def some_rows(rows, seed):
+    """In replica 0 rewards are noise; in replica 1 one arm pays, which depends on the context."""
+    rng = np.random.default_rng((seed, 8))
+    context = rng.normal(size=(2, rows, 2))
+    action = rng.integers(3, size=(2, rows, 1))
+    pays = (context > 0).sum(axis=-1) == action[..., 0]
+    reward = np.stack([rng.random(rows) < 1 / 3, pays[1]]).astype(float)
+    known = np.full((2, rows), -np.log(3))
+    return Feedback(context, action, reward, known, np.ones((2, rows)))
+
+
+def laid_out(feedback):
+    buffer = Buffer.empty(PROBLEM, len(feedback.reward)).add(feedback, Memory(), None)
+    told = np.stack([buffer.reward == 0, buffer.reward == 1], axis=-1)
+    return Minibatches.of(buffer, buffer.action, told)
+
+
+def fitted(feedback, rng, start=None, before=None):
+    return train(DESIGN, TRAINING, laid_out(feedback), rng, start, before)
+
+
+@pytest.fixture(scope="module")
+def feedback(seed):
+    return some_rows(1000, seed)
+
+
+@pytest.fixture(scope="module")
+def trained(feedback, seed):
+    return fitted(feedback, np.random.default_rng(seed))
+
+
+def test_noise_stops_early_and_what_can_be_learned_is_trained_long(trained):
+    assert trained.steps[LEARNABLE] > PATIENCE * BLOCK
+    assert trained.steps[NOISE] < trained.steps[LEARNABLE] / 2
+
+
+def test_the_same_seed_gives_the_same_parameters(feedback, trained, seed):
+    again = fitted(feedback, np.random.default_rng(seed))
+    assert np.array_equal(packed(DESIGN, again.parameters), packed(DESIGN, trained.parameters))
+    assert np.array_equal(again.steps, trained.steps)
+    other = fitted(feedback, np.random.default_rng(seed + 1))
+    assert not np.allclose(packed(DESIGN, other.parameters), packed(DESIGN, trained.parameters))
+
+
+def test_what_is_held_out_is_not_trained_on(feedback, trained, seed):
+    """A wrong reward in every row that is held out stops training at once."""
+    turned = feedback._replace(reward=feedback.reward.copy())
+    turned.reward[:, 9::10] = 1 - turned.reward[:, 9::10]
+    found = fitted(turned, np.random.default_rng(seed))
+    assert found.steps[LEARNABLE] < trained.steps[LEARNABLE] / 2
+
+
+def test_going_on_returns_to_the_start_if_nothing_is_better(feedback, trained, seed):
+    """From the best parameters, a step as large as this makes everything worse."""
+    wild = Training(batch=32, learning_rate=10.0)
+    rows, now = laid_out(feedback), np.array([1000, 1000])
+    for before in (now, now // 2):
+        rng = np.random.default_rng(seed)
+        found = train(DESIGN, wild, rows, rng, trained.parameters, before)
+        assert found.steps[LEARNABLE] == 0
+        mine, yours = (packed(DESIGN, one.parameters)[LEARNABLE] for one in (found, trained))
+        assert np.array_equal(mine, yours)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [(0, 1, True), (40, 41, True), (64, 127, False), (100, 200, True), (600, 1000, False)],
+)
+def test_it_begins_anew_with_few_rows_and_when_they_pass_a_power_of_two(before, now, expected):
+    assert begins_anew(np.array([before]), np.array([now])).tolist() == [expected]
+
+
+def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
+    rows = np.array([1, 63, 64, 10_000, 10_000_000])
+    found = most_steps(rows, 256)
+    assert found[0] == found[1] == FEW_STEPS < found[2] < found[3] < found[4] == MOST_STEPS
+
+
+def test_a_few_rows_are_all_trained_on_for_a_few_steps(feedback, seed):
+    few = fitted(rows_of(feedback, slice(0, 10)), np.random.default_rng(seed))
+    assert few.steps.tolist() == [FEW_STEPS, FEW_STEPS]
+    assert few.diverged.tolist() == [-1, -1]
+
+
+def test_a_replica_without_rows_leaves_the_others_alone(feedback, seed):
+    weight = feedback.weight.copy()
+    weight[NOISE] = 0.0
+    found = fitted(feedback._replace(weight=weight), np.random.default_rng(seed))
+    assert found.steps[LEARNABLE] > PATIENCE * BLOCK
+    assert found.diverged.tolist() == [-1, -1]
+
+
+def test_a_weight_that_is_no_number_stops_its_replica_alone(feedback, seed):
+    rows = laid_out(feedback)
+    rows.table.reshape(2, 1000, -1)[NOISE, :, -1] = np.nan
+    found = train(DESIGN, TRAINING, rows, np.random.default_rng(seed))
+    assert found.diverged.tolist() == [0, -1]
+    assert found.steps[LEARNABLE] > PATIENCE * BLOCK
+    assert np.all(np.isfinite(packed(DESIGN, found.parameters)))
+
+
+def test_nothing_is_compiled_however_the_buffer_grows(feedback, trained, seed):
+    rng = np.random.default_rng(seed)
+    fitted(feedback, rng, trained.parameters, np.array([500, 999]))
+    compiled = []
+
+    def listen(event, duration, **facts):
+        if "backend_compile" in event:
+            compiled.append(event)
+
+    before = compilations()
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        start, had = None, np.zeros(2, dtype=int)
+        for rows in (1, 63, 64, 500, 1000):
+            start = fitted(rows_of(feedback, slice(0, rows)), rng, start, had).parameters
+            had = np.array([rows, rows])
+    finally:
+        unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
+        if unregister is not None:
+            unregister(listen)
+    assert compiled == []
+    assert compilations() == before

@@ -1,0 +1,345 @@
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.memory import Memory
+from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.training import Training
+from submax.core.numerics.divergence import Diverged
+from submax.core.spaces.arms import Arms
+from submax.estimators.softmax import Softmax
+from submax.networks.slot_choices import choice_probabilities
+from submax.nn.designs.softmax_design import SoftmaxDesign
+from submax.nn.training import training as training_module
+from submax.nn.training.parameters import packed, restored
+from submax.nn.training.training import Trained, compilations, compiling_seconds, train
+from submax.testing.rules.examples import rows_of
+
+pytestmark = pytest.mark.xdist_group("Softmax")
+
+PROBLEM = Problem(Arms(3), context_width=1)
+DESIGN = SoftmaxDesign((3,), 1, 2, 8, "modulation")
+# Laid out as twice 27 steps, of which the last is not due.
+TRAINING = Training(steps=53, batch=16, learning_rate=0.02, weight_decay=0.01)
+ABSURD = Training(steps=4, batch=16, learning_rate=1e20)
+SLIGHT = Training(steps=1, batch=16, learning_rate=1e-7, continued=True)
+REPLICAS = 3
+
+
+def some_rows(replicas, rows, seed):
+    """Rewarded where the action is 0 and mostly not elsewhere, with weights of all kinds."""
+    rng = np.random.default_rng((seed, 5))
+    shape = (replicas, rows)
+    action = rng.integers(3, size=shape)
+    reward = (rng.random(shape) < np.where(action == 0, 0.9, 0.1)).astype(float)
+    context = rng.normal(size=(*shape, 1))
+    weight = rng.choice([0.5, 1.0, 2.0], size=shape)
+    return Feedback(context, action[..., None], reward, np.full(shape, -np.log(3)), weight)
+
+
+def filled(feedback):
+    return Buffer.empty(PROBLEM, len(feedback.reward)).add(feedback, Memory(), None)
+
+
+def laid_out(buffer):
+    """As the estimator lays it out, the reward as one of two."""
+    told = np.stack([buffer.reward == 0, buffer.reward == 1], axis=-1)
+    return Minibatches.of(buffer, buffer.action, told)
+
+
+def trained_on(buffer, training, rng, *start):
+    return train(DESIGN, training, laid_out(buffer), rng, *start)
+
+
+def exported(parameters):
+    """The network at both levels, without latent variable."""
+    replicas = len(next(iter(parameters.values())))
+    levels = np.broadcast_to(np.eye(2, dtype=np.float32), (replicas, 2, 2))
+    return DESIGN.exported(restored(DESIGN, parameters), levels, np.zeros((replicas, 1, 1, 0)))
+
+
+def losses(parameters, buffer):
+    """The weighted loss of each replica over all its rows, from the exported network."""
+    network = exported(parameters)
+    probabilities = choice_probabilities(network.logits(buffer.context)[:, :, :, 0], (3,))
+    found = []
+    for replica, rows in enumerate(buffer.filled):
+        terms = [
+            -np.log(
+                probabilities[
+                    replica, int(buffer.reward[replica, row]), row, buffer.action[replica, row, 0]
+                ]
+            )
+            for row in range(rows)
+        ]
+        found.append(np.average(terms, weights=buffer.weight[replica, :rows]) if terms else 0.0)
+    return np.array(found)
+
+
+def first_parameters(replicas, seed):
+    """What training begins with: a model drawn from the first half of each replica's key."""
+    drawn = np.random.default_rng(seed).integers(2**32, size=replicas, dtype=np.uint32)
+    models = [DESIGN.drawn(jax.random.split(jax.random.key(one))[0]) for one in drawn]
+    return [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(one)]) for one in models]
+
+
+def in_a_loop(buffer, training, steps, seed):
+    """Parameters of one replica before each step, and after the last, by AdamW as it is."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(2**32, size=1, dtype=np.uint32)
+    minibatches = laid_out(buffer)
+    rows = np.concatenate([minibatches.draw(27, training.batch, rng) for _ in range(2)])[:, 0]
+    optimizer = optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
+    model = DESIGN.drawn(jax.random.split(jax.random.key(drawn[0]))[0])
+    state = optimizer.init(model)
+
+    @jax.jit
+    def step(model, state, rows):
+        def loss(model):
+            logits = jax.vmap(model)(rows[:, :1], rows[:, 2:4])
+            chosen = jax.nn.one_hot(rows[:, 1].astype(int), 3)
+            terms = -jnp.sum(jax.nn.log_softmax(logits) * chosen, axis=1)
+            return jnp.sum(rows[:, 4] * terms) / jnp.sum(rows[:, 4])
+
+        change, after = optimizer.update(jax.grad(loss)(model), state, model)
+        return optax.apply_updates(model, change), after
+
+    history = [model]
+    for one in range(steps):
+        model, state = step(model, state, rows[one])
+        history.append(model)
+    flat = [np.concatenate([np.ravel(x) for x in jax.tree.leaves(one)]) for one in history]
+    return np.array(flat), rows
+
+
+@pytest.fixture(scope="module")
+def buffer(seed):
+    return filled(some_rows(REPLICAS, 60, seed))
+
+
+@pytest.fixture(scope="module")
+def trained(buffer, seed):
+    return trained_on(buffer, TRAINING, np.random.default_rng(seed))
+
+
+@pytest.fixture(scope="module")
+def single(seed):
+    return filled(some_rows(1, 200, seed))
+
+
+@pytest.fixture(scope="module")
+def loop(single, seed):
+    return in_a_loop(single, TRAINING, 54, seed)
+
+
+def test_it_takes_the_steps_of_a_plain_loop_and_not_one_more(single, loop, seed):
+    assert TRAINING.steps % 2 == 1
+    history, _ = loop
+    found = packed(DESIGN, trained_on(single, TRAINING, np.random.default_rng(seed)).parameters)
+    last = np.abs(history[54] - history[53]).max()
+    assert np.abs(found[0] - history[53]).max() < last / 10
+
+
+def test_a_weight_that_is_no_number_stops_its_replica_at_the_step_that_meets_it(single, loop, seed):
+    weight = single.weight.copy()
+    weight[0, 7] = np.nan
+    bad = single._replace(weight=weight)
+    found = trained_on(bad, TRAINING, np.random.default_rng(seed))
+    history, rows = loop
+    met = (rows[:53, :, 0] == np.float32(single.context[0, 7, 0])).any(axis=1)
+    if not met.any():
+        assert found.diverged.tolist() == [-1]
+        return
+    step = int(met.argmax())
+    assert found.diverged.tolist() == [step]
+    # The parameters of the step before, the last whose loss was known to be finite.
+    kept = packed(DESIGN, found.parameters)[0]
+    np.testing.assert_allclose(kept, history[max(step - 1, 0)], rtol=0, atol=2e-3)
+
+
+def test_a_replica_that_diverges_leaves_the_others_alone(buffer, trained, seed):
+    weight = buffer.weight.copy()
+    weight[1] = np.nan
+    bad = trained_on(buffer._replace(weight=weight), TRAINING, np.random.default_rng(seed))
+    assert bad.diverged.tolist() == [-1, 0, -1]
+    assert trained.diverged.tolist() == [-1, -1, -1]
+    for name, array in bad.parameters.items():
+        assert np.all(np.isfinite(array))
+        assert np.array_equal(array[[0, 2]], trained.parameters[name][[0, 2]])
+    first = first_parameters(REPLICAS, seed)[1]
+    np.testing.assert_allclose(packed(DESIGN, bad.parameters)[1], first, rtol=1e-6)
+
+
+def test_an_absurd_learning_rate_leaves_parameters_with_a_finite_loss(buffer, seed):
+    found = trained_on(buffer, ABSURD, np.random.default_rng(seed))
+    diverged = found.diverged >= 0
+    assert diverged.any()
+    assert np.all(found.diverged[diverged] >= 1)
+    assert np.all(found.diverged < ABSURD.steps)
+    for array in found.parameters.values():
+        assert np.all(np.isfinite(array))
+    good = {name: array[diverged] for name, array in found.parameters.items()}
+    kept = type(buffer)(*(array[diverged] for array in buffer))
+    assert np.all(np.isfinite(losses(good, kept)))
+
+
+def test_training_lowers_the_loss(buffer, trained, seed):
+    flat = np.stack(first_parameters(REPLICAS, seed))
+    first = training_module.unpacked(DESIGN, flat)
+    assert np.all(losses(trained.parameters, buffer) < losses(first, buffer))
+
+
+def test_the_same_seed_gives_the_same_parameters_and_another_does_not(buffer, trained, seed):
+    again = trained_on(buffer, TRAINING, np.random.default_rng(seed))
+    other = trained_on(buffer, TRAINING, np.random.default_rng(seed + 1))
+    assert np.array_equal(packed(DESIGN, again.parameters), packed(DESIGN, trained.parameters))
+    assert not np.allclose(packed(DESIGN, other.parameters), packed(DESIGN, trained.parameters))
+
+
+def test_a_replica_without_rows_stays_where_it_begins(seed):
+    feedback = some_rows(REPLICAS, 20, seed)
+    feedback.weight[1] = 0.0
+    start = trained_on(filled(feedback), SLIGHT, np.random.default_rng(seed))
+    assert start.diverged.tolist() == [-1, -1, -1]
+    first = first_parameters(REPLICAS, seed)[1]
+    np.testing.assert_allclose(packed(DESIGN, start.parameters)[1], first, rtol=1e-6)
+
+
+def test_from_given_parameters_a_slight_step_hardly_moves(buffer, trained, seed):
+    rng = np.random.default_rng(seed + 1)
+    before = packed(DESIGN, trained.parameters)
+    found = packed(DESIGN, trained_on(buffer, SLIGHT, rng, trained.parameters).parameters)
+    np.testing.assert_allclose(found, before, rtol=0, atol=1e-6)
+    assert np.array_equal(before, packed(DESIGN, trained.parameters))
+    rng = np.random.default_rng(seed + 1)
+    anew = packed(DESIGN, trained_on(buffer, SLIGHT, rng).parameters)
+    assert np.abs(anew - before).max() > 0.01
+
+
+def test_wrong_parameters_are_refused(buffer, trained, seed):
+    rng = np.random.default_rng(seed)
+    name = next(iter(trained.parameters))
+    fewer = {key: value for key, value in trained.parameters.items() if key != name}
+    turned = {**trained.parameters, name: trained.parameters[name][..., :-1]}
+    more = {**trained.parameters, "another": np.zeros((REPLICAS, 2), dtype=np.float32)}
+    for wrong in (fewer, turned, more, {}):
+        with pytest.raises(InvalidValue, match="these are not the parameters of SoftmaxDesign"):
+            trained_on(buffer, TRAINING, rng, wrong)
+
+
+def test_nothing_is_compiled_however_the_buffer_grows(trained, seed):
+    feedback = some_rows(REPLICAS, 400, seed)
+    rng = np.random.default_rng(seed)
+    # The first round, from given parameters too.
+    start = trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng).parameters
+    trained_on(filled(rows_of(feedback, slice(0, 2))), TRAINING, rng, start)
+    compiled = []
+
+    def listen(event, duration, **facts):
+        if "backend_compile" in event:
+            compiled.append(event)
+
+    before, seconds = compilations(), compiling_seconds()
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for rows in (1, 3, 50, 51, 400):
+            some = filled(rows_of(feedback, slice(0, rows)))
+            start = trained_on(some, TRAINING, rng, start).parameters
+            trained_on(some, TRAINING, rng)
+        # An equal design and training are the same, whoever made them.
+        same = SoftmaxDesign((3,), 1, 2, 8, "modulation")
+        again = Training(steps=53, batch=16, learning_rate=0.02, weight_decay=0.01)
+        train(same, again, laid_out(filled(feedback)), rng)
+    finally:
+        unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
+        if unregister is not None:
+            unregister(listen)
+    assert compiled == []
+    assert compilations() == before
+    assert compiling_seconds() - seconds < 0.5
+
+
+def test_the_listener_would_have_heard_a_compilation(seed):
+    heard = []
+
+    def listen(event, duration, **facts):
+        if "backend_compile" in event:
+            heard.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        jax.jit(lambda x: x * (seed + 12345.678))(1.0)
+    finally:
+        unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
+        if unregister is not None:
+            unregister(listen)
+    assert heard
+
+
+def test_in_the_estimator_the_last_good_network_stays(monkeypatch, seed):
+    estimator = Softmax(hidden=8, training=TRAINING)
+    assert estimator.design(PROBLEM) == DESIGN
+    rng = np.random.default_rng(seed)
+    feedback = some_rows(REPLICAS, 40, seed)
+    feedback.weight[2, :20] = 0.0
+    first = estimator.fit(
+        estimator.init(PROBLEM, REPLICAS, rng), rows_of(feedback, slice(0, 20)), rng
+    )
+    real = train
+
+    def diverging(*given):
+        return Trained(real(*given).parameters, np.array([-1, 17, 3]))
+
+    monkeypatch.setattr(training_module, "train", diverging)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        second = estimator.fit(first, rows_of(feedback, slice(20, 40)), rng)
+    said = [str(one.message) for one in caught if one.category is Diverged]
+    assert [one.split(";")[0] for one in said] == [
+        "the loss of replica 1 was not finite at step 17",
+        "the loss of replica 2 was not finite at step 3",
+    ]
+    for old, new in zip(first.network, second.network, strict=True):
+        assert np.array_equal(old[1], new[1])
+    assert not np.array_equal(first.network.head_weight[0], second.network.head_weight[0])
+    # A replica that had learned nothing yet takes what training left it with.
+    learned = exported(second.parameters)
+    for new, expected in zip(second.network, learned, strict=True):
+        assert np.array_equal(new[2], expected[2])
+
+
+def test_in_the_estimator_an_absurd_learning_rate_leaves_probabilities(seed):
+    estimator = Softmax(hidden=8, training=ABSURD)
+    rng = np.random.default_rng(seed)
+    feedback = some_rows(REPLICAS, 40, seed)
+    # Rows that are not there, for a replica that learns nothing and does not diverge.
+    feedback.weight[1] = 0.0
+    fresh = estimator.init(PROBLEM, REPLICAS, rng)
+    with pytest.warns(Diverged, match="the loss of replica [02] was not finite at step [123]; it"):
+        params = estimator.fit(fresh, feedback, rng)
+    found = estimator.prob_of_all(params, feedback.context[:, :5], PROBLEM.space)
+    np.testing.assert_allclose(found.sum(axis=-1), 1.0)
+    assert np.all(found[1] == 1 / 3)
+
+
+def test_in_the_estimator_training_goes_on_from_the_last_parameters(seed):
+    estimator = Softmax(hidden=8, training=SLIGHT)
+    feedback = some_rows(REPLICAS, 20, seed)
+    first = estimator.fit(
+        estimator.init(PROBLEM, REPLICAS, np.random.default_rng(seed)),
+        rows_of(feedback, slice(0, 10)),
+        np.random.default_rng(seed),
+    )
+    second = estimator.fit(first, rows_of(feedback, slice(10, 20)), np.random.default_rng(seed + 1))
+    for name, array in first.parameters.items():
+        np.testing.assert_allclose(second.parameters[name], array, rtol=0, atol=1e-6)
+    anew = trained_on(second.buffer, SLIGHT, np.random.default_rng(seed + 1)).parameters
+    assert np.abs(packed(DESIGN, anew) - packed(DESIGN, first.parameters)).max() > 0.01

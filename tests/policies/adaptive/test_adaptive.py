@@ -1,0 +1,526 @@
+"""The preset rcp-adaptive, from raw observations to decisions."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import betaln
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.memory.memory import Memory
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.counts import Counts
+from submax.core.rewards.discrete import Discrete
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.box import Box
+from submax.core.spaces.slots import Slots
+from submax.environments.arms.bernoulli import Bernoulli
+from submax.estimators.counting import Counting
+from submax.networks import state_file
+from submax.networks.state_file import read_state, state_bytes
+from submax.policies import make_policy
+from submax.policies.real_valued.gridded import Gridded
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.lag import Lag
+from submax.simulation.pending import Pending
+from submax.simulation.simulate import simulate
+from submax.strategies.filling import Filling
+from submax.testing.rules.examples import rows_of, some_contexts, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.leaves import leaves
+
+ADAPTIVE = RewardConditioned(Counting("fitted"), Filling())
+EARLIER = {new: old for old, new in state_file.MOVED.items()}
+"""The names under which classes were written before they moved."""
+ADDED = {
+    "submax.policies.reward_conditioned.reward_conditioned:RewardConditionedState": 4,
+    "submax.estimators.counting:CountingParams": 5,
+}
+"""How many fields there were before pace, shared and smoothing."""
+
+
+def taught(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, len(feedback.reward), rng), feedback, rng)
+
+
+def listed(policy, state):
+    """Probabilities in one context: ``[R, M]``."""
+    context = np.zeros((len(state.informed), 1, state.problem.context_width))
+    return policy.probabilities(state, context)[:, 0]
+
+
+def slow_smoothing(good, bad):
+    """What to add to successes and failures, the rarer getting one."""
+    pulls = good + bad
+    tried = pulls > 0
+    rare = np.sum(good[tried] / pulls[tried]) <= np.sum(bad[tried] / pulls[tried])
+    one, other = (bad, good) if rare else (good, bad)
+
+    def loss(place):
+        likelihood = betaln(one + np.exp(place), other + 1) - betaln(np.exp(place), 1)
+        return place**2 / 18 - float(likelihood.sum())
+
+    best = minimize_scalar(loss, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
+    fitted = math.exp(best.x)
+    return (1.0, fitted) if rare else (fitted, 1.0)
+
+
+def slow(good, bad, observations, decisions):
+    """The rule on the successes and failures of each arm, by a root finder on plain numbers."""
+    good, bad = np.array(good, dtype=np.float64), np.array(bad, dtype=np.float64)
+    if good.sum() == 0 or bad.sum() == 0:
+        return np.full(len(good), 1 / len(good))
+    more, less = slow_smoothing(good, bad)
+    evidence = good + bad + more + less
+    value = (good + more) / evidence
+    batch = max(decisions, 20)
+    demand = min(max(44 / (batch**0.3 * observations**0.2), 1.0), 6.0)
+    demand = max(demand, math.log(observations / (5 * batch)))
+    foot = math.log(max(value) / (1 - max(value)))
+
+    def missing(place):
+        mark = 1 / (1 + math.exp(-foot - math.exp(place)))
+        apart = [v * math.log(v / mark) + (1 - v) * math.log((1 - v) / (1 - mark)) for v in value]
+        return np.array([max(demand / d - s, 0) for d, s in zip(apart, evidence, strict=True)])
+
+    place = brentq(lambda at: missing(at).sum() - decisions, -8.0, 3.0, xtol=1e-13)
+    return missing(place) / missing(place).sum()
+
+
+def tallied(action, reward, size, weight=None):
+    """Successes and failures of each arm of one replica."""
+    good, bad = [0.0] * size, [0.0] * size
+    weight = np.ones(len(reward)) if weight is None else weight
+    for arm, paid, share in zip(action, reward, weight, strict=True):
+        (good if paid else bad)[arm] += share
+    return good, bad
+
+
+def bernoulli_feedback(arms, rows, seed, replicas=3):
+    rng = np.random.default_rng((seed, arms, rows))
+    chance = rng.beta(1, 4, size=(replicas, arms))
+    arm = rng.integers(arms, size=(replicas, rows))
+    paid = rng.random((replicas, rows)) < np.take_along_axis(chance, arm, axis=1)
+    paid[:, :2] = [0, 1]
+    shape = paid.shape
+    propensity = np.full(shape, -np.log(arms))
+    nowhere = np.zeros((*shape, 0))
+    return Feedback(nowhere, arm[..., None], paid * 1.0, propensity, np.ones(shape))
+
+
+def test_what_it_is_called():
+    without_context = make_policy("rcp-adaptive").part(Problem(Arms(3)))
+    assert without_context == ADAPTIVE
+    assert not ADAPTIVE.needs_propensities
+    assert ADAPTIVE.ignores_context
+
+
+@pytest.mark.parametrize(("arms", "rows"), [(2, 4), (3, 30), (10, 100), (50, 1000)])
+def test_it_is_the_rule_on_the_raw_observations(arms, rows, seed):
+    feedback = bernoulli_feedback(arms, rows, seed)
+    state = taught(ADAPTIVE, Problem(Arms(arms)), feedback, seed)
+    found = listed(ADAPTIVE, state)
+    for replica in range(3):
+        counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], arms)
+        np.testing.assert_allclose(found[replica], slow(*counts, rows, rows), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("delay", "batch"),
+    [(BatchFlush(1), 1), (BatchFlush(25), 25), (BatchFlush(80), 80), (Lag(0), 1), (Lag(12), 13)],
+    ids=repr,
+)
+def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, batch, seed):
+    rng, arms = np.random.default_rng((seed, 1)), 6
+    chance = rng.beta(1, 2, size=arms)
+    state, pending, seen = ADAPTIVE.init(Problem(Arms(arms)), 1, rng), Pending(), []
+    for step in delay.schedule(170):
+        context = np.zeros((1, step.decide, 0))
+        action, log_prob = ADAPTIVE.act(state, context, rng)
+        assert action.shape == (1, step.decide, 1)
+        found = ADAPTIVE.log_prob(state, context, action)
+        np.testing.assert_allclose(log_prob, found, atol=1e-12)
+        state = ADAPTIVE.record(state, action)
+        reward = (rng.random((1, step.decide)) < chance[action[..., 0]]) * 1.0
+        pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
+        if step.receive:
+            back = pending.take(step.receive)
+            seen += zip(back.action[0, :, 0], back.reward[0], strict=True)
+            state = ADAPTIVE.update(state, back, rng)
+    assert state.pace.batch.item() == batch
+    assert state.pace.received.item() == len(seen)
+    assert state.pace.waiting.item() == 170 - len(seen)
+    expected = slow(*tallied(*zip(*seen, strict=True), arms), len(seen), batch)
+    np.testing.assert_allclose(listed(ADAPTIVE, state)[0], expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("delay", [BatchFlush(50), Lag(9)], ids=repr)
+def test_it_regrets_less_than_chance(delay, seed):
+    environment = Bernoulli(8, 1, 3)
+    runs = [
+        simulate(environment, policy, observations=200, delay=delay, replicas=40, seed=seed)
+        for policy in (ADAPTIVE, make_policy("random"))
+    ]
+    gain = runs[1].final_regret - runs[0].final_regret
+    assert gain.mean() > 0
+
+
+def test_single_decisions_follow_the_probabilities(seed):
+    state = taught(ADAPTIVE, Problem(Arms(5)), bernoulli_feedback(5, 60, seed, 1), seed)
+    rng, context = np.random.default_rng((seed, 2)), np.zeros((1, 1, 0))
+    decisions = [ADAPTIVE.act(state, context, rng) for _ in range(3000)]
+    drawn = np.array([decision.action.item() for decision in decisions])
+    expected = listed(ADAPTIVE, state)[0]
+    assert goodness_of_fit(drawn, expected) > SMALLEST_P_VALUE
+    said = np.array([decision.log_prob.item() for decision in decisions])
+    np.testing.assert_allclose(np.exp(said), expected[drawn])
+
+
+@pytest.mark.parametrize("ahead", [1, 30, 900])
+def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
+    feedback = bernoulli_feedback(6, 90, seed)
+    state = taught(ADAPTIVE, Problem(Arms(6)), feedback, seed)
+    told = ADAPTIVE.expecting(state, ahead)
+    found = listed(ADAPTIVE, told)
+    for replica in range(3):
+        counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], 6)
+        np.testing.assert_allclose(found[replica], slow(*counts, 90, ahead), atol=1e-3)
+    # What comes back later is counted again.
+    assert (
+        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).pace.batch.tolist() == [90] * 3
+    )
+
+
+def test_a_policy_that_does_not_ask_hears_nothing_of_what_lies_ahead(seed):
+    policy = RewardConditioned()
+    state = taught(policy, Problem(Arms(6)), bernoulli_feedback(6, 90, seed), seed)
+    assert policy.expecting(state, 7) is state
+
+
+def test_a_batch_is_given_out_in_lots(seed):
+    problem = Problem(Arms(900))
+    fresh = ADAPTIVE.init(problem, 2, np.random.default_rng(seed))
+    action, log_prob = ADAPTIVE.act(fresh, np.zeros((2, 400, 0)), np.random.default_rng(seed))
+    # Six times the root of 400, and each as often as the others but for one.
+    for row in action[..., 0]:
+        lengths = np.unique(row, return_counts=True)[1]
+        assert len(lengths) == 120
+        assert set(lengths) <= {3, 4}
+    np.testing.assert_allclose(log_prob, -np.log(900))
+
+
+def test_before_feedback_it_is_uniform(seed):
+    problem = Problem(Slots((2, 3)))
+    fresh = ADAPTIVE.init(problem, 2, np.random.default_rng(seed))
+    np.testing.assert_allclose(listed(ADAPTIVE, fresh), 1 / 6)
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_while_all_rewards_are_the_same_it_is_uniform(reward, seed):
+    feedback = bernoulli_feedback(4, 50, seed)
+    same = feedback._replace(reward=np.full_like(feedback.reward, reward))
+    found = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4)), same, seed))
+    np.testing.assert_allclose(found, 0.25)
+
+
+def test_one_arm_is_always_chosen(seed):
+    state = taught(ADAPTIVE, Problem(Arms(1)), bernoulli_feedback(1, 20, seed), seed)
+    np.testing.assert_allclose(listed(ADAPTIVE, state), 1.0)
+    action, _ = ADAPTIVE.act(state, np.zeros((3, 50, 0)), np.random.default_rng(seed))
+    assert not action.any()
+
+
+def test_one_replica_with_feedback_does_not_reach_another_without(seed):
+    feedback = bernoulli_feedback(4, 40, seed)
+    weight = feedback.weight.copy()
+    weight[1] = 0
+    state = taught(ADAPTIVE, Problem(Arms(4)), feedback._replace(weight=weight), seed)
+    whole = taught(ADAPTIVE, Problem(Arms(4)), feedback, seed)
+    assert state.pace.received.tolist() == [40, 0, 40]
+    assert state.pace.batch.tolist() == [40, 1, 40]
+    found, expected = listed(ADAPTIVE, state), listed(ADAPTIVE, whole)
+    np.testing.assert_allclose(found[[0, 2]], expected[[0, 2]], atol=1e-6)
+    np.testing.assert_allclose(found[1], 0.25)
+
+
+def test_decisions_under_way_change_no_probability_until_rewards_come(seed):
+    problem, feedback = Problem(Arms(4)), bernoulli_feedback(4, 40, seed)
+    state = taught(ADAPTIVE, problem, feedback, seed)
+    waiting = ADAPTIVE.record(state, feedback.action)
+    assert waiting.pace.waiting.tolist() == [40] * 3
+    np.testing.assert_array_equal(listed(ADAPTIVE, waiting), listed(ADAPTIVE, state))
+    rng = np.random.default_rng(seed)
+    one = rows_of(feedback, slice(0, 1))
+    assert ADAPTIVE.update(state, one, rng).pace.batch.tolist() == [1] * 3
+    assert ADAPTIVE.update(waiting, one, rng).pace.batch.tolist() == [40] * 3
+
+
+@pytest.mark.parametrize("memory", [Memory(), Memory(window=10), Memory(discount=0.9)], ids=repr)
+@pytest.mark.parametrize("scale", [Problem(Arms(4)).scale, Continuous()], ids=repr)
+def test_a_state_that_was_saved_decides_the_same(memory, scale, seed):
+    problem = Problem(Arms(4), scale=scale)
+    policy = RewardConditioned(Counting("fitted", memory), Filling())
+    state = taught(policy, problem, bernoulli_feedback(4, 40, seed), seed)
+    data = state_bytes(state, {"name": "it"})
+    again, facts = read_state(data)
+    assert facts == {"name": "it"}
+    assert type(again) is type(state)
+    assert state_bytes(again, facts) == data
+    context = np.zeros((3, 60, 0))
+    one, other = (
+        policy.act(given, context, np.random.default_rng(seed)) for given in (state, again)
+    )
+    np.testing.assert_array_equal(one.action, other.action)
+    np.testing.assert_array_equal(one.log_prob, other.log_prob)
+
+
+def test_a_state_that_was_saved_learns_on(seed):
+    problem, feedback = Problem(Arms(4)), bernoulli_feedback(4, 40, seed)
+    state = ADAPTIVE.record(taught(ADAPTIVE, problem, feedback, seed), feedback.action)
+    again, _ = read_state(state_bytes(state, {}))
+    one, other = (
+        ADAPTIVE.update(given, rows_of(feedback, slice(0, 7)), np.random.default_rng(seed))
+        for given in (state, again)
+    )
+    for expected, found in zip(leaves(one), leaves(other), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.fixture
+def earlier(monkeypatch):
+    """What is written is written as by the version that had fewer fields, and other names."""
+    written = state_file._written
+
+    def cut(value, arrays):
+        tree = written(value, arrays)
+        name = EARLIER.get(tree.get("record"), tree.get("record")) if isinstance(tree, dict) else ""
+        if name in ADDED:
+            fields = ADDED[name]
+            assert tree["values"][fields:] == [None] * (len(tree["values"]) - fields)
+            return {"record": name, "values": tree["values"][:fields]}
+        return tree
+
+    monkeypatch.setattr(state_file, "_written", cut)
+
+
+def written_records(tree):
+    """How many fields each record in a written tree has."""
+    if isinstance(tree, dict):
+        if "record" in tree:
+            yield tree["record"], len(tree["values"])
+        for part in tree.values():
+            yield from written_records(part)
+    elif isinstance(tree, list):
+        for part in tree:
+            yield from written_records(part)
+
+
+@pytest.mark.parametrize("name", ["rcp-submax", "rcp-optimized"])
+@pytest.mark.parametrize("scale", [Problem(Arms(4)).scale, Counts()], ids=repr)
+def test_a_state_of_an_earlier_version_is_read_and_decides(name, scale, earlier, seed):
+    problem, policy = Problem(Arms(4), scale=scale), make_policy(name)
+    feedback = bernoulli_feedback(4, 40, seed)
+    state = taught(policy, problem, feedback, seed)
+    data = state_bytes(state, {})
+    header = data[8 : 8 + int.from_bytes(data[:8], "little")]
+    tree = json.loads(json.loads(header)["__metadata__"]["submax"])["tree"]
+    assert ADDED.items() <= dict(written_records(tree)).items()
+    again, _ = read_state(data)
+    assert again.pace is again.shared is again.params.smoothing is None
+    context = np.zeros((3, 60, 0))
+    one, other = (
+        policy.act(given, context, np.random.default_rng(seed)) for given in (state, again)
+    )
+    np.testing.assert_array_equal(one.action, other.action)
+    np.testing.assert_array_equal(policy.record(again, one.action).informed, state.informed)
+    if not scale.moves:
+        rng = np.random.default_rng(seed)
+        later, expected = (policy.update(given, feedback, rng) for given in (again, state))
+        np.testing.assert_array_equal(listed(policy, later), listed(policy, expected))
+
+
+@pytest.mark.parametrize("window", [5, 30])
+def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
+    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Filling())
+    feedback, rng = bernoulli_feedback(4, 60, seed), np.random.default_rng(seed)
+    feedback.reward[:, -2:] = [0, 1]
+    state = policy.init(Problem(Arms(4)), 3, rng)
+    for start in range(0, 60, 20):
+        state = policy.update(state, rows_of(feedback, slice(start, start + 20)), rng)
+    found = listed(policy, state)
+    for replica in range(3):
+        kept = feedback.action[replica, -window:, 0], feedback.reward[replica, -window:]
+        expected = slow(*tallied(*kept, 4), 60, 20)
+        np.testing.assert_allclose(found[replica], expected, atol=1e-3)
+
+
+def test_what_fades_counts_in_part(seed):
+    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Filling())
+    feedback = bernoulli_feedback(4, 60, seed)
+    feedback.reward[:, -2:] = [0, 1]
+    found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
+    weight = 0.95 ** np.arange(59, -1, -1.0)
+    for replica in range(3):
+        rows = feedback.action[replica, :, 0], feedback.reward[replica]
+        expected = slow(*tallied(*rows, 4, weight), 60, 60)
+        np.testing.assert_allclose(found[replica], expected, atol=1e-3)
+
+
+def test_a_window_without_a_reward_forgets_the_rewards_before(seed):
+    policy = RewardConditioned(Counting("fitted", Memory(window=10)), Filling())
+    feedback = bernoulli_feedback(4, 60, seed)
+    feedback.reward[:, -10:] = 0
+    found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
+    np.testing.assert_allclose(found, 0.25)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-3.0, -1.0), (0.0, 50.0), (2.0, 2.5)])
+def test_two_rewards_other_than_0_and_1_are_the_same_to_it(low, high, seed):
+    feedback = bernoulli_feedback(5, 80, seed)
+    expected = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(5)), feedback, seed))
+    moved = feedback._replace(reward=low + (high - low) * feedback.reward)
+    problem = Problem(Arms(5), scale=Discrete((low, high)))
+    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, moved, seed))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("asked", [2, 4])
+def test_on_moving_levels_shift_and_unit_of_the_rewards_do_not_matter(asked, seed):
+    feedback = bernoulli_feedback(5, 80, seed)
+    rng = np.random.default_rng((seed, 3))
+    reward = feedback.reward + rng.integers(0, 8, size=feedback.reward.shape)
+    found = []
+    for scale, given in (
+        (Continuous(asked=asked), reward),
+        (Continuous(low=-16.0, high=48.0, asked=asked), 4 * reward - 16),
+        (Counts(asked=asked), 2 * reward),
+    ):
+        problem = Problem(Arms(5), scale=scale)
+        state = taught(ADAPTIVE, problem, feedback._replace(reward=given), seed)
+        found.append(listed(ADAPTIVE, state))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    np.testing.assert_allclose(found[2], found[0], atol=1e-6)
+    assert np.ptp(found[0], axis=-1).min() > 0
+
+
+def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
+    feedback, rng = bernoulli_feedback(4, 80, seed), np.random.default_rng((seed, 4))
+    reward = rng.normal(feedback.reward, 0.3)
+    problem = Problem(Arms(4), scale=Continuous())
+    state = taught(ADAPTIVE, problem, feedback._replace(reward=reward), seed)
+    low, high = ADAPTIVE.estimator.levels(state.params).T
+    paid = reward > ((low + high) / 2)[:, None]
+    found = listed(ADAPTIVE, state)
+    for replica in range(3):
+        counts = tallied(feedback.action[replica, :, 0], paid[replica], 4)
+        np.testing.assert_allclose(found[replica], slow(*counts, 80, 80), atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", [Continuous(), Continuous(0.0, 9.0, asked=3), Counts()], ids=repr)
+def test_on_moving_levels_rewards_that_are_all_the_same_tell_nothing(scale, seed):
+    feedback = bernoulli_feedback(4, 30, seed)
+    same = feedback._replace(reward=np.full_like(feedback.reward, 3.0))
+    problem = Problem(Arms(4), scale=scale)
+    np.testing.assert_allclose(listed(ADAPTIVE, taught(ADAPTIVE, problem, same, seed)), 0.25)
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_levels_asked_for_are_those_it_fits(levels, seed):
+    policy = RewardConditioned(Counting("fitted"), Filling(), levels=levels)
+    problem = Problem(Arms(3), scale=Discrete((1.0, 2.0, 3.0, 4.0, 5.0)))
+    feedback = some_feedback(problem, 2, 60, seed)
+    state = taught(policy, problem, feedback, seed)
+    assert state.params.smoothing.shape == (2, levels)
+    np.testing.assert_allclose(listed(policy, state).sum(axis=-1), 1)
+
+
+def test_a_context_changes_nothing(seed):
+    problem = Problem(Arms(4), context_width=2)
+    plain = bernoulli_feedback(4, 50, seed)
+    feedback = plain._replace(context=some_contexts(problem, 3, 50, seed))
+    state = taught(ADAPTIVE, problem, feedback, seed)
+    expected = listed(ADAPTIVE, taught(ADAPTIVE, Problem(Arms(4)), plain, seed))
+    context = some_contexts(problem, 3, 3000, seed)
+    found = ADAPTIVE.probabilities(state, context[:, :7])
+    np.testing.assert_allclose(found, np.repeat(expected[:, None], 7, axis=1), atol=1e-9)
+    action, log_prob = ADAPTIVE.act(state, context, np.random.default_rng((seed, 5)))
+    np.testing.assert_allclose(log_prob, ADAPTIVE.log_prob(state, context, action), atol=1e-12)
+    for replica in range(3):
+        drawn = action[replica, :, 0]
+        np.testing.assert_allclose(np.exp(log_prob[replica]), expected[replica, drawn])
+
+
+@pytest.mark.parametrize("problem", [Problem(Slots((2, 3))), Problem(Arms(6))], ids=repr)
+def test_it_lists_all_actions_whatever_the_listing_limit(problem, seed):
+    feedback, context = some_feedback(problem, 2, 50, seed), np.zeros((2, 40, 0))
+    found = []
+    for policy in (ADAPTIVE, RewardConditioned(Counting("fitted"), Filling(), listing_limit=1)):
+        state = taught(policy, problem, feedback, seed)
+        found.append(policy.act(state, context, np.random.default_rng(seed)))
+    np.testing.assert_array_equal(found[0].action, found[1].action)
+    np.testing.assert_array_equal(found[0].log_prob, found[1].log_prob)
+
+
+def test_on_a_grid_the_density_is_that_of_the_cell(seed):
+    box, rng = Box((0.0,), (20.0,)), np.random.default_rng((seed, 6))
+    problem, policy = Problem(box), Gridded(ADAPTIVE, points=4)
+    action = box.uniform((2, 80), rng)
+    cell = np.floor(action[..., 0] / 5.0).astype(np.int64)
+    reward = (rng.random((2, 80)) < np.array([0.1, 0.5, 0.2, 0.3])[cell]) * 1.0
+    reward[:, :2] = [0, 1]
+    feedback = Feedback(np.zeros((2, 80, 0)), action, reward, None, np.ones((2, 80)))
+    state = policy.record(policy.init(problem, 2, rng), action)
+    assert state.inner.pace.waiting.tolist() == [80, 80]
+    state = policy.update(state, feedback, rng)
+    context = np.zeros((2, 50, 0))
+    chosen, log_prob = policy.act(state, context, rng)
+    np.testing.assert_allclose(log_prob, policy.log_prob(state, context, chosen))
+    for replica in range(2):
+        expected = slow(*tallied(cell[replica], reward[replica], 4), 80, 80)
+        there = np.floor(chosen[replica, :, 0] / 5.0).astype(np.int64)
+        np.testing.assert_allclose(np.exp(log_prob[replica]), expected[there] / 5, atol=1e-3)
+
+
+def test_on_a_grid_without_real_parts_it_is_itself(seed):
+    problem = Problem(Slots((2, 3)))
+    feedback, context = some_feedback(problem, 3, 40, seed), np.zeros((3, 50, 0))
+    one, other = (
+        policy.act(
+            taught(policy, problem, feedback, seed), context, np.random.default_rng((seed, 7))
+        )
+        for policy in (ADAPTIVE, Gridded(ADAPTIVE, points=3))
+    )
+    np.testing.assert_array_equal(one.action, other.action)
+    np.testing.assert_array_equal(one.log_prob, other.log_prob)
+
+
+def test_real_actions_without_a_grid_are_refused(seed):
+    with pytest.raises(InvalidValue, match="the Filling strategy must see every action"):
+        ADAPTIVE.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 70])
+def test_arms_renamed_are_probabilities_renamed(rows, seed):
+    problem, feedback = Problem(Arms(6)), bernoulli_feedback(6, 90, seed)
+    feedback = rows_of(feedback, slice(0, rows))
+    name = np.random.default_rng(seed).permutation(6)
+    renamed = feedback._replace(action=name[feedback.action])
+    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, renamed, seed))
+    expected = listed(ADAPTIVE, taught(ADAPTIVE, problem, feedback, seed))
+    np.testing.assert_allclose(found[:, name], expected, atol=1e-4)
+
+
+def test_huge_counts_leave_the_bad_alone(seed):
+    problem = Problem(Arms(3))
+    arm = np.array([[0, 0, 1, 1, 2, 2]])[..., None]
+    reward, weight = np.array([[0.0, 1.0] * 3]), np.array([[9e6, 1e6, 5e6, 5e6, 1.0, 1.0]])
+    feedback = Feedback(np.zeros((1, 6, 0)), arm, reward, None, weight)
+    found = listed(ADAPTIVE, taught(ADAPTIVE, problem, feedback, seed))[0]
+    assert found[0] == 0
+    assert found[2] > found[1]

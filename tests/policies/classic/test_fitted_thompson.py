@@ -1,0 +1,214 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import betaln
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.counts import Counts
+from submax.core.rewards.discrete import Discrete
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.slots import Slots
+from submax.policies import make_policy
+from submax.policies.classic.fitted_thompson import FittedThompson
+from submax.policies.classic.largest_beta import largest_beta
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+ALLOWED = 6.5
+"""Standard errors: exceeded once in ten thousand million comparisons."""
+
+
+def told(problem, action, reward, weight=None):
+    action, reward = np.array(action)[..., None], np.array(reward, dtype=np.float64)
+    weight = np.ones(reward.shape) if weight is None else np.array(weight)
+    context = np.zeros((*reward.shape, problem.context_width))
+    return Feedback(context, action, reward, None, weight)
+
+
+def taught(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, len(feedback.reward), rng), feedback, rng)
+
+
+def some(arms, rows, seed, replicas=1):
+    """Rare rewards of arms pulled at random."""
+    rng = np.random.default_rng((seed, arms, rows))
+    chance = rng.beta(1, 9, size=(replicas, arms))
+    arm = rng.integers(arms, size=(replicas, rows))
+    paid = rng.random((replicas, rows)) < np.take_along_axis(chance, arm, axis=1)
+    return told(Problem(Arms(arms)), arm, paid)
+
+
+def listed(policy, state):
+    context = np.zeros((len(state.a), 1, state.problem.context_width))
+    return policy.probabilities(state, context)[:, 0]
+
+
+def slow_posterior(arm, success, size):
+    """Parameters of one replica: counts in a loop, the prior by maximizing its likelihood."""
+    good, bad = [0.0] * size, [0.0] * size
+    for one, part in zip(arm, success, strict=True):
+        good[one] += part
+        bad[one] += 1 - part
+    good, bad = np.array(good), np.array(bad)
+    pulls = good + bad
+    rare = np.sum(good[pulls > 0] / pulls[pulls > 0]) <= np.count_nonzero(pulls) / 2
+    one, other = (bad, good) if rare else (good, bad)
+
+    def worth(place):
+        likelihood = betaln(one + np.exp(place), other + 1) - betaln(np.exp(place), 1)
+        return float(likelihood.sum()) - place**2 / 18
+
+    options = {"xatol": 1e-9}
+    best = minimize_scalar(
+        lambda place: -worth(place), bounds=(-12, 12), method="bounded", options=options
+    )
+    fitted = float(np.exp(best.x))
+    return (good + 1, bad + fitted) if rare else (good + fitted, bad + 1)
+
+
+@pytest.mark.parametrize(("arms", "rows"), [(1, 5), (3, 40), (20, 300), (100, 2000)])
+def test_the_posterior_is_the_counts_and_the_likeliest_prior(arms, rows, seed):
+    feedback = some(arms, rows, seed, replicas=3)
+    state = taught(FittedThompson(), Problem(Arms(arms)), feedback, seed)
+    for replica in range(3):
+        arm, reward = feedback.action[replica, :, 0], feedback.reward[replica]
+        a, b = slow_posterior(arm, reward, arms)
+        np.testing.assert_allclose(state.a[replica], a, rtol=1e-3)
+        np.testing.assert_allclose(state.b[replica], b, rtol=1e-3)
+
+
+@pytest.mark.parametrize("sharpness", [0.5, 1.0, 4.0])
+def test_an_arm_is_as_likely_as_its_draw_is_the_largest(sharpness, seed):
+    policy = FittedThompson(sharpness)
+    feedback = some(5, 120, seed)
+    state = taught(policy, Problem(Arms(5)), feedback, seed)
+    a, b = slow_posterior(feedback.action[0, :, 0], feedback.reward[0], 5)
+    rng = np.random.default_rng((seed, 1))
+    draws = 40_000
+    largest = rng.beta(sharpness * a, sharpness * b, size=(draws, 5)).argmax(axis=1)
+    share = np.bincount(largest, minlength=5) / draws
+    found = listed(policy, state)[0]
+    error = np.sqrt(found * (1 - found) / draws) + 1 / draws
+    assert np.all(np.abs(share - found) <= ALLOWED * error + 1e-4)
+
+
+def test_sharper_is_thompson_sampling_on_more_of_everything(seed):
+    state = taught(FittedThompson(4.0), Problem(Arms(6)), some(6, 100, seed), seed)
+    expected = largest_beta(4 * state.a, 4 * state.b)
+    np.testing.assert_allclose(listed(FittedThompson(4.0), state), expected)
+    plain = taught(FittedThompson(), Problem(Arms(6)), some(6, 100, seed), seed)
+    np.testing.assert_array_equal(plain.a, state.a)
+    np.testing.assert_array_equal(plain.b, state.b)
+
+
+@pytest.mark.parametrize("scale", [Continuous(-2.0, 6.0), Discrete((-2.0, 0.0, 6.0))], ids=repr)
+def test_rewards_between_their_bounds_are_parts_of_a_success(scale, seed):
+    rng = np.random.default_rng(seed)
+    arm = rng.integers(4, size=(1, 50))
+    reward = rng.choice([-2.0, 0.0, 6.0], p=[0.6, 0.3, 0.1], size=(1, 50))
+    problem = Problem(Arms(4), scale=scale)
+    state = taught(FittedThompson(), problem, told(problem, arm, reward), seed)
+    a, b = slow_posterior(arm[0], (reward[0] + 2) / 8, 4)
+    np.testing.assert_allclose(state.a[0], a, rtol=1e-3)
+    np.testing.assert_allclose(state.b[0], b, rtol=1e-3)
+
+
+def test_the_order_and_parts_of_the_feedback_do_not_matter(seed):
+    policy, problem, rng = FittedThompson(), Problem(Arms(5)), np.random.default_rng(seed)
+    feedback = some(5, 60, seed)
+    arm, reward = feedback.action[..., 0], feedback.reward
+    whole = taught(policy, problem, feedback, seed)
+    order = rng.permutation(60)
+    state = policy.init(problem, 1, rng)
+    for rows in np.split(order, [1, 20, 20]):
+        state = policy.update(state, told(problem, arm[:, rows], reward[:, rows]), rng)
+    np.testing.assert_allclose(listed(policy, state), listed(policy, whole), atol=1e-4)
+
+
+def test_arms_renamed_are_probabilities_renamed(seed):
+    feedback, problem = some(6, 90, seed), Problem(Arms(6))
+    name = np.random.default_rng(seed).permutation(6)
+    renamed = feedback._replace(action=name[feedback.action])
+    one, other = (taught(FittedThompson(), problem, given, seed) for given in (feedback, renamed))
+    found, expected = listed(FittedThompson(), other)[0, name], listed(FittedThompson(), one)[0]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_before_feedback_and_after_feedback_that_is_not_there_it_is_uniform(seed):
+    policy, problem, rng = FittedThompson(), Problem(Slots((2, 3))), np.random.default_rng(seed)
+    fresh = policy.init(problem, 2, rng)
+    np.testing.assert_allclose(listed(policy, fresh), 1 / 6)
+    nothing = Feedback(
+        np.zeros((2, 3, 0)),
+        np.full((2, 3, 2), -1),
+        np.full((2, 3), np.nan),
+        None,
+        np.zeros((2, 3)),
+    )
+    np.testing.assert_allclose(listed(policy, policy.update(fresh, nothing, rng)), 1 / 6)
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+@pytest.mark.parametrize("sharpness", [1.0, 4.0])
+def test_arms_of_the_same_counts_are_equally_likely(reward, sharpness, seed):
+    policy, problem = FittedThompson(sharpness), Problem(Arms(4))
+    arm = np.tile(np.arange(4), (1, 25))
+    state = taught(policy, problem, told(problem, arm, np.full((1, 100), reward)), seed)
+    np.testing.assert_allclose(listed(policy, state), 0.25, atol=1e-9)
+
+
+@pytest.mark.parametrize("sharpness", [0.1, 1.0, 4.0])
+def test_huge_and_tiny_weights_have_probabilities(sharpness, seed):
+    policy, problem = FittedThompson(sharpness), Problem(Arms(3))
+    arm, reward = [[0, 0, 1, 1, 2, 2]], [[0.0, 1.0] * 3]
+    for weight in ([[1e8, 9e7, 1e8, 1e8, 1e-3, 1e-3]], [[1e-9] * 6], [[1e8, 1e8] * 3]):
+        state = taught(policy, problem, told(problem, arm, reward, weight), seed)
+        found = listed(policy, state)
+        assert np.all(found >= 0)
+        np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 3000])
+def test_decisions_follow_the_probabilities_they_say(rows, seed):
+    policy = FittedThompson()
+    state = taught(policy, Problem(Arms(4)), some(4, 50, seed), seed)
+    rng = np.random.default_rng((seed, 2))
+    context = np.zeros((1, rows, 0))
+    decision = policy.act(state, context, rng)
+    np.testing.assert_allclose(decision.log_prob, policy.log_prob(state, context, decision.action))
+    index = decision.action[0, :, 0]
+    assert goodness_of_fit(index, listed(policy, state)[0]) > SMALLEST_P_VALUE
+
+
+def test_the_context_is_ignored(seed):
+    policy, problem = FittedThompson(), Problem(Arms(3), context_width=2)
+    assert policy.ignores_context
+    plain = some(3, 40, seed)
+    rng = np.random.default_rng(seed)
+    feedback = plain._replace(context=rng.normal(size=(1, 40, 2)))
+    state = taught(policy, problem, feedback, seed)
+    expected = listed(policy, taught(policy, Problem(Arms(3)), plain, seed))
+    np.testing.assert_allclose(listed(policy, state), expected)
+    action = np.tile(np.arange(3), (1, 1))[..., None]
+    found = policy.log_prob(state, rng.normal(size=(1, 3, 2)), action)
+    np.testing.assert_allclose(np.exp(found), expected)
+
+
+def test_what_it_is_called():
+    assert make_policy("thompson-fitted") == FittedThompson(1.0)
+    assert make_policy("thompson-sharpened") == FittedThompson(4.0)
+
+
+@pytest.mark.parametrize("scale", [Continuous(), Counts()], ids=repr)
+def test_rewards_without_bounds_are_refused(scale, seed):
+    with pytest.raises(InvalidValue, match="needs to know the lowest and the highest reward"):
+        FittedThompson().init(Problem(Arms(2), scale=scale), 1, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("value", [0, 0.09, -1.0, float("nan"), float("inf"), True, "1", None])
+def test_a_bad_sharpness_is_refused(value):
+    with pytest.raises(InvalidValue, match=r"sharpness must be a finite number, at least 0\.1"):
+        FittedThompson(value)

@@ -1,0 +1,327 @@
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.discrete import Discrete
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.mixed import Mixed
+from submax.core.spaces.slots import Slots
+from submax.policies.linear.climbing_pool import ClimbingPool
+from submax.policies.linear.hill_climb import Hills, climbed
+from submax.policies.linear.hill_climbing_thompson import HillClimbingThompson
+from submax.policies.linear.slot_effects import SlotEffects
+from submax.policies.linear.slot_regression import SlotRegression
+from submax.testing.rules.examples import padded, some_contexts, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+JOINT = Problem(Slots((2, 3, 2)))
+CONTEXTUAL = Problem(Slots((2, 3)), context_width=2)
+SMALL = HillClimbingThompson(draws=40)
+
+
+def one_row(action, reward, context=(), weight=1.0):
+    return Feedback(
+        context=np.array(context, dtype=np.float64).reshape(1, 1, -1),
+        action=np.array(action).reshape(1, 1, -1),
+        reward=np.full((1, 1), reward),
+        log_prob=None,
+        weight=np.full((1, 1), weight),
+    )
+
+
+def features(effects, action, context):
+    """The whole vector x, most of it 0, written out by hand."""
+    x = [1.0, *context]
+    one_hot = [np.eye(size)[choice] for size, choice in zip(effects.sizes, action, strict=True)]
+    x.extend(np.concatenate(one_hot))
+    for first in range(len(action)):
+        for second in range(first + 1, len(action)):
+            x.extend(np.outer(one_hot[first], one_hot[second]).ravel())
+    x.extend(np.outer(np.concatenate(one_hot), context).ravel())
+    return np.array(x)
+
+
+def matched_moments(mean, variance, x, sign):
+    """Mean and variance of every weight after one row, each by integration of its posterior."""
+    result = []
+    for own in range(len(mean)):
+        rest = np.arange(len(mean)) != own
+        others = x[rest] @ mean[rest]
+        noise = np.sqrt(1 + x[rest] ** 2 @ variance[rest])
+        spread = np.sqrt(variance[own])
+
+        def density(z, power, own=own, others=others, noise=noise, spread=spread):
+            weight = mean[own] + spread * z
+            likelihood = special.ndtr(sign * (weight * x[own] + others) / noise)
+            return weight**power * np.exp(-(z**2) / 2) * likelihood
+
+        total, first, second = (
+            integrate.quad(density, -10, 10, args=(power,), epsabs=1e-12)[0] for power in range(3)
+        )
+        result.append((first / total, second / total - (first / total) ** 2))
+    return np.array(result).T
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+@pytest.mark.parametrize("problem", [JOINT, CONTEXTUAL, Problem(Arms(3))], ids=str)
+def test_a_row_moves_the_posterior_to_the_matching_normals(problem, reward, seed):
+    rng = np.random.default_rng(seed)
+    effects = SlotEffects.of(problem, context_effects=True)
+    shape = (1, effects.count)
+    regression = SlotRegression(rng.normal(size=shape) / 3, rng.uniform(0.1, 2, size=shape))
+    action = problem.space.action(np.array(rng.integers(problem.space.size)))
+    context = rng.normal(size=problem.context_width)
+    found = regression.add(effects, problem, one_row(action, reward, context))
+    x = features(effects, action, context)
+    expected = matched_moments(regression.mean[0], regression.variance[0], x, 2 * reward - 1)
+    assert np.allclose(found.mean[0], expected[0], rtol=0, atol=1e-8)
+    assert np.allclose(found.variance[0], expected[1], rtol=0, atol=1e-8)
+
+
+def test_active_effects_are_the_ones_of_the_written_out_vector(seed):
+    rng = np.random.default_rng(seed)
+    effects = SlotEffects((2, 1, 3), contexts=2)
+    for action in Slots((2, 1, 3)).listing():
+        context = rng.normal(size=2)
+        sparse = np.zeros(effects.count)
+        sparse[effects.active(action)] = effects.values(context)
+        assert np.array_equal(sparse, features(effects, action, context))
+
+
+def test_the_choices_of_an_action_have_the_prior_variance_together():
+    for sizes in ((3,), (2, 3), (4, 1, 2, 5)):
+        effects = SlotEffects(sizes, contexts=0)
+        active = effects.active(np.zeros(len(sizes), dtype=np.int64))
+        assert np.isclose(effects.prior_variances(0.8)[active[1:]].sum(), 0.8)
+
+
+def test_a_weight_multiplies_what_a_row_adds_to_the_precision(seed):
+    effects = SlotEffects.of(JOINT, context_effects=False)
+    prior = SlotRegression.prior(effects, 1, 1.0)
+    once, thrice = (
+        prior.add(effects, JOINT, one_row([1, 2, 0], 1.0, weight=weight)) for weight in (1.0, 3.0)
+    )
+    added = 1 / once.variance - 1 / prior.variance
+    assert np.allclose(1 / thrice.variance - 1 / prior.variance, 3 * added)
+    moved = once.mean / once.variance
+    assert np.allclose(thrice.mean / thrice.variance, 3 * moved)
+
+
+def test_rows_that_are_not_there_and_other_replicas_change_nothing(seed):
+    effects = SlotEffects.of(JOINT, context_effects=False)
+    prior = SlotRegression.prior(effects, 2, 1.0)
+    feedback = some_feedback(JOINT, 2, 10, seed)
+    plain = prior.add(effects, JOINT, feedback)
+    mixed = prior.add(effects, JOINT, padded(feedback))
+    assert np.array_equal(plain.mean, mixed.mean)
+    assert np.array_equal(plain.variance, mixed.variance)
+    feedback.weight[1] = 0
+    alone = prior.add(effects, JOINT, feedback)
+    assert np.array_equal(alone.mean[0], plain.mean[0])
+    assert np.array_equal(alone.mean[1], prior.mean[1])
+    assert np.array_equal(alone.variance[1], prior.variance[1])
+
+
+def test_only_the_highest_level_is_a_success():
+    problem = Problem(Arms(2), scale=Discrete((0.0, 1.0, 2.0)))
+    effects = SlotEffects.of(problem, context_effects=False)
+    prior = SlotRegression.prior(effects, 1, 1.0)
+    rise = [
+        prior.add(effects, problem, one_row([0], reward)).mean[0, 0]
+        for reward in (0.0, 1.0, 1.4, 1.6, 2.0)
+    ]
+    assert np.array_equal(np.sign(rise), [-1, -1, -1, 1, 1])
+
+
+def test_rare_rewards_are_believed_after_few_rows(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(Slots((2, 4, 8, 16, 32)))
+    effects = SlotEffects.of(problem, context_effects=False)
+    replicas, rows = 40, 200
+    feedback = some_feedback(problem, replicas, rows, seed)
+    rare = np.tile(np.arange(rows) < rows // 20, (replicas, 1)).astype(np.float64)
+    feedback = feedback._replace(reward=rng.permuted(rare, axis=1))
+    found = SlotRegression.prior(effects, replicas, 1.0).add(effects, problem, feedback)
+    replica = np.arange(replicas)[:, None, None]
+    active = effects.active(feedback.action)
+    deviation = np.sqrt(1 + found.variance[replica, active].sum(axis=-1))
+    predicted = special.ndtr(found.mean[replica, active].sum(axis=-1) / deviation).mean()
+    assert found.mean[:, 0].mean() < -1.4
+    assert 0.035 < predicted < 0.08
+
+
+def enumerated(effects, weights, space):
+    """The best action of each weight vector and all heights, by listing."""
+    listing = space.listing()
+    active = effects.active(listing)[:, 1:] - effects.constant
+    heights = weights[:, active].sum(axis=-1)
+    return listing[heights.argmax(axis=-1)], heights
+
+
+def test_the_climb_is_exact_where_effects_add_up(seed):
+    rng = np.random.default_rng(seed)
+    space = Slots((2, 3, 1, 4))
+    effects = SlotEffects(space.sizes, contexts=0)
+    weights = rng.normal(size=(50, effects.count - 1)).astype(np.float32)
+    weights[:, 10:] = 0
+    hills = Hills(effects, weights[:, :10], weights, np.arange(50))
+    starts = rng.integers(space.sizes, size=(50, 1, 4))
+    best, _ = enumerated(effects, weights, space)
+    assert np.array_equal(climbed(hills, starts, 1), best)
+
+
+def test_no_single_change_improves_where_the_climb_ends(seed):
+    rng = np.random.default_rng(seed)
+    space = Slots((3, 4, 2))
+    effects = SlotEffects(space.sizes, contexts=0)
+    weights = rng.normal(size=(60, effects.count - 1)).astype(np.float32)
+    hills = Hills(effects, weights[:, :9], weights, np.arange(60))
+    starts = rng.integers(space.sizes, size=(60, 8, 3))
+    end = climbed(hills, starts, 50)
+    best, heights = enumerated(effects, weights, space)
+    reached = heights[np.arange(60), space.index(end)]
+    for slot, size in enumerate(space.sizes):
+        for choice in range(size):
+            changed = end.copy()
+            changed[:, slot] = choice
+            assert np.all(heights[np.arange(60), space.index(changed)] <= reached + 1e-5)
+    assert np.mean(np.all(end == best, axis=-1)) > 0.8
+    first = climbed(hills, starts[:, :1], 50)
+    assert np.all(heights[np.arange(60), space.index(first)] <= reached + 1e-5)
+
+
+def test_the_context_is_part_of_the_climb(seed):
+    # One slot: the climb takes the largest w_a + Σ_d w_ad x_d of the draw, whatever the start.
+    problem = Problem(Arms(4), context_width=2)
+    policy, rng = HillClimbingThompson(draws=6, context_effects=True), np.random.default_rng(seed)
+    state = policy.init(problem, 2, rng)
+    state = policy.update(state, some_feedback(problem, 2, 20, seed), rng)
+    context = some_contexts(problem, 2, 5, seed)
+    weights = state.pool.weights
+    slopes = weights[..., 4:].reshape(2, 6, 4, 2)
+    scores = weights[:, None, :, :4] + np.einsum("rmad,rnd->rnma", slopes, context)
+    best = scores.argmax(axis=-1)
+    for arm in range(4):
+        share = np.exp(policy.log_prob(state, context, np.full((2, 5, 1), arm)))
+        assert np.allclose(share, (best == arm).mean(axis=-1))
+
+
+@pytest.mark.parametrize("context_effects", [False, True])
+def test_choices_follow_their_probabilities(context_effects, seed):
+    policy = HillClimbingThompson(draws=40, context_effects=context_effects)
+    rng = np.random.default_rng(seed)
+    state = policy.init(CONTEXTUAL, 1, rng)
+    fresh = policy.act(state, np.zeros((1, 600, 2)), rng)
+    uniform = np.full(6, 1 / 6)
+    index = CONTEXTUAL.space.index(fresh.action)
+    assert goodness_of_fit(index, uniform) > SMALLEST_P_VALUE
+    state = policy.update(state, some_feedback(CONTEXTUAL, 1, 20, seed), rng)
+    context = np.repeat(some_contexts(CONTEXTUAL, 1, 1, seed), 2000, axis=1)
+    decision = policy.act(state, context, rng)
+    listing = CONTEXTUAL.space.listing()[None]
+    probabilities = np.exp(policy.log_prob(state, context[:, :6], listing))[0]
+    assert np.isclose(probabilities.sum(), 1)
+    index = CONTEXTUAL.space.index(decision.action)
+    assert goodness_of_fit(index, probabilities) > SMALLEST_P_VALUE
+    if context_effects:
+        assert decision.log_prob is None
+    else:
+        assert np.allclose(decision.log_prob, np.log(probabilities[index]))
+
+
+def test_a_replica_without_news_keeps_its_draws(seed):
+    rng = np.random.default_rng(seed)
+    state = SMALL.update(SMALL.init(JOINT, 2, rng), some_feedback(JOINT, 2, 10, seed), rng)
+    feedback = some_feedback(JOINT, 2, 10, seed + 1)
+    feedback.weight[1] = 0
+    after = SMALL.update(state, feedback, rng)
+    assert np.array_equal(after.pool.end[1], state.pool.end[1])
+    assert not np.array_equal(after.pool.starts[0], state.pool.starts[0])
+
+
+def test_it_learns_among_more_actions_than_can_be_listed(seed):
+    rng = np.random.default_rng(seed)
+    problem = Problem(Slots((30,) * 14))
+    policy = HillClimbingThompson(draws=30, restarts=1)
+    state = policy.init(problem, 1, rng)
+    decision = policy.act(state, np.zeros((1, 200, 0)), rng)
+    assert np.allclose(decision.log_prob, -14 * np.log(30))
+    reward = (decision.action[..., 0] < 15).astype(np.float64)
+    feedback = Feedback(np.zeros((1, 200, 0)), decision.action, reward, None, np.ones((1, 200)))
+    state = policy.update(state, feedback, rng)
+    after = policy.act(state, np.zeros((1, 200, 0)), rng)
+    assert np.allclose(policy.log_prob(state, np.zeros((1, 200, 0)), after.action), after.log_prob)
+    assert np.mean(after.action[..., 0] < 15) > 0.6
+
+
+def test_it_finds_a_good_joint_action(seed):
+    # Rewards of 5 % for most; every right choice adds to the score, a right pair even more.
+    rng = np.random.default_rng(seed)
+    sizes, replicas, rows = (2, 4, 8, 6), 4, 300
+    problem, policy = Problem(Slots(sizes)), HillClimbingThompson(draws=100)
+
+    def chance(action):
+        right = action == 1
+        return special.ndtr(-1.8 + 0.4 * right.sum(axis=-1) + 0.6 * (right[..., 2] & right[..., 3]))
+
+    state = policy.init(problem, replicas, rng)
+    earned = []
+    for _ in range(12):
+        decision = policy.act(state, np.zeros((replicas, rows, 0)), rng)
+        expected = chance(decision.action)
+        earned.append(expected.mean())
+        reward = (rng.random(expected.shape) < expected).astype(np.float64)
+        feedback = Feedback(
+            np.zeros((replicas, rows, 0)), decision.action, reward, None, np.ones(reward.shape)
+        )
+        state = policy.update(state, feedback, rng)
+    assert earned[0] < 0.15
+    assert earned[-1] > 0.4
+
+
+def test_an_empty_pool_ends_within_the_space():
+    effects = SlotEffects((1, 2), contexts=0)
+    pool = ClimbingPool.empty(effects, 2, 3, 1)
+    assert pool.end.shape == (2, 3, 2)
+    assert pool.weights.shape == (2, 3, 0)
+
+
+@pytest.mark.parametrize("name", ["draws", "restarts", "sweeps"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "3", None, True])
+def test_bad_counts_are_refused(name, value):
+    with pytest.raises(InvalidValue, match=f"{name} must be a whole number, at least 1, not"):
+        HillClimbingThompson(**{name: value})
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), "1", None])
+def test_a_bad_prior_variance_is_refused(value):
+    with pytest.raises(InvalidValue, match="prior_variance must be a finite number above 0, not"):
+        HillClimbingThompson(prior_variance=value)
+
+
+@pytest.mark.parametrize("value", [0, 1, "yes", None])
+def test_bad_context_effects_are_refused(value):
+    with pytest.raises(InvalidValue, match="context_effects must be a bool, not"):
+        HillClimbingThompson(context_effects=value)
+
+
+def test_too_many_effects_are_refused_before_any_memory_is_taken():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidValue, match="at most 268435456 numbers, and these are"):
+        HillClimbingThompson().init(Problem(Slots((10_000, 10_000, 10_000))), 1, rng)
+    contextual = Problem(Slots((100,) * 6), context_width=1)
+    with pytest.raises(InvalidValue, match="times 20 replicas times 500 draws"):
+        HillClimbingThompson(context_effects=True).init(contextual, 20, rng)
+
+
+def test_what_it_is_not_made_for_is_refused_before_any_decision():
+    rng, policy = np.random.default_rng(0), HillClimbingThompson()
+    with pytest.raises(InvalidValue, match=r"made for choices, and not Mixed"):
+        policy.init(Problem(Mixed((2,), (0.0,), (1.0,))), 1, rng)
+    with pytest.raises(InvalidValue, match="needs to know the lowest and the highest reward"):
+        policy.init(Problem(Slots((2, 2)), scale=Continuous()), 1, rng)
+    policy.init(Problem(Slots((2, 2)), scale=Continuous(low=0.0, high=1.0)), 1, rng)

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.rewards.continuous import Continuous
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.slots import Slots
+from submax.policies.linear.linear_beliefs import LinearBeliefs
+from submax.policies.linear.linear_thompson import LinearThompson
+from submax.policies.linear.linucb import LinUCB
+from submax.testing.rules.examples import padded, some_contexts, some_feedback
+
+CONTEXTUAL = Problem(Slots((2, 2)), context_width=3)
+
+
+def regression(feedback, replica, action, belief, space):
+    """Mean and covariance of one action's coefficients by Bayes' rule, from the rows themselves."""
+    rows = space.index(feedback.action[replica]) == action
+    z = belief.feature_map.standardized(feedback.context[replica][rows].astype(np.float64))
+    x = np.hstack([np.ones((rows.sum(), 1)), z / 3**0.5])
+    w, noise = feedback.weight[replica][rows], belief.prior.noise
+    precision = np.diag(1 / belief.prior.variance[[0, 1, 1, 1], 0]) + (w[:, None] * x).T @ x / noise
+    reward = feedback.reward[replica][rows] - belief.centre
+    return np.linalg.solve(precision, x.T @ (w * reward) / noise), np.linalg.inv(precision)
+
+
+def test_the_regressions_are_those_of_their_rows(seed):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(CONTEXTUAL, 3, 60, seed)
+    feedback = feedback._replace(weight=rng.integers(0, 3, size=(3, 60)).astype(np.float64))
+    beliefs = LinearBeliefs.empty(CONTEXTUAL, 3, 5)
+    for part in (slice(0, 15), slice(15, None)):
+        taken = (None if column is None else column[:, part] for column in feedback)
+        beliefs = beliefs.learned(Feedback(*taken), 5, 1.0, rng)
+    settings = beliefs.settings(5, 1.0)
+    for replica, belief in enumerate(beliefs.beliefs):
+        roots = belief.posterior(settings).roots()
+        for action in range(4):
+            mean, covariance = regression(feedback, replica, action, belief, CONTEXTUAL.space)
+            raw = belief.feature_map.for_raw(mean)
+            np.testing.assert_allclose(belief.coefficients[action], raw, atol=1e-9)
+            np.testing.assert_allclose(roots[action].T @ roots[action], covariance, atol=1e-9)
+
+
+def test_rows_that_are_not_there_change_nothing(seed):
+    feedback = some_feedback(CONTEXTUAL, 2, 10, seed)
+    beliefs = LinearBeliefs.empty(CONTEXTUAL, 2, 5)
+    one, other = (
+        beliefs.learned(given, 5, 1.0, np.random.default_rng(seed))
+        for given in (feedback, padded(feedback))
+    )
+    for mine, theirs in zip(one.beliefs, other.beliefs, strict=True):
+        np.testing.assert_array_equal(mine.draws.contrasts, theirs.draws.contrasts)
+    nothing = padded(feedback)._replace(weight=np.zeros((2, 20)))
+    assert one.learned(nothing, 5, 1.0, np.random.default_rng(seed)).beliefs == one.beliefs
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
+@pytest.mark.parametrize(("unit", "offset"), [(1e-3, 0.0), (1e6, 0.0), (0.01, 1e5)])
+@pytest.mark.parametrize("context_unit", [1e-9, 1e9])
+def test_units_change_nothing(policy, unit, offset, context_unit, seed):
+    problem = Problem(Arms(3), context_width=4, scale=Continuous())
+    rng = np.random.default_rng(seed)
+    context, action = rng.normal(size=(1, 200, 4)), rng.integers(3, size=(1, 200, 1))
+    reward = context[..., 0] * action[..., 0] + rng.normal(size=(1, 200))
+    asked = rng.normal(size=(1, 50, 4))
+    tables = []
+    for units in ((1.0, 0.0, 1.0), (unit, offset, context_unit)):
+        changed = Feedback(
+            context * units[2], action, units[1] + units[0] * reward, None, np.ones((1, 200))
+        )
+        fresh = np.random.default_rng(seed)
+        state = policy.update(policy.init(problem, 1, fresh), changed, fresh)
+        tables.append(policy.probabilities(state, asked * units[2]))
+    # Where two scores are nearly equal, rounding may decide between them.
+    assert np.mean(tables[0] != tables[1]) <= 0.01
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
+def test_equal_rewards_are_no_reason_to_prefer_an_action(policy, seed):
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(CONTEXTUAL, 2, 30, seed)
+    state = policy.init(CONTEXTUAL, 2, rng)
+    context = some_contexts(CONTEXTUAL, 2, 20, seed)
+    assert np.all(policy.probabilities(state, context) == 0.25)
+    state = policy.update(state, feedback._replace(reward=np.ones((2, 30))), rng)
+    assert np.all(policy.probabilities(state, context) == 0.25)
+
+
+def test_too_large_problems_are_refused():
+    with pytest.raises(InvalidValue, match="keeps a number for every joint action"):
+        LinearBeliefs.empty(Problem(Slots((100,) * 6)), 1, 64)
+    with pytest.raises(InvalidValue, match="take fewer replicas"):
+        LinearBeliefs.empty(Problem(Arms(2**16), context_width=99), 10, 64)
+
+
+def mean_reward_at_the_end(policy, seed):
+    """Of 20 batches in which the sign of the context says the arm."""
+    problem, rng = Problem(Arms(3), context_width=2), np.random.default_rng(seed)
+    state = policy.init(problem, 4, rng)
+    for _ in range(20):
+        context = rng.choice([-1.0, 1.0], size=(4, 50, 2))
+        decision = policy.act(state, context, rng)
+        reward = (decision.action[..., 0] == (context[..., 0] > 0)).astype(np.float64)
+        feedback = Feedback(
+            context, decision.action, reward, decision.log_prob, np.ones(reward.shape)
+        )
+        state = policy.update(state, feedback, rng)
+    return reward.mean()
+
+
+@pytest.mark.parametrize("policy", [LinearThompson(), LinUCB()], ids=["thompson", "ucb"])
+def test_it_learns_which_arm_suits_which_context(policy, seed):
+    assert mean_reward_at_the_end(policy, seed) > 0.9

@@ -1,0 +1,131 @@
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+from submax.policies.neural import largest_normal as module
+from submax.policies.neural.largest_normal import largest_normal
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+TOLERANCE = 1e-8
+
+
+def by_quad(mean, deviation):
+    """P(k) = ∫ f_k Π_{j≠k} F_j, piece by piece between quantiles of all variables."""
+    edges = np.unique(mean + deviation * np.array([-9, -5, -3, -1, 0, 1, 3, 5, 9])[:, None])
+    result = []
+    for own in range(len(mean)):
+        others = np.arange(len(mean)) != own
+
+        def integrand(t, own=own, others=others):
+            z = (t - mean) / deviation
+            density = np.exp(-(z[own] ** 2) / 2) / np.sqrt(2 * np.pi) / deviation[own]
+            return density * np.prod(special.ndtr(z[others]))
+
+        pieces = [
+            integrate.quad(integrand, low, high, epsabs=1e-11, epsrel=0, full_output=1)[:2]
+            for low, high in itertools.pairwise(edges)
+        ]
+        value, error = np.sum(pieces, axis=0)
+        assert error < TOLERANCE
+        result.append(value)
+    return np.array(result)
+
+
+@pytest.mark.parametrize("arms", [2, 3, 6])
+@pytest.mark.parametrize("decades", [0, 2, 5])
+def test_it_agrees_with_adaptive_quadrature(arms, decades, seed):
+    rng = np.random.default_rng((seed, arms, decades))
+    deviation = 10 ** rng.uniform(-decades, 0, size=(3, arms))
+    mean = rng.normal(size=(3, arms)) * deviation.max(axis=1, keepdims=True) / 2
+    found = largest_normal(mean, deviation)
+    for row in range(3):
+        assert np.allclose(found[row], by_quad(mean[row], deviation[row]), rtol=0, atol=TOLERANCE)
+
+
+def test_two_variables_have_a_closed_form(seed):
+    # X₁ − X₂ is normal: P(1) = Φ((μ₁ − μ₂) / √(σ₁² + σ₂²)).
+    rng = np.random.default_rng(seed)
+    deviation = 10 ** rng.uniform(-9, 3, size=(400, 2))
+    total = np.hypot(deviation[:, 0], deviation[:, 1])
+    mean = np.stack([rng.normal(size=400) * 2 * total, np.zeros(400)], axis=1)
+    expected = special.ndtr(mean[:, 0] / total)
+    found = largest_normal(mean, deviation)
+    assert np.allclose(found[:, 0], expected, rtol=0, atol=TOLERANCE)
+    assert np.allclose(found[:, 1], 1 - expected, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("arms", [1, 2, 7, 300, 5000])
+@pytest.mark.parametrize("deviation", [0.0, 1e-12, 1.0, 1e6])
+def test_equal_variables_share_equally(arms, deviation):
+    found = largest_normal(np.full((2, arms), 3.0), np.full((2, arms), deviation))
+    assert np.allclose(found, 1 / arms, rtol=1e-9, atol=0)
+
+
+def test_groups_of_equal_variables_have_the_chances_of_their_members(seed):
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(3, size=(4, 9))
+    mean, deviation = np.array([0.0, 0.3, 0.3])[kind], np.array([1.0, 0.5, 0.2])[kind]
+    # As good as equal, and yet no two of them are.
+    apart = mean + 1e-13 * np.arange(9)
+    assert np.allclose(
+        largest_normal(mean, deviation), largest_normal(apart, deviation), rtol=0, atol=1e-11
+    )
+
+
+def test_known_numbers_win_against_what_lies_below():
+    # 1 is known twice; N(0, 1) exceeds it with Φ(−1), and what is known to be 0 never does.
+    found = largest_normal(np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0, 0.0]))
+    above = special.ndtr(-1.0)
+    expected = [(1 - above) / 2, above, (1 - above) / 2, 0.0]
+    assert np.allclose(found, expected, rtol=0, atol=TOLERANCE)
+
+
+def test_without_any_chance_the_highest_wins():
+    found = largest_normal(np.array([1.0, 3.0, 2.0]), np.zeros(3))
+    assert found.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_a_known_number_far_below_has_no_chance():
+    found = largest_normal(np.array([-100.0, 0.0]), np.array([0.0, 1.0]))
+    assert found.tolist() == [0.0, 1.0]
+
+
+def test_differences_far_smaller_than_the_means_count():
+    found = largest_normal(np.array([1e6, 1e6 + 1e-6]), np.array([1e-6, 1e-7]))
+    gap = (1e6 + 1e-6) - 1e6
+    expected = special.ndtr(gap / np.hypot(1e-6, 1e-7))
+    assert np.isclose(found[1], expected, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("arms", [10, 200])
+def test_it_agrees_with_plain_sampling(arms, seed):
+    rng = np.random.default_rng((seed, arms))
+    mean, deviation = rng.normal(size=arms), rng.uniform(0.2, 3, size=arms)
+    drawn = (mean + deviation * rng.standard_normal((4000, arms))).argmax(axis=1)
+    assert goodness_of_fit(drawn, largest_normal(mean, deviation)) > SMALLEST_P_VALUE
+
+
+@pytest.mark.parametrize("arms", [3, 100, 1000])
+@pytest.mark.parametrize("decades", [0, 3, 12])
+def test_finer_panels_change_nothing_and_rows_sum_to_one(arms, decades, seed, monkeypatch):
+    rng = np.random.default_rng((seed, arms, decades))
+    deviation = 10 ** rng.uniform(-decades, 0, size=(4, arms))
+    mean = rng.normal(size=(4, arms)) * np.array([0.0, 0.01, 1.0, 5.0])[:, None]
+    found = largest_normal(mean, deviation)
+    monkeypatch.setattr(module, "PANEL_WIDTH", module.PANEL_WIDTH / 5)
+    finer = largest_normal(mean, deviation)
+    assert np.all(np.abs(found - finer).sum(axis=-1) < 1e-9)
+    assert np.all(found >= 0)
+    assert np.allclose(found.sum(axis=-1), 1, rtol=0, atol=1e-9)
+
+
+def test_chunks_and_shapes_change_nothing(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    mean, deviation = rng.normal(size=(3, 4, 5)), rng.uniform(0.1, 2, size=(3, 4, 5))
+    whole = largest_normal(mean, deviation)
+    monkeypatch.setattr(module, "CHUNK", 700)
+    assert np.allclose(whole, largest_normal(mean, deviation), rtol=0, atol=1e-13)
+    assert np.allclose(whole[1, 2], largest_normal(mean[1, 2], deviation[1, 2]), atol=1e-13)
+    assert largest_normal(mean[:, :0], deviation[:, :0]).shape == (3, 0, 5)

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.rewards.continuous import Continuous
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.box import Box
+from submax.core.spaces.mixed import Mixed
+from submax.core.spaces.slots import Slots
+from submax.estimators.counting import Counting
+from submax.policies.classic.epsilon_greedy import EpsilonGreedy
+from submax.policies.classic.thompson import Thompson
+from submax.policies.real_valued.gridded import Gridded
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.strategies.linear_program import LinearProgram
+from submax.strategies.optimized import Optimized
+from submax.testing.rules.examples import some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+MIXED = Mixed((2,), (-1.0, 0.0), (1.0, 5.0))
+POINTS = 3
+CELLS = 2 * POINTS**2
+VOLUME = (2 / POINTS) * (5 / POINTS)
+
+
+def number_of_cell(action):
+    """The cell of one action of ``MIXED``, the last part counting fastest."""
+    choice, first, second = action
+    row = min(int((first + 1.0) / (2 / POINTS)), POINTS - 1)
+    column = min(int(second / (5 / POINTS)), POINTS - 1)
+    return (int(choice) * POINTS + row) * POINTS + column
+
+
+def taught(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, len(feedback.reward), rng), feedback, rng)
+
+
+def slow_density(feedback, replica, action, epsilon):
+    """ε-greedy over the mean reward of each cell, and uniform within it."""
+    earned = {}
+    for row in range(feedback.reward.shape[1]):
+        cell = number_of_cell(feedback.action[replica, row])
+        earned.setdefault(cell, []).append(feedback.reward[replica, row])
+    means = [np.mean(earned[cell]) if cell in earned else 0.0 for cell in range(CELLS)]
+    best = [cell for cell in range(CELLS) if np.isclose(means[cell], max(means), rtol=1e-12)]
+    greedy = (number_of_cell(action) in best) / len(best)
+    return (epsilon / CELLS + (1 - epsilon) * greedy) / VOLUME
+
+
+@pytest.mark.parametrize("rows", [0, 3, 60])
+def test_the_density_is_that_of_the_definition(rows, seed):
+    problem = Problem(MIXED, scale=Continuous())
+    policy = Gridded(EpsilonGreedy(0.3), points=POINTS)
+    feedback = some_feedback(problem, 4, rows, seed)
+    state = taught(policy, problem, feedback, seed)
+    action = MIXED.uniform((4, 50), np.random.default_rng((seed, 1)))
+    found = np.exp(policy.log_prob(state, np.zeros((4, 50, 0)), action))
+    for replica, row in np.ndindex(4, 50):
+        expected = slow_density(feedback, replica, action[replica, row], 0.3)
+        assert found[replica, row] == pytest.approx(expected)
+
+
+def test_decisions_say_their_density_and_follow_it(seed):
+    problem = Problem(MIXED, scale=Continuous())
+    policy = Gridded(EpsilonGreedy(0.3), points=POINTS)
+    state = taught(policy, problem, some_feedback(problem, 1, 60, seed), seed)
+    context = np.zeros((1, 3000, 0))
+    action, log_prob = policy.act(state, context, np.random.default_rng((seed, 2)))
+    assert MIXED.contains(action)
+    np.testing.assert_allclose(log_prob, policy.log_prob(state, context, action))
+    cell = np.array([number_of_cell(one) for one in action[0]])
+    listed = policy.policy.probabilities(state.inner, context[:, :1])[0, 0]
+    assert goodness_of_fit(cell, listed) > SMALLEST_P_VALUE
+
+
+@pytest.mark.parametrize("space", [Arms(4), Slots((2, 3))], ids=repr)
+@pytest.mark.parametrize("inner", [EpsilonGreedy(0.2), Thompson(), RewardConditioned()], ids=repr)
+def test_on_a_finite_space_it_is_the_other_policy(space, inner, seed):
+    problem, gridded = Problem(space), Gridded(inner, points=3)
+    feedback = some_feedback(problem, 3, 40, seed)
+    context = np.zeros((3, 20, 0))
+    plain, cut = (taught(policy, problem, feedback, seed) for policy in (inner, gridded))
+    decisions = [
+        policy.act(state, context, np.random.default_rng((seed, 3)))
+        for policy, state in ((inner, plain), (gridded, cut))
+    ]
+    assert np.array_equal(decisions[0].action, decisions[1].action)
+    action = decisions[0].action
+    assert np.array_equal(
+        inner.log_prob(plain, context, action), gridded.log_prob(cut, context, action)
+    )
+
+
+@pytest.mark.parametrize("strategy", [Optimized(), LinearProgram()], ids=repr)
+def test_propensities_reach_the_other_policy_as_those_of_cells(strategy, seed):
+    rng, points = np.random.default_rng(seed), 4
+    box = Box((0.0,), (20.0,))
+    problem = Problem(box)
+    action = box.uniform((2, 80), rng)
+    cell = np.floor(action / 5.0).astype(np.int64)
+    # The logging policy prefers some cells, and is uniform within each.
+    logging = np.array([0.4, 0.3, 0.2, 0.1])
+    density = logging[cell[..., 0]] / 5.0
+    reward = (rng.random((2, 80)) < 0.5).astype(np.float64)
+    feedback = Feedback(np.zeros((2, 80, 0)), action, reward, np.log(density), np.ones((2, 80)))
+    policy = Gridded(RewardConditioned(Counting(), strategy), points=points)
+    state = taught(policy, problem, feedback, seed)
+    for replica in range(2):
+        where, paid = cell[replica, :, 0], reward[replica]
+        worth = [np.sum(paid[where == one]) / logging[one] / 80 for one in range(points)]
+        for level in (0, 1):
+            count = [1 + np.sum(where[paid == level] == one) for one in range(points)]
+            expected = np.dot(count, worth) / np.sum(count)
+            assert state.inner.values[replica, level] == pytest.approx(expected)
+
+
+def test_without_propensities_the_other_policy_hears_of_none(seed):
+    problem = Problem(Box((0.0,), (20.0,)))
+    feedback = some_feedback(problem, 1, 20, seed)._replace(log_prob=None, reward=np.ones((1, 20)))
+    policy = Gridded(RewardConditioned(Counting(), Optimized()))
+    state = taught(policy, problem, feedback, seed)
+    assert np.isnan(state.inner.values).all()
+
+
+def test_an_action_that_is_not_in_the_space_is_refused(seed):
+    problem, policy = Problem(Box((0.0,), (1.0,))), Gridded()
+    state = policy.init(problem, 1, np.random.default_rng(seed))
+    with pytest.raises(InvalidValue, match="within its bounds"):
+        policy.log_prob(state, np.zeros((1, 1, 0)), np.array([[[1.5]]]))
+
+
+@pytest.mark.parametrize("points", [0, -1, 2.0, True, "3", None])
+def test_a_bad_number_of_points_is_refused(points):
+    with pytest.raises(InvalidValue, match="points must be a whole number, at least 1"):
+        Gridded(points=points)

@@ -1,0 +1,279 @@
+import re
+
+import numpy as np
+import pytest
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InvalidValue
+from submax.core.memory.training import Training
+from submax.core.spaces.arms import Arms
+from submax.core.spaces.slots import Slots
+from submax.estimators.counting import Counting
+from submax.estimators.cvae import CVAE
+from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
+from submax.policies.reward_conditioned.unlisted import Exhausted
+from submax.strategies.clipped import Clipped
+from submax.strategies.iterated import Iterated
+from submax.strategies.optimistic import Optimistic
+from submax.strategies.optimized import Optimized, bounds
+from submax.strategies.submax import SubMax
+from submax.strategies.target import Target
+from submax.testing.rules.examples import some_contexts, some_feedback
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+
+def taught(policy, problem, feedback, seed):
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, feedback.reward.shape[0], rng), feedback, rng)
+
+
+def test_submax_with_add_one_from_the_raw_observations(seed):
+    problem = Problem(Arms(3))
+    feedback = some_feedback(problem, 5, 40, seed)
+    policy = RewardConditioned(Counting(1.0), SubMax())
+    state = taught(policy, problem, feedback, seed)
+    found = policy.probabilities(state, np.zeros((5, 1, 0)))[:, 0]
+    for replica in range(5):
+        arm, reward = feedback.action[replica, :, 0], feedback.reward[replica]
+        good, bad = ([1 + np.sum(arm[reward == r] == a) for a in range(3)] for r in (1, 0))
+        gain = np.maximum(np.array(good) / sum(good) - np.array(bad) / sum(bad), 0)
+        expected = gain / gain.sum() if gain.sum() > 1e-12 else np.full(3, 1 / 3)
+        assert np.allclose(found[replica], expected)
+
+
+def test_it_is_uniform_until_the_first_reward(seed):
+    problem = Problem(Slots((2, 2)))
+    feedback = some_feedback(problem, 2, 20, seed)._replace(reward=np.zeros((2, 20)))
+    for strategy in (Optimistic(), Optimized(), SubMax()):
+        policy = RewardConditioned(Counting(1.0), strategy)
+        state = taught(policy, problem, feedback, seed)
+        assert np.allclose(policy.probabilities(state, np.zeros((2, 1, 0))), 0.25)
+
+
+def test_values_are_only_computed_where_the_strategy_reads_them(seed):
+    problem = Problem(Arms(3))
+    feedback = some_feedback(problem, 2, 20, seed)
+    context = np.zeros((2, 1, 0))
+    plain = RewardConditioned(Counting(), SubMax())
+    assert np.all(np.isnan(plain.table(taught(plain, problem, feedback, seed), context).values))
+    needy = RewardConditioned(Counting(), Optimized())
+    state = taught(needy, problem, feedback, seed)
+    expected = Counting().values(state.params)[:, None, :]
+    assert np.array_equal(needy.table(state, context).values, expected)
+
+
+def test_optimized_without_propensities_says_what_is_missing(seed):
+    problem = Problem(Arms(3))
+    feedback = some_feedback(problem, 1, 20, seed)._replace(log_prob=None, reward=np.ones((1, 20)))
+    policy = RewardConditioned(Counting(), Optimized())
+    state = taught(policy, problem, feedback, seed)
+    with pytest.raises(InvalidValue, match="needs the logged probability of every decision"):
+        policy.act(state, np.zeros((1, 1, 0)), np.random.default_rng(seed))
+
+
+def test_a_space_that_is_too_large_is_refused(seed):
+    with pytest.raises(InvalidValue, match="the counting estimator keeps a number"):
+        RewardConditioned().init(Problem(Slots((2000, 2000))), 1, np.random.default_rng(seed))
+
+
+NETWORK = CVAE(
+    hidden=4, latent=2, draws=3, training=Training(steps=60, batch=32, learning_rate=0.05)
+)
+CONTEXTUAL = Problem(Slots((2, 3, 4)), context_width=2)
+trains = pytest.mark.xdist_group("CVAE")
+
+
+def telling_feedback(problem, replicas, rows, seed):
+    """Uniform actions, paid more often the lower their choices and the context."""
+    rng = np.random.default_rng((seed, 3))
+    feedback = some_feedback(problem, replicas, rows, seed)
+    share = feedback.action.mean(axis=-1) / np.mean(np.array(problem.space.choices) - 1)
+    chance = 0.9 - 0.8 * share - 0.1 * np.tanh(feedback.context.sum(axis=-1))
+    paid = rng.random((replicas, rows)) < chance
+    uniform = np.full((replicas, rows), -np.log(float(problem.space.size)))
+    return feedback._replace(reward=paid.astype(np.float64), log_prob=uniform)
+
+
+@pytest.fixture(scope="module")
+def belief(seed):
+    """Two replicas of a small network: the first learned, the second has no feedback."""
+    feedback = telling_feedback(CONTEXTUAL, 2, 300, seed)
+    feedback.weight[1] = 0
+    policy = RewardConditioned(NETWORK, Optimized())
+    return policy, taught(policy, CONTEXTUAL, feedback, seed)
+
+
+@trains
+@pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
+def test_draws_by_rejection_follow_the_listed_probabilities(strategy, belief, seed):
+    _, state = belief
+    rejecting = RewardConditioned(NETWORK, strategy, listing_limit=1)
+    context = some_contexts(CONTEXTUAL, 2, 3, seed)
+    listed = RewardConditioned(NETWORK, strategy).probabilities(state, context)
+    decision = rejecting.act(
+        state, np.repeat(context, 3000, axis=1), np.random.default_rng((seed, 4))
+    )
+    assert decision.log_prob is None
+    index = CONTEXTUAL.space.index(decision.action).reshape(2, 3, 3000)
+    for replica, row in np.ndindex(2, 3):
+        fit = goodness_of_fit(index[replica, row], listed[replica, row])
+        assert fit > SMALLEST_P_VALUE
+    assert np.allclose(listed[1], 1 / 24)
+    assert not np.allclose(listed[0], 1 / 24, atol=0.01)
+
+
+@trains
+@pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
+def test_the_estimated_log_probability_is_within_its_error(strategy, belief, seed):
+    _, state = belief
+    policy = RewardConditioned(NETWORK, strategy)
+    context = some_contexts(CONTEXTUAL, 2, 1, seed)
+    contexts = np.repeat(context, 24, axis=1)
+    actions = np.broadcast_to(CONTEXTUAL.space.listing(), (2, 24, 3))
+    exact = policy.log_prob(state, contexts, actions)
+    estimated = policy.density(state, contexts, actions)
+    likely = exact[0] > np.log(1e-3)
+    assert likely.any()
+    # Each of the 24 rows has proposals of its own.
+    difference = np.abs(exact[0, likely] - estimated.log_prob[0, likely])
+    assert np.all(difference <= 7 * estimated.error[0, likely] + 1e-4)
+    assert np.array_equal(np.isneginf(exact), np.isneginf(estimated.log_prob))
+    assert np.array_equal(estimated.known, np.repeat([[True], [False]], 24, axis=1))
+    assert np.array_equal(estimated.log_prob[1], np.full(24, -np.log(24.0)))
+    assert not estimated.error[1].any()
+
+
+@trains
+def test_a_million_million_joint_actions(seed):
+    problem = Problem(Slots((100,) * 6))
+    policy = RewardConditioned(NETWORK, SubMax())
+    rng = np.random.default_rng(seed)
+    state = policy.init(problem, 2, rng)
+    context = np.zeros((2, 50, 0))
+    first = policy.act(state, context, rng)
+    assert problem.space.contains(first.action)
+    assert np.allclose(policy.log_prob(state, context, first.action), -12 * np.log(10))
+    state = policy.update(state, telling_feedback(problem, 2, 300, seed), rng)
+    decision = policy.act(state, context, rng)
+    assert problem.space.contains(decision.action)
+    log_prob = policy.log_prob(state, context, decision.action)
+    assert np.isfinite(log_prob).all()
+    assert log_prob.mean() > -12 * np.log(10)
+
+
+def test_before_the_first_feedback_draws_by_rejection_are_uniform(seed):
+    policy = RewardConditioned(NETWORK, SubMax(), listing_limit=1)
+    rng = np.random.default_rng(seed)
+    state = policy.init(CONTEXTUAL, 2, rng)
+    action = policy.act(state, some_contexts(CONTEXTUAL, 2, 2500, seed), rng).action
+    drawn = CONTEXTUAL.space.index(action)
+    assert goodness_of_fit(drawn, np.full(24, 1 / 24)) > SMALLEST_P_VALUE
+    assert np.allclose(policy.log_prob(state, np.zeros((2, 2500, 2)), action), -np.log(24))
+
+
+@trains
+def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
+    policy, state = belief
+    context = some_contexts(CONTEXTUAL, 2, 20, seed)
+    listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
+    table = policy.table(state, context)._replace(probabilities=listed)
+    weights = policy.strategy.weights(table)
+    mixed = np.einsum("rnl,rnlm->rnm", weights, listed)
+    assert mixed.min() >= -1e-9
+    assert np.allclose(mixed.sum(axis=-1), 1)
+    assert np.allclose(mixed[0].min(axis=-1), 0, atol=1e-9)
+    assert np.ptp(weights[0, :, -1]) > 0
+
+
+@trains
+def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief, seed, monkeypatch):
+    policy, state = belief
+    context = some_contexts(CONTEXTUAL, 2, 5, seed)
+    listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
+    lowest, highest = bounds(listed[..., 0, :], listed[..., -1, :])
+    for values, expected in (((0.1, 0.2), highest), ((0.2, 0.1), lowest)):
+        told = state._replace(values=np.tile(values, (2, 1)))
+        table = policy.table(told, context)._replace(probabilities=listed)
+        assert np.array_equal(policy.strategy.weights(table)[..., -1], expected)
+    before = state.values.copy()
+    monkeypatch.setattr(CVAE, "values", None)  # to call it now would fail
+    policy.act(state, context, np.random.default_rng(seed))
+    assert np.array_equal(state.values, before)
+    assert state.values.shape == (2, 2)
+
+
+@pytest.mark.parametrize("strategy", [Optimized(), Iterated(2)], ids=repr)
+def test_a_strategy_that_lists_refuses_a_space_beyond_the_limit(strategy, seed):
+    name = type(strategy).__name__
+    with pytest.raises(InvalidValue) as refusal:
+        RewardConditioned(NETWORK, strategy).init(
+            Problem(Slots((100,) * 6)), 1, np.random.default_rng(seed)
+        )
+    assert str(refusal.value) == (
+        f"the {name} strategy keeps a number for every joint action, at most 1048576, "
+        "and this space has 1000000000000: take rcp-cvae-submax or rcp-cvae-submax-by-slot"
+    )
+
+
+def test_a_strategy_for_other_levels_is_refused_before_any_decision(seed):
+    policy = RewardConditioned(Counting(), Target((0.2, 0.3, 0.5)))
+    with pytest.raises(InvalidValue, match="has 3 probabilities, but the problem has 2 reward"):
+        policy.init(Problem(Arms(2)), 1, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("listing_limit", [1, 4096])
+def test_strangers_are_named(listing_limit, seed):
+    policy = RewardConditioned(NETWORK, SubMax(), listing_limit=listing_limit)
+    rng = np.random.default_rng(seed)
+    state = policy.init(CONTEXTUAL, 2, rng)
+    with pytest.raises(InvalidValue, match=r"shape \[R, n, 2\], not \[2, 4, 3\]"):
+        policy.act(state, np.zeros((2, 4, 3)), rng)
+    context = np.zeros((2, 4, 2))
+    context[1, 3, 0] = np.nan
+    with pytest.raises(InvalidValue, match="number 0 of row 3, replica 1 is nan"):
+        policy.act(state, context, rng)
+    action = np.zeros((2, 4, 3), dtype=np.int64)
+    with pytest.raises(InvalidValue, match="number 0 of row 3, replica 1 is nan"):
+        policy.log_prob(state, context, action)
+    action[0, 1] = (1, 3, 0)
+    with pytest.raises(
+        InvalidValue, match=r"\(2, 3, 4\)\) has 3 parts within its bounds, and \[1, 3, 0\] is"
+    ):
+        policy.log_prob(state, np.zeros((2, 4, 2)), action)
+
+
+@pytest.mark.parametrize("strategy", [SubMax(), Optimistic(), Clipped(4.0)], ids=repr)
+def test_decisions_taken_one_by_one_follow_the_same_probabilities(strategy, seed):
+    problem = Problem(Slots((2, 3, 4)))
+    policy = RewardConditioned(Counting(), strategy)
+    state = taught(policy, problem, telling_feedback(problem, 1, 200, seed), seed)
+    context, rng = np.zeros((1, 1, 0)), np.random.default_rng((seed, 11))
+    decisions = [policy.act(state, context, rng) for _ in range(2000)]
+    action = np.concatenate([one.action for one in decisions], axis=1)
+    log_prob = np.concatenate([one.log_prob for one in decisions], axis=1)
+    listed = policy.probabilities(state, context)[0, 0]
+    assert goodness_of_fit(problem.space.index(action), listed) > SMALLEST_P_VALUE
+    assert np.allclose(policy.log_prob(state, np.zeros((1, 2000, 0)), action), log_prob)
+
+
+def test_levels_that_are_equal_exhaust_the_proposals(seed):
+    problem = Problem(Arms(4))
+    arm = np.tile(np.arange(4), 2)[None, :, None]
+    reward = np.repeat([0.0, 1.0], 4)[None]
+    feedback = Feedback(np.zeros((1, 8, 0)), arm, reward, None, np.ones((1, 8)))
+    policy = RewardConditioned(Counting(), SubMax(), listing_limit=1)
+    state = taught(policy, problem, feedback, seed)
+    context = np.zeros((1, 2000, 0))
+    with pytest.warns(Exhausted) as told:
+        action = policy.act(state, context, np.random.default_rng(seed)).action
+    said = re.compile(r"(\d+) of \1 decisions accepted none of 2000 proposals")
+    counts = [int(said.match(str(one.message))[1]) for one in told]
+    assert counts == [one.message.decisions for one in told]
+    assert sum(counts) == 2000
+    assert goodness_of_fit(action, np.full(4, 0.25)) > SMALLEST_P_VALUE
+    assert np.allclose(policy.log_prob(state, context, action), np.log(0.25))
+    estimated = policy.density(state, context, action)
+    assert np.allclose(estimated.log_prob, np.log(0.25))
+    assert not estimated.error.any()
+    assert not estimated.known.any()
