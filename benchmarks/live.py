@@ -27,7 +27,7 @@ import numpy as np
 import submax
 from claim import Claim, print_claims, print_table
 from peer_runs import PeerUnavailable, run_peer
-from submax.live.declaring.declare import ContextIgnored
+from submax.live.declaring.declare import ContextIgnoredWarning
 from submax.testing import ManualClock
 
 ARMS = [f"arm-{number}" for number in range(10)]
@@ -185,7 +185,7 @@ def opening_seconds() -> float:
     clock = ManualClock()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # Uniform decisions are the fastest to make, and need no context to be opened with one.
-        warnings.simplefilter("ignore", ContextIgnored)
+        warnings.simplefilter("ignore", ContextIgnoredWarning)
         path = Path(folder) / "long.db"
         with submax.open(
             path,

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from problems import CLASSIC, SETS, Problem
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.executors import available_cores, local_executor
@@ -64,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> None:
     for policy in given.policies:
         try:
             made(policy)
-        except InvalidValue as error:
+        except InputError as error:
             parser.error(str(error))
     chosen = [problem for name in given.problems for problem in SETS[name]()]
     with local_executor(given.jobs) as executor:
@@ -123,7 +123,7 @@ def final(problem: Problem, policy: str, seed: int, replicas: int) -> Final:
 def made(policy: str) -> Policy[Any]:
     """A preset by its name, or a class of the user's own file by its path."""
     if policy.endswith(".py"):
-        raise InvalidValue(f"name the class as well: {policy}:CLASS")
+        raise InputError(f"name the class as well: {policy}:CLASS")
     return make_policy({"kind": policy} if ".py:" in policy else policy)
 
 

@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from submax import testing as testing
     from submax.core.contracts.feedback import Feedback as Feedback
     from submax.core.contracts.problem import Problem as Problem
-    from submax.core.errors import Conflict as Conflict
-    from submax.core.errors import InvalidValue as InvalidValue
-    from submax.core.errors import MissingExtra as MissingExtra
-    from submax.core.errors import StoreUnavailable as StoreUnavailable
-    from submax.core.errors import Unknown as Unknown
+    from submax.core.errors import ConflictError as ConflictError
+    from submax.core.errors import InputError as InputError
+    from submax.core.errors import MissingExtraError as MissingExtraError
+    from submax.core.errors import NotFoundError as NotFoundError
+    from submax.core.errors import StoreError as StoreError
+    from submax.core.errors import SubmaxError as SubmaxError
     from submax.core.rewards.binary import Binary as Binary
     from submax.core.rewards.continuous import Continuous as Continuous
     from submax.core.rewards.counts import Counts as Counts
     from submax.core.rewards.discrete import Discrete as Discrete
-    from submax.core.running.fallback import Fallback as Fallback
+    from submax.core.running.fallback import FallbackWarning as FallbackWarning
     from submax.core.spaces.arms import Arms as Arms
     from submax.core.spaces.box import Box as Box
     from submax.core.spaces.mixed import Mixed as Mixed
@@ -64,7 +65,7 @@ _HOME = {
     "Classification": "submax.environments.tables.classification",
     "Client": "submax.server.client",
     "Combinatorial": "submax.environments.networks.combinatorial",
-    "Conflict": "submax.core.errors",
+    "ConflictError": "submax.core.errors",
     "Contextual": "submax.environments.networks.contextual",
     "Continuous": "submax.core.rewards.continuous",
     "Counts": "submax.core.rewards.counts",
@@ -72,14 +73,14 @@ _HOME = {
     "Discrete": "submax.core.rewards.discrete",
     "DriftingBernoulli": "submax.environments.arms.drifting_bernoulli",
     "DriftingContextual": "submax.environments.networks.drifting_contextual",
-    "Fallback": "submax.core.running.fallback",
+    "FallbackWarning": "submax.core.running.fallback",
     "Feedback": "submax.core.contracts.feedback",
     "Gaussian": "submax.environments.arms.gaussian",
     "GuardRails": "submax.live.declaring.guard_rails",
-    "InvalidValue": "submax.core.errors",
+    "InputError": "submax.core.errors",
     "Lag": "submax.simulation.lag",
     "LateRewardWarning": "submax.live.serving.late_rewards",
-    "MissingExtra": "submax.core.errors",
+    "MissingExtraError": "submax.core.errors",
     "Mixed": "submax.core.spaces.mixed",
     "Number": "submax.schema.context_schema",
     "Poisson": "submax.environments.arms.poisson",
@@ -87,8 +88,9 @@ _HOME = {
     "Problem": "submax.core.contracts.problem",
     "Ratings": "submax.environments.arms.ratings",
     "Slots": "submax.core.spaces.slots",
-    "StoreUnavailable": "submax.core.errors",
-    "Unknown": "submax.core.errors",
+    "StoreError": "submax.core.errors",
+    "SubmaxError": "submax.core.errors",
+    "NotFoundError": "submax.core.errors",
     "make_policy": "submax.policies",
     "open": "submax.live.open",
     "simulate": "submax.simulation.simulate",

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from submax.classifiers.classifier_template import ClassifierTemplate, resampled, weight_argument
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 class Plain:
@@ -34,7 +34,7 @@ def some_rows(seed, count=40, actions=3):
 
 
 def refused(given, parameters=None):
-    with pytest.raises(InvalidValue) as caught:
+    with pytest.raises(InputError) as caught:
         ClassifierTemplate.of(given, parameters or {})
     return str(caught.value)
 
@@ -93,14 +93,14 @@ def test_data_that_a_classifier_cannot_be_fitted_to_are_named(seed):
     features, action = some_rows(seed, count=4, actions=2)
     action[:2] = 1
     action[2:] = 0
-    with pytest.raises(InvalidValue, match=r"4 rows with 2 actions.*minimum_rows"):
+    with pytest.raises(InputError, match=r"4 rows with 2 actions.*minimum_rows"):
         template.fitted(features, action, np.ones(4), 0)
 
 
 def test_a_classifier_that_cannot_predict_yet_says_what_to_do(seed):
     template = ClassifierTemplate.of(KNeighborsClassifier(n_neighbors=5), {})
     fitted = template.fitted(np.zeros((3, 2)), np.array([0, 1, 1]), np.ones(3), 0)
-    with pytest.raises(InvalidValue, match=r"KNeighborsClassifier cannot predict.*minimum_rows"):
+    with pytest.raises(InputError, match=r"KNeighborsClassifier cannot predict.*minimum_rows"):
         fitted.probabilities(np.zeros((1, 2)), 2)
 
 

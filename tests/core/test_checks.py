@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.core.checks import at_least, non_negative, one_of, positive, probability, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 NOT_NUMBERS = [True, False, None, "1", [1], 1j]
 NOT_FINITE = [float("nan"), float("inf"), -float("inf"), np.float64("nan")]
@@ -17,7 +17,7 @@ def test_whole_numbers_pass(value):
 
 @pytest.mark.parametrize("value", [-1, 1.0, np.float64(2), Fraction(3, 2), *NOT_NUMBERS])
 def test_other_values_are_no_whole_numbers(value):
-    with pytest.raises(InvalidValue, match="count must be a whole number, at least 0, not"):
+    with pytest.raises(InputError, match="count must be a whole number, at least 0, not"):
         whole_number("count", value, at_least=0)
 
 
@@ -33,7 +33,7 @@ def test_ranges(check, good, bad):
     for value in good:
         check("size", value)
     for value in [*bad, *NOT_NUMBERS, *NOT_FINITE]:
-        with pytest.raises(InvalidValue, match=r"size must be .*, not "):
+        with pytest.raises(InputError, match=r"size must be .*, not "):
             check("size", value)
 
 
@@ -41,17 +41,15 @@ def test_a_number_is_not_below_its_limit():
     for value in (0.05, 1, np.float64(3.5)):
         at_least("alpha", value, 0.05)
     for value in [0.049, 0, -1, *NOT_NUMBERS, *NOT_FINITE]:
-        with pytest.raises(
-            InvalidValue, match=r"alpha must be a finite number, at least 0.05, not"
-        ):
+        with pytest.raises(InputError, match=r"alpha must be a finite number, at least 0.05, not"):
             at_least("alpha", value, 0.05)
 
 
 def test_an_unknown_word_gets_the_nearest_suggested():
     one_of("policy", "ucb1", ["ucb1", "random"])
-    with pytest.raises(InvalidValue, match=r"unknown policy 'ubc1': did you mean 'ucb1'\? allowed"):
+    with pytest.raises(InputError, match=r"unknown policy 'ubc1': did you mean 'ucb1'\? allowed"):
         one_of("policy", "ubc1", ["ucb1", "random"])
-    with pytest.raises(InvalidValue, match=r"unknown policy 'zzz': allowed: random, ucb1$"):
+    with pytest.raises(InputError, match=r"unknown policy 'zzz': allowed: random, ucb1$"):
         one_of("policy", "zzz", ["ucb1", "random"])
-    with pytest.raises(InvalidValue, match=r"allowed: none$"):
+    with pytest.raises(InputError, match=r"allowed: none$"):
         one_of("key", "x", [])

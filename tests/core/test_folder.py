@@ -4,7 +4,7 @@ import textwrap
 import pytest
 
 from submax.core.conditioning.strategy import Strategy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.folder import Folder
 from submax.environments import ENVIRONMENTS
 from submax.environments.arms.bernoulli import Bernoulli
@@ -77,7 +77,7 @@ def test_abstract_classes_are_not_in_a_folder():
 
 def test_a_value_without_default_must_be_given():
     assert ENVIRONMENTS.build({"kind": "bernoulli", "arms": 4}, {}) == Bernoulli(4)
-    with pytest.raises(InvalidValue, match="environment 'bernoulli' needs a value for 'arms'"):
+    with pytest.raises(InputError, match="environment 'bernoulli' needs a value for 'arms'"):
         ENVIRONMENTS.build({"kind": "bernoulli", "alpha": 2.0}, {})
 
 
@@ -114,31 +114,31 @@ def test_the_users_file_gives_the_same_class_each_time(my_file):
     ],
 )
 def test_values_of_the_users_class_are_checked(my_file, values, message):
-    with pytest.raises(InvalidValue, match=message):
+    with pytest.raises(InputError, match=message):
         make_policy({"kind": f"{my_file}:MyPolicy", **values})
 
 
 def test_a_wrong_class_name_in_the_users_file_gets_a_suggestion(my_file):
-    with pytest.raises(InvalidValue, match=r"unknown policy in .*: 'MyPolcy': did you mean 'MyPol"):
+    with pytest.raises(InputError, match=r"unknown policy in .*: 'MyPolcy': did you mean 'MyPol"):
         POLICIES.find(f"{my_file}:MyPolcy")
 
 
 def test_a_missing_file_is_named():
-    with pytest.raises(InvalidValue, match=r"there is no file 'nowhere\.py'"):
+    with pytest.raises(InputError, match=r"there is no file 'nowhere\.py'"):
         POLICIES.find("nowhere.py:MyPolicy")
 
 
 def test_a_file_that_is_not_python_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not code")
-    with pytest.raises(InvalidValue, match="is not a Python file"):
+    with pytest.raises(InputError, match="is not a Python file"):
         POLICIES.find(f"{path}:MyPolicy")
 
 
 def test_an_error_in_the_users_file_is_not_hidden_and_can_be_mended(tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("1 / 0")
-    with pytest.raises(InvalidValue, match=r"broken.py cannot be imported: ZeroDivisionError"):
+    with pytest.raises(InputError, match=r"broken.py cannot be imported: ZeroDivisionError"):
         POLICIES.find(f"{path}:MyPolicy")
     path.write_text(textwrap.dedent(MY_POLICY) + "\n# mended\n")
     assert POLICIES.find(f"{path}:MyPolicy").__name__ == "MyPolicy"
@@ -147,5 +147,5 @@ def test_an_error_in_the_users_file_is_not_hidden_and_can_be_mended(tmp_path):
 def test_a_class_that_is_no_dataclass_is_refused(tmp_path):
     path = tmp_path / "plain_class.py"
     path.write_text(textwrap.dedent(MY_POLICY).replace("@dataclass(frozen=True)\n", ""))
-    with pytest.raises(InvalidValue, match=r"must be a dataclass: write @dataclass\(frozen=True\)"):
+    with pytest.raises(InputError, match=r"must be a dataclass: write @dataclass\(frozen=True\)"):
         make_policy({"kind": f"{path}:MyPolicy"})

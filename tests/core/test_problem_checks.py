@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 
@@ -11,7 +11,7 @@ PROBLEM = Problem(Slots((2, 3)), context_width=2)
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 1), (2, 3, 3), (2,), (1, 2, 3, 2)])
 def test_contexts_of_another_shape_are_refused(shape):
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InputError) as error:
         PROBLEM.check_context(np.zeros(shape))
     assert str(error.value) == f"context must have shape [R, n, 2], not {list(shape)}"
 
@@ -20,7 +20,7 @@ def test_contexts_of_another_shape_are_refused(shape):
 def test_a_context_that_is_not_finite_is_named(value):
     context = np.ones((2, 3, 2))
     context[1, 2, 0] = value
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InputError) as error:
         PROBLEM.check_context(context)
     expected = f"context must be finite, and number 0 of row 2, replica 1 is {value}"
     assert str(error.value) == expected
@@ -49,7 +49,7 @@ def test_opposite_infinities_do_not_hide_each_other():
     context = np.array([[[np.inf, -np.inf]]])
     with (
         np.errstate(invalid="ignore"),
-        pytest.raises(InvalidValue, match="number 0 of row 0, replica 0 is inf"),
+        pytest.raises(InputError, match="number 0 of row 0, replica 0 is inf"),
     ):
         PROBLEM.check_context(context)
 
@@ -61,7 +61,7 @@ def test_without_context_the_width_is_0():
 @pytest.mark.parametrize("stranger", [[2, 0], [0, 3], [-1, 0], [0, -1]])
 def test_an_action_outside_the_space_is_named(stranger):
     action = np.array([[[1, 2], [0, 0]], [stranger, [5, 5]]])
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InputError) as error:
         PROBLEM.check_action(action)
     expected = (
         f"an action of Slots(sizes=(2, 3)) has 2 parts within its bounds, and {stranger} is none"
@@ -76,5 +76,5 @@ def test_actions_of_the_space_pass():
 
 @pytest.mark.parametrize("shape", [(1, 2, 1), (1, 2, 3)])
 def test_actions_of_another_width_are_refused(shape):
-    with pytest.raises(InvalidValue, match="has 2 parts"):
+    with pytest.raises(InputError, match="has 2 parts"):
         PROBLEM.check_action(np.zeros(shape, dtype=np.int64))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
@@ -99,7 +99,7 @@ def test_it_contains_what_can_occur(scale):
     assert not scale.contains(np.array(outside)).any()
     scale.check(np.array([inside]))
     for stranger in outside:
-        with pytest.raises(InvalidValue) as refusal:
+        with pytest.raises(InputError) as refusal:
             scale.check(np.array([[*inside, stranger]]))
         assert str(refusal.value) == f"a reward of {scale} cannot be {stranger:.12g}"
 
@@ -108,7 +108,7 @@ def test_it_contains_what_can_occur(scale):
 def test_bounds_are_known_or_not(scale):
     assert scale.bounds == BOUNDS[scale]
     if scale.bounds is None:
-        with pytest.raises(InvalidValue) as refusal:
+        with pytest.raises(InputError) as refusal:
             scale.known_bounds("someone")
         assert str(refusal.value) == (
             f"someone needs to know the lowest and the highest reward, and {scale} does not say"
@@ -285,6 +285,6 @@ def test_replicas_do_not_reach_one_another(scale, seed):
     ids=str,
 )
 def test_bad_settings_are_refused(kind, settings, sentence):
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         kind(**settings)
     assert sentence in str(refusal.value)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.environments.tables.classification import Classification
 from submax.experiments.cells import cells, make_environment
 from submax.experiments.specification import load_file
@@ -71,11 +71,11 @@ def test_rewards_of_sure_labels_are_the_labels():
     ],
 )
 def test_other_payments_are_refused(pays, words, tmp_path):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Classification.of(FEATURES, LABELS, pays=pays)
     file = tmp_path / "rows.csv"
     file.write_text("x,label\n1,a\n2,b\n")
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Classification(str(file), pays=pays)
 
 
@@ -98,5 +98,5 @@ def test_in_an_experiment_file_a_list_within_a_list_is_one_configuration(tmp_pat
 
 
 def test_in_an_experiment_file_a_plain_list_is_refused_with_what_to_write(tmp_path):
-    with pytest.raises(InvalidValue, match=r"pays .* write a list within a list, \[\[...\]\]"):
+    with pytest.raises(InputError, match=r"pays .* write a list within a list, \[\[...\]\]"):
         cells(load_file(written(tmp_path, "[0.01, 0.10]")))

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.environments.tables.classification import Classification
 from submax.experiments.cells import cells, rehearse, run_cell
 from submax.experiments.specification import load_file
@@ -112,7 +112,7 @@ def test_rows_with_equal_features_pay_by_the_share_of_their_labels(seed):
 def test_more_decisions_than_rows_are_refused_before_any_is_taken(met, delay):
     environment = numbered(20, replacement=False)
     words = "allows at most 20 decisions, not 21: set observations to 20 or fewer"
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         simulate(environment, make_policy("random"), observations=21, replicas=2, delay=delay)
     assert not met
 
@@ -120,7 +120,7 @@ def test_more_decisions_than_rows_are_refused_before_any_is_taken(met, delay):
 def test_contexts_beyond_the_last_row_are_refused():
     environment, rng = numbered(20, replacement=False), np.random.default_rng(0)
     words = "its 20 rows: set observations to 20 or fewer, or replacement = true"
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         environment.contexts(environment.reset(2, rng), 21, rng)
 
 
@@ -152,7 +152,7 @@ def test_a_cell_takes_no_more_decisions_than_its_table_has_rows(met, tmp_path):
 
 @pytest.mark.parametrize("value", [0, 1, "false", None])
 def test_replacement_is_true_or_false(value):
-    with pytest.raises(InvalidValue, match=f"replacement must be true or false, not {value!r}"):
+    with pytest.raises(InputError, match=f"replacement must be true or false, not {value!r}"):
         numbered(5, replacement=value)
 
 

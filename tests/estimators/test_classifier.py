@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from submax.classifiers.fitted_classifier import Unpredicted
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.rewards.discrete import Discrete
 from submax.core.running.fallback import counted_fallbacks
@@ -274,13 +274,13 @@ def test_what_happens_to_the_object_later_is_not_seen():
     ],
 )
 def test_wrong_values_are_refused(values, message):
-    with pytest.raises(InvalidValue, match=message):
+    with pytest.raises(InputError, match=message):
         Classifier(Tabular(), **values)
 
 
 @pytest.mark.parametrize("space", [Box((0.0,), (1.0,)), Slots((2,) * 21)], ids=repr)
 def test_actions_that_cannot_be_listed_are_refused(space):
-    with pytest.raises(InvalidValue, match=r"the classifier estimator keeps a number.*CVAE"):
+    with pytest.raises(InputError, match=r"the classifier estimator keeps a number.*CVAE"):
         Classifier(Tabular()).init(Problem(space), 1, np.random.default_rng(0))
 
 
@@ -292,11 +292,11 @@ def test_it_is_named_in_tables():
         DecisionTreeClassifier(max_depth=2), {}, encoding="value", memory=Memory(window=100)
     )
     assert policy.estimator == expected
-    with pytest.raises(InvalidValue, match="estimator 'classifier': unknown parameter of sklearn"):
+    with pytest.raises(InputError, match="estimator 'classifier': unknown parameter of sklearn"):
         make_policy({"kind": "slot-by-slot", "estimator": {**table, "parameters": {"depth": 2}}})
-    with pytest.raises(InvalidValue, match=r"unknown encoding 'hot'.*crossed, one-hot, value"):
+    with pytest.raises(InputError, match=r"unknown encoding 'hot'.*crossed, one-hot, value"):
         make_policy({"kind": "slot-by-slot", "estimator": {**table, "encoding": "hot"}})
-    with pytest.raises(InvalidValue, match="needs a value for 'classifier'"):
+    with pytest.raises(InputError, match="needs a value for 'classifier'"):
         make_policy({"kind": "slot-by-slot", "estimator": {"kind": "classifier"}})
 
 

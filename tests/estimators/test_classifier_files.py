@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import submax
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.experiments.cells import cells, run_cell
@@ -50,10 +50,10 @@ def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     policy = {**POLICY, "estimator": {"kind": "classifier", "classifier": "own_classifiers.Own"}}
     learn(log, policy).write(tmp_path / "policy.safetensors")
-    with pytest.raises(InvalidValue, match=r"pass trust=True \(--trust\)"):
+    with pytest.raises(InputError, match=r"pass trust=True \(--trust\)"):
         Learned.read(tmp_path / "policy.safetensors")
     assert Learned.read(tmp_path / "policy.safetensors", trust=True).specification == policy
-    with pytest.raises(InvalidValue, match="not over HTTP"):
+    with pytest.raises(InputError, match="not over HTTP"):
         refuse_files(policy)
     refuse_files(POLICY)
 

@@ -6,7 +6,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InputError, MissingExtraError
 from submax.core.memory.memory import Memory
 from submax.core.memory.training import Training
 from submax.core.running import extras
@@ -176,7 +176,7 @@ def test_the_draws_of_a_refit_are_kept(fitted, seed):
     ids=str,
 )
 def test_bad_settings_are_refused(settings, sentence):
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InputError) as error:
         CVAE(**settings)
     assert sentence in str(error.value)
 
@@ -193,13 +193,13 @@ def test_bad_feedback_is_refused(seed):
         "action has shape": good._replace(action=good.action[..., :1]),
     }
     for sentence, bad in cases.items():
-        with pytest.raises(InvalidValue, match=sentence):
+        with pytest.raises(InputError, match=sentence):
             ESTIMATOR.fit(fresh, bad, np.random.default_rng(seed))
 
 
 def test_without_jax_the_extra_is_named(monkeypatch, seed):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtraError) as error:
         ESTIMATOR.init(PROBLEM, 1, np.random.default_rng(seed))
     assert "the CVAE estimator needs jax, equinox, optax" in str(error.value)
     assert 'pip install "submax[neural]"' in str(error.value)

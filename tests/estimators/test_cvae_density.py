@@ -3,7 +3,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
@@ -223,10 +223,10 @@ def test_others_refuse_real_valued_actions(space, seed):
         "rcp-cvae-submax-by-slot",
     }
     for estimator, sentence in sentences.items():
-        with pytest.raises(InvalidValue) as refusal:
+        with pytest.raises(InputError) as refusal:
             estimator.init(Problem(space), 1, rng)
         assert str(refusal.value) == sentence
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         RewardConditioned(ESTIMATOR, Optimized()).init(Problem(space), 1, rng)
     assert str(refusal.value) == (
         f"the Optimized strategy must see every action, and {space} has no list of them: "

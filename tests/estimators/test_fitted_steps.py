@@ -9,7 +9,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
 from submax.core.memory.training import Training
-from submax.core.numerics.divergence import Diverged
+from submax.core.numerics.divergence import DivergedWarning
 from submax.core.spaces.arms import Arms
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
@@ -60,7 +60,7 @@ def test_features_of_any_size_are_learned_from_and_nothing_diverges(policy, seed
     feedback = some_feedback(600, seed)
     state = policy.init(PROBLEM, REPLICAS, rng)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", Diverged)
+        warnings.simplefilter("error", DivergedWarning)
         for first in range(0, 600, 200):
             state = policy.update(state, rows_of(feedback, slice(first, first + 200)), rng)
     context = contexts(500, rng)
@@ -74,7 +74,7 @@ def test_contexts_far_out_and_unscaled_do_not_make_the_loss_of_a_cvae_infinite(s
     feedback = some_feedback(200, seed)
     estimator = CVAE(hidden=16, latent=2, training=Training(steps=20, batch=64))
     with warnings.catch_warnings():
-        warnings.simplefilter("error", Diverged)
+        warnings.simplefilter("error", DivergedWarning)
         estimator.fit(estimator.init(PROBLEM, REPLICAS, rng), feedback, rng)
 
 

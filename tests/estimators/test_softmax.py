@@ -3,7 +3,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InputError, MissingExtraError
 from submax.core.memory.training import Training
 from submax.core.rewards.counts import Counts
 from submax.core.running import extras
@@ -127,7 +127,7 @@ def test_without_new_rows_nothing_changes(fitted, feedback, seed):
     ids=str,
 )
 def test_bad_settings_are_refused(settings, sentence):
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InputError) as error:
         Softmax(**settings)
     assert sentence in str(error.value)
 
@@ -145,13 +145,13 @@ def test_bad_feedback_is_refused(seed):
         "context has shape": good._replace(context=np.zeros((REPLICAS, 4, 2))),
     }
     for sentence, bad in cases.items():
-        with pytest.raises(InvalidValue, match=sentence):
+        with pytest.raises(InputError, match=sentence):
             ESTIMATOR.fit(fresh, bad, np.random.default_rng(seed))
 
 
 def test_without_jax_the_extra_is_named(monkeypatch, seed):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtraError) as error:
         ESTIMATOR.init(PROBLEM, 1, np.random.default_rng(seed))
     assert "the Softmax estimator needs jax, equinox, optax" in str(error.value)
     assert 'pip install "submax[neural]"' in str(error.value)
@@ -221,5 +221,5 @@ def test_a_replica_that_heard_nothing_stays_uniform_at_other_rewards(feedback, s
 
 @pytest.mark.parametrize("levels", [[[np.nan, 1.0]] * 2, [[1.0, 0.0]] * 2, [[0.0, 1.0]], [[]] * 2])
 def test_rewards_that_cannot_be_asked_for_are_refused(levels, fitted):
-    with pytest.raises(InvalidValue, match="levels must be finite, rise"):
+    with pytest.raises(InputError, match="levels must be finite, rise"):
         ESTIMATOR.at_levels(fitted, np.array(levels))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.feedback import Feedback
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
@@ -185,13 +185,13 @@ def test_the_last_rows_are_kept(keep, kept, monkeypatch):
     ],
 )
 def test_what_cannot_be_is_refused(wrong, sentence):
-    with pytest.raises(InvalidValue, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         learn(arms(), **{"policy": "rcp-submax", **wrong})
 
 
 def test_a_policy_that_does_not_suit_the_log_is_refused():
     log = Log.read({"action": ["A", "B"], "reward": [0.5, 0.7]})
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         learn(log, "thompson-1-1")
 
 
@@ -200,7 +200,7 @@ def test_a_policy_given_as_an_object_learns_and_cannot_be_written(tmp_path):
     np.testing.assert_array_equal(
         probabilities(learned, arms()), probabilities(learn(arms(), "thompson-1-1"), arms())
     )
-    with pytest.raises(InvalidValue, match="name it, or its file"):
+    with pytest.raises(InputError, match="name it, or its file"):
         learned.write(tmp_path / "policy.safetensors")
     assert list(tmp_path.iterdir()) == []
 

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InputError, MissingExtraError
 from submax.core.running import extras
 from submax.evaluation import tuning
 from submax.evaluation.learning import learn
@@ -82,13 +82,13 @@ def test_what_cannot_be_is_refused_before_anything_is_learned(
     log, search, options, sentence, monkeypatch
 ):
     monkeypatch.setattr(tuning, "learn", None)
-    with pytest.raises(InvalidValue, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         tune(log, "epsilon-greedy-0.1", search, **options)
 
 
 def test_what_is_missing_is_named(log, monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"submax\[tune\]"):
+    with pytest.raises(MissingExtraError, match=r"submax\[tune\]"):
         tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS})
 
 
@@ -113,7 +113,7 @@ def test_what_to_try_is_read(text, expected):
     "text", ["", "a", "a=", "=1", "a=2..1", "a=1..1", "a=0..1:log", "a=x..y", "a=1..", "a=nan..1"]
 )
 def test_what_makes_no_sense_is_refused(text):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         parse_search(text)
 
 

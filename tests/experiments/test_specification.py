@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.environments.tables.packaged_set import LOADERS
 from submax.estimators.cvae import CVAE
@@ -79,7 +79,7 @@ def test_selection():
     assert [cell.labels["delay"] for cell in chosen] == [0, 5]
     either = select(every, ["arms=3", "arms=4.0", "delay=0"])
     assert len(either) == 2 * 2 * 2
-    with pytest.raises(InvalidValue, match=r"beta=2; allowed: 1, 9\.5"):
+    with pytest.raises(InputError, match=r"beta=2; allowed: 1, 9\.5"):
         select(every, ["beta=2"])
 
 
@@ -137,7 +137,7 @@ def test_what_is_defined_stands_for_its_name_also_within_another():
     ],
 )
 def test_a_name_that_is_not_defined_is_refused(old, new, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         parse(DEFINING.replace(old, new), "own")
 
 
@@ -165,7 +165,7 @@ def test_a_quick_look_is_smaller_and_says_so():
     ],
 )
 def test_wrong_values_of_a_quick_look_are_refused(change, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         parse(DEFINING.replace("quick = {", change), "own").quickly()
 
 
@@ -227,7 +227,7 @@ def test_data_lie_beside_the_file_and_are_part_of_the_key(tmp_path):
     assert cell.environment["file"] == str(folder / "rows.csv")
     assert keys[0] == keys[2] != keys[1]
     (folder / "rows.csv").unlink()
-    with pytest.raises(InvalidValue, match=r"there is no file '.*rows\.csv'"):
+    with pytest.raises(InputError, match=r"there is no file '.*rows\.csv'"):
         cells(load_file(folder / "own.toml"))
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
-from submax.live.declaring.declare import ContextIgnored
+from submax.live.declaring.declare import ContextIgnoredWarning
 from submax.live.log.bandits import log_stream, model_name, settings_stream
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, body_of
 from submax.live.open import open_bandit
@@ -143,7 +143,9 @@ def test_another_reward_under_the_same_key_is_a_conflict_and_changes_nothing(ope
     bandit.decide(id="one")
     bandit.reward("one", 1.0)
     before = log_of(bandit)
-    with pytest.raises(Conflict, match=r"'one' already has the reward 1\.0 under the key 'reward'"):
+    with pytest.raises(
+        ConflictError, match=r"'one' already has the reward 1\.0 under the key 'reward'"
+    ):
         bandit.reward("one", 0.0)
     assert log_of(bandit) == before
     assert bandit.reward("one", 0.0, key="other").status == "accepted"
@@ -156,7 +158,7 @@ def test_a_reward_of_a_decision_that_is_not_known_is_quarantined(opened):
 
 def test_activating_a_decision_that_is_not_known_is_refused(opened):
     bandit = opened()
-    with pytest.raises(Unknown, match="no decision 'unknown'"):
+    with pytest.raises(NotFoundError, match="no decision 'unknown'"):
         bandit.activate("unknown")
     assert log_of(bandit) == []
 
@@ -193,7 +195,7 @@ def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(open
         lambda: bandit.decide_many([{}, {"id": bad}]),
         lambda: bandit.reward_many([{"id": "one", "value": 1.0}, {"id": bad, "value": 1.0}]),
     ):
-        with pytest.raises(InvalidValue) as refused:
+        with pytest.raises(InputError) as refused:
             write()
         assert len(str(refused.value)) < 500
     assert log_of(bandit) == []
@@ -202,7 +204,7 @@ def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(open
 def test_an_id_that_is_none_is_refused_for_rewards(opened):
     bandit = opened()
     for write in (lambda: bandit.reward(None, 1.0), lambda: bandit.reward("one", 1.0, key=None)):
-        with pytest.raises(InvalidValue):
+        with pytest.raises(InputError):
             write()
     assert log_of(bandit) == []
 
@@ -227,7 +229,7 @@ def test_a_reward_outside_the_scale_is_refused_and_nothing_is_written(opened, re
                 [{"id": "one", "value": 1.0}, {"id": "two", "value": value}]
             ),
         ):
-            with pytest.raises(InvalidValue):
+            with pytest.raises(InputError):
                 write()
     assert log_of(bandit) == []
 
@@ -238,7 +240,7 @@ def test_a_reward_that_is_summed_must_itself_be_on_the_scale(opened, clock, rewa
     bandit = opened(rewards=rewards, combine="sum", policy=ANY_SCALE)
     bandit.decide(id="one")
     for value in [*NO_REWARDS, *OUTSIDE[rewards]]:
-        with pytest.raises(InvalidValue):
+        with pytest.raises(InputError):
             bandit.reward("one", value)
     for key in range(20):
         bandit.reward("one", 1e30, key=str(key))
@@ -263,20 +265,20 @@ def test_a_reward_that_is_summed_must_itself_be_on_the_scale(opened, clock, rewa
 )
 def test_a_bad_request_is_refused_and_those_beside_it_are_not_written(opened, request_):
     bandit = opened(context={"age": float}, policy={"kind": "linucb"})
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         bandit.decide(**request_)
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         bandit.decide_many([{"context": {"age": 1}}, request_, {"context": {"age": 2}}])
     assert log_of(bandit) == []
 
 
 def test_a_call_has_from_one_to_a_thousand_requests(opened):
     bandit = opened()
-    with pytest.raises(InvalidValue, match="1 to 1000 in one call, not 0"):
+    with pytest.raises(InputError, match="1 to 1000 in one call, not 0"):
         bandit.decide_many([])
-    with pytest.raises(InvalidValue, match="1 to 1000 in one call, not 0"):
+    with pytest.raises(InputError, match="1 to 1000 in one call, not 0"):
         bandit.reward_many([])
-    with pytest.raises(InvalidValue, match="1 to 1000"):
+    with pytest.raises(InputError, match="1 to 1000"):
         bandit.decide_many([{}] * 1001)
     assert log_of(bandit) == []
     assert len(bandit.decide_many([{}] * 1000)) == 1000
@@ -312,7 +314,7 @@ def test_a_retired_name_is_never_used_again(opened):
     opened().retire("B")
     bandit = opened()
     for change in (bandit.add, bandit.resume, bandit.pause, bandit.retire):
-        with pytest.raises(Conflict):
+        with pytest.raises(ConflictError):
             change("B")
     assert bandit.menu.active == ((0, 2),)
 
@@ -321,7 +323,7 @@ def test_a_change_that_is_refused_is_not_written(opened):
     bandit = opened()
     before = bandit.store.read(settings_stream(bandit.name))
     for change, name in ((bandit.add, "A"), (bandit.pause, "Z"), (bandit.add, 5), (bandit.add, "")):
-        with pytest.raises(InvalidValue):
+        with pytest.raises(InputError):
             change(name)
     assert bandit.store.read(settings_stream(bandit.name)) == before
 
@@ -330,7 +332,7 @@ def test_choices_of_slots_are_changed_by_slot(opened):
     bandit = opened(actions=PAGE)
     bandit.add("tall", slot="layout")
     bandit.retire("A", slot="title")
-    with pytest.raises(InvalidValue, match="name the slot of 'B'"):
+    with pytest.raises(InputError, match="name the slot of 'B'"):
         bandit.pause("B")
     seen = {tuple(bandit.decide().action.values()) for _ in range(500)}
     assert {title for title, _ in seen} == {"B", "C"}
@@ -345,7 +347,7 @@ def test_two_threads_that_add_the_same_name_add_it_once(opened):
         try:
             bandit.add("D")
             outcomes.append("added")
-        except Conflict:
+        except ConflictError:
             outcomes.append("refused")
 
     threads = [threading.Thread(target=add) for _ in range(8)]
@@ -495,14 +497,14 @@ def test_of_many_rewards_one_that_conflicts_is_told_and_the_others_are_kept(open
 def test_choices_are_not_added_beyond_what_the_guard_rails_can_hold(opened, monkeypatch):
     monkeypatch.setattr("submax.schema.menu.LISTED", 3)
     bandit = opened(guard_rails={"minimum": 0.1})
-    with pytest.raises(InvalidValue, match="minimum and control are for up to"):
+    with pytest.raises(InputError, match="minimum and control are for up to"):
         bandit.add("D")
     assert len(bandit.menu.active[0]) == 3
 
 
 def test_rolling_back_the_first_version_leaves_none(opened, clock):
     bandit = opened()
-    with pytest.raises(Conflict, match="no version was published yet"):
+    with pytest.raises(ConflictError, match="no version was published yet"):
         bandit.roll_back()
     versioned(bandit, clock, 1)
     assert bandit.roll_back() == bandit.version == bandit.decide().version == 0
@@ -511,7 +513,7 @@ def test_rolling_back_the_first_version_leaves_none(opened, clock):
 @pytest.mark.parametrize("version", [7, -1, "1", 1.5, math.nan])
 def test_a_version_that_is_not_there_cannot_be_published(opened, clock, version):
     bandit = versioned(opened(), clock, 2)
-    with pytest.raises(Unknown):
+    with pytest.raises(NotFoundError):
         bandit.publish(version)
     assert bandit.version == opened().version == 2
 
@@ -530,7 +532,7 @@ def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened,
     kept = [n for n in range(1, 7) if bandit.store.kept(model_of(bandit, n)) is not None]
     assert kept == [1, 5, 6]
     assert [one.version for one in bandit.versions()] == [1, 2, 3, 4, 5, 6]
-    with pytest.raises(Unknown, match="version 3 is no longer kept"):
+    with pytest.raises(NotFoundError, match="version 3 is no longer kept"):
         bandit.publish(3)
     assert bandit.version == 1
 
@@ -595,7 +597,7 @@ def test_every_flipped_byte_of_a_model_is_detected_and_the_last_good_version_ser
 def test_a_version_that_is_damaged_cannot_be_published(opened, clock):
     bandit = versioned(opened(), clock, 2)
     bandit.store.keep(model_of(bandit, 1), b"nonsense")
-    with pytest.raises(InvalidValue, match="damaged"):
+    with pytest.raises(InputError, match="damaged"):
         bandit.publish(1)
     assert bandit.version == 2
 
@@ -628,7 +630,7 @@ def test_the_same_declaration_again_changes_nothing(opened, store, rewards):
     }
     before = None
     for _ in range(3):
-        with pytest.warns(ContextIgnored):
+        with pytest.warns(ContextIgnoredWarning):
             opened(**declaration)
         before = before or store.read(settings_stream("default"))
     assert store.read(settings_stream("default")) == before
@@ -666,7 +668,7 @@ def test_the_same_scale_in_other_words_is_the_same(opened, first, second):
 def test_what_would_change_the_meaning_of_the_log_cannot_be_declared_anew(opened, store, other):
     opened()
     before = store.read(settings_stream("default"))
-    with pytest.raises(InvalidValue, match="this bandit was declared with"):
+    with pytest.raises(InputError, match="this bandit was declared with"):
         opened(**other)
     assert store.read(settings_stream("default")) == before
 
@@ -739,7 +741,7 @@ def test_another_policy_takes_over_with_what_was_learned(opened, clock):
     ids=repr,
 )
 def test_a_declaration_that_makes_no_sense_is_refused_and_nothing_is_written(opened, store, wrong):
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(InputError) as refused:
         opened(**wrong)
     assert "\n" not in str(refused.value)
     assert store.streams() == []
@@ -747,13 +749,13 @@ def test_a_declaration_that_makes_no_sense_is_refused_and_nothing_is_written(ope
 
 @pytest.mark.parametrize("name", ["", "A", "with space", "../up", "x" * 65, "é", 5, "a/b"])
 def test_a_name_that_cannot_be_part_of_an_address_is_refused(opened, store, name):
-    with pytest.raises(InvalidValue, match="the name of a bandit"):
+    with pytest.raises(InputError, match="the name of a bandit"):
         opened(name=name)
     assert store.streams() == []
 
 
 def test_a_bandit_that_is_not_there_needs_its_actions(store):
-    with pytest.raises(InvalidValue, match="declare its actions"):
+    with pytest.raises(InputError, match="declare its actions"):
         open_bandit(store, background=False)
     assert store.streams() == []
 
@@ -770,7 +772,7 @@ def test_two_bandits_share_a_store_and_nothing_else(opened, clock):
 
 
 def test_a_context_that_the_policy_ignores_is_said(opened):
-    with pytest.warns(ContextIgnored, match="does not look at the context"):
+    with pytest.warns(ContextIgnoredWarning, match="does not look at the context"):
         opened(context={"age": float})
 
 
@@ -882,7 +884,7 @@ def test_a_policy_that_fails_to_learn_is_counted_and_decisions_go_on(caplog):
 def test_a_policy_object_decides_and_must_be_given_again(opened, store, clock):
     bandit = fed(opened(policy=Thompson(2.0, 5.0)), clock)
     assert bandit.refit().version == bandit.decide().version == 1
-    with pytest.raises(InvalidValue, match="declared with a policy object: give it again"):
+    with pytest.raises(InputError, match="declared with a policy object: give it again"):
         open_bandit(store, background=False)
     assert opened(policy=Thompson(2.0, 5.0)).decide().version == 1
 
@@ -903,8 +905,8 @@ PLAIN = sorted(name for name, policy in presets().items() if not policy.trains_n
 CONTEXT = {"age": float, "country": ["fr", "de"]}
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
-@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.Fallback")
+@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
+@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.FallbackWarning")
 @pytest.mark.parametrize("context", [None, CONTEXT], ids=["plain", "context"])
 @pytest.mark.parametrize(
     "policy",

@@ -9,7 +9,7 @@ import pytest
 
 import submax
 from submax.core.contracts.feedback import Feedback
-from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.errors import InputError, StoreError
 from submax.live.fitting import online_learner
 from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
@@ -217,7 +217,7 @@ def test_a_closed_bandit_refuses_to_decide(tmp_path):
             lambda bandit=bandit, decision=decision: bandit.reward(decision.id, 1.0),
             lambda bandit=bandit: bandit.add("D"),
         ):
-            with pytest.raises(StoreUnavailable, match="closed"):
+            with pytest.raises(StoreError, match="closed"):
                 call()
         assert "Bandit" in repr(bandit)
 
@@ -265,7 +265,7 @@ def test_refit_of_a_bandit_with_a_store_says_how_long_to_wait(store, clock):
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         submax.Bandit(**arguments)
 
 
@@ -280,7 +280,7 @@ def test_what_makes_no_sense_is_refused(arguments, words):
 )
 def test_a_reward_that_makes_no_sense_is_refused_with_what_to_do(reward, words):
     bandit = submax.Bandit(ARMS)
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         bandit.reward(*reward(bandit.decide()))
     assert bandit.refit().rows == 0
 
@@ -288,13 +288,13 @@ def test_a_reward_that_makes_no_sense_is_refused_with_what_to_do(reward, words):
 def test_there_are_no_versions_to_choose_from():
     bandit = submax.Bandit(ARMS)
     for call in (bandit.roll_back, bandit.publish):
-        with pytest.raises(InvalidValue, match="keeps no versions"):
+        with pytest.raises(InputError, match="keeps no versions"):
             call()
     assert bandit.versions() == []
 
 
 def test_a_store_has_no_learn_share():
-    with pytest.raises(InvalidValue, match="learn_share was given"):
+    with pytest.raises(InputError, match="learn_share was given"):
         open_bandit(":memory:", actions=ARMS, learn_share=0.5)
 
 

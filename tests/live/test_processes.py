@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from submax.core.errors import Conflict, InvalidValue, StoreUnavailable
+from submax.core.errors import ConflictError, InputError, StoreError
 from submax.live.declaring.declare import declare
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import TICK
@@ -48,7 +48,7 @@ def test_of_two_that_pause_the_last_two_one_is_told(opened):
     follow, told = second._present.follow, []
     second._present.follow = lambda: told.append(1) or (len(told) > 1 and follow())
     first.pause("A")
-    with pytest.raises(Conflict, match="changed by someone else"):
+    with pytest.raises(ConflictError, match="changed by someone else"):
         second.change(Change("pause", "B"))
     assert opened().menu.active == ((1,),)
 
@@ -60,10 +60,10 @@ def test_a_change_is_made_good_after_the_store_failed_half_way(opened, store, cl
 
     def failing(name):
         monkeypatch.setattr(store, "kept", kept)
-        raise StoreUnavailable("away")
+        raise StoreError("away")
 
     monkeypatch.setattr(store, "kept", failing)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreError):
         bandit.retire("A")
     bandit.versions()
     assert "A" not in {bandit.decide().action for _ in range(100)}
@@ -91,7 +91,7 @@ def test_who_only_looks_does_not_begin_to_lead(store, clock, monkeypatch):
 
 def test_a_bandit_is_declared_as_new_once(store):
     declare(store, "page", {"actions": ARMS}, new=True)
-    with pytest.raises(Conflict, match="there is a bandit 'page' already"):
+    with pytest.raises(ConflictError, match="there is a bandit 'page' already"):
         declare(store, "page", {"actions": ARMS, "policy": "ucb1"}, new=True)
 
 
@@ -107,7 +107,7 @@ def test_numbers_of_numpy_are_numbers(opened):
     for number in (np.float32(1), np.int64(1), np.bool_(True)):
         made = bandit.decide({"x": number})
         assert bandit.reward(made.id, number).status == "accepted"
-    with pytest.raises(InvalidValue, match="that cannot be shown"):
+    with pytest.raises(InputError, match="that cannot be shown"):
         bandit.reward(made.id, 10**5000, key="huge")
 
 

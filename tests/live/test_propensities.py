@@ -70,7 +70,7 @@ def named(action):
     return tuple(action.values())
 
 
-@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_decisions_are_as_frequent_as_their_logged_propensities(policy, seed):
     rng = np.random.default_rng(seed)

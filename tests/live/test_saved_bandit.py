@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import submax
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live import saved_bandit
 from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
@@ -59,7 +59,7 @@ def took(bandit, clock, steps, start):
             name = f"new {number}" if verb == "add" else "C"
             try:
                 getattr(bandit, verb)(name)
-            except InvalidValue as error:
+            except InputError as error:
                 answers.append(str(error))
     return answers
 
@@ -146,7 +146,7 @@ def test_a_policy_that_was_an_object_is_given_again(tmp_path):
     bandit = submax.Bandit(ARMS, policy=Stubborn())
     _rewarded(bandit, 20)
     bandit.save(path)
-    with pytest.raises(InvalidValue, match="give it again"):
+    with pytest.raises(InputError, match="give it again"):
         submax.Bandit.load(path)
     loaded = submax.Bandit.load(path, policy=Stubborn())
     assert _rewarded(loaded, 20)[-1][2] == 39
@@ -159,7 +159,7 @@ def test_a_policy_from_a_file_is_run_only_if_trusted(tmp_path, monkeypatch):
     bandit = submax.Bandit(ARMS, policy={"kind": "mine.py:Mine"})
     _rewarded(bandit, 5)
     bandit.save("bandit.safetensors")
-    with pytest.raises(InvalidValue, match="trust=True"):
+    with pytest.raises(InputError, match="trust=True"):
         submax.Bandit.load("bandit.safetensors")
     assert len(_rewarded(submax.Bandit.load("bandit.safetensors", trust=True), 5)) == 5
 
@@ -176,15 +176,15 @@ def test_a_file_that_is_no_bandit_is_refused(tmp_path):
     }
     for data in contents.values():
         path.write_bytes(data)
-        with pytest.raises(InvalidValue, match=r"file'"):
+        with pytest.raises(InputError, match=r"file'"):
             submax.Bandit.load(path)
     for nothing in (tmp_path / "nowhere", 3):
-        with pytest.raises(InvalidValue, match="cannot be read"):
+        with pytest.raises(InputError, match="cannot be read"):
             submax.Bandit.load(nothing)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidValue, match="its folder must be there"):
+    with pytest.raises(InputError, match="its folder must be there"):
         submax.Bandit(ARMS).save(tmp_path / "nowhere" / "bandit.safetensors")
 
 
@@ -198,12 +198,12 @@ def test_a_damaged_file_is_refused(tmp_path, seed):
         damaged = bytearray(whole)
         damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
         path.write_bytes(bytes(damaged))
-        with pytest.raises(InvalidValue, match=r"bandit\.safetensors'"):
+        with pytest.raises(InputError, match=r"bandit\.safetensors'"):
             submax.Bandit.load(path)
 
 
 def test_an_unknown_kind_of_random_stream_is_refused():
-    with pytest.raises(InvalidValue, match="unknown kind"):
+    with pytest.raises(InputError, match="unknown kind"):
         saved_bandit.generator_at({"bit_generator": "os"})
 
 
@@ -221,7 +221,7 @@ def test_the_file_is_safetensors_and_nothing_of_it_is_code(tmp_path):
 
 def test_a_bandit_with_a_store_says_how_it_is_copied(tmp_path):
     bandit = submax.open(tmp_path / "page.db", actions=ARMS)
-    with pytest.raises(InvalidValue, match="submax backup"):
+    with pytest.raises(InputError, match="submax backup"):
         bandit.save(tmp_path / "bandit.safetensors")
     bandit.close()
     assert not (tmp_path / "bandit.safetensors").exists()

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import (
     ACTIVATION,
@@ -184,7 +184,7 @@ class LiveBandit(RuleBasedStateMachine):
     def reward(self, identifier, key, value):
         standing = self.rewards.get((identifier, key))
         if standing is not None and standing != value:
-            with pytest.raises(Conflict):
+            with pytest.raises(ConflictError):
                 self.bandit.reward(identifier, value, key=key)
             return
         receipt = self.bandit.reward(identifier, value, key=key)
@@ -196,7 +196,7 @@ class LiveBandit(RuleBasedStateMachine):
 
     def activate(self, identifier):
         if identifier not in self.decisions:
-            with pytest.raises(Unknown):
+            with pytest.raises(NotFoundError):
                 self.bandit.activate(identifier)
             return
         receipt = self.bandit.activate(identifier)
@@ -208,7 +208,7 @@ class LiveBandit(RuleBasedStateMachine):
     @rule(name=NAMES)
     def add(self, name):
         if name in self.status:
-            with pytest.raises(Conflict):
+            with pytest.raises(ConflictError):
                 self.bandit.add(name)
         else:
             self.bandit.add(name)
@@ -218,7 +218,7 @@ class LiveBandit(RuleBasedStateMachine):
     def change(self, name, verb):
         last = self.active() == [name] and verb != "resume"
         if self.status.get(name, "retired") == "retired" or last:
-            with pytest.raises(InvalidValue):
+            with pytest.raises(InputError):
                 getattr(self.bandit, verb)(name)
         else:
             getattr(self.bandit, verb)(name)

@@ -60,7 +60,7 @@ def test_means_and_errors_are_those_of_the_rewards(seed):
     ],
     ids=["1000 arms", "60 slots", "intervals", "50 fields", "slots and an interval"],
 )
-@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
 def test_every_bandit_fits_one_screen(declaration):
     bandit = submax.Bandit(**declaration, policy="random", seed=0)
     assert fits(bandit)

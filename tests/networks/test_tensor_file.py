@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.networks.slot_network import SlotNetwork
 from submax.networks.tensor_file import read_network, read_tensors, write_network, write_tensors
 from submax.networks.value_network import ValueNetwork
@@ -63,24 +63,24 @@ def test_a_file_is_replaced(path, seed):
 def test_a_file_that_was_cut_off_is_refused(path, kept):
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content)) if isinstance(kept, float) else kept])
-    with pytest.raises(InvalidValue, match=r"cannot read .*network\.safetensors: "):
+    with pytest.raises(InputError, match=r"cannot read .*network\.safetensors: "):
         read_network(path)
 
 
 @pytest.mark.parametrize("damage", [b"\xff" * 8, b"\0" * 8, b"PK\x03\x04 zip"])
 def test_a_file_that_was_written_over_is_refused(path, damage):
     path.write_bytes(damage + path.read_bytes()[len(damage) :])
-    with pytest.raises(InvalidValue, match=r"cannot read .*network\.safetensors: "):
+    with pytest.raises(InputError, match=r"cannot read .*network\.safetensors: "):
         read_network(path)
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(InvalidValue, match=r"cannot read .*absent\.safetensors: No such file"):
+    with pytest.raises(InputError, match=r"cannot read .*absent\.safetensors: No such file"):
         read_network(tmp_path / "absent.safetensors")
 
 
 def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(InvalidValue, match="cannot read "):
+    with pytest.raises(InputError, match="cannot read "):
         read_network(tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_a_folder_is_refused(tmp_path):
 def test_another_kind_or_format_is_refused(path, facts, sentence):
     arrays, _ = read_tensors(path)
     write_tensors(path, arrays, facts)
-    with pytest.raises(InvalidValue, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         read_network(path)
 
 
@@ -106,5 +106,5 @@ def test_a_missing_array_is_refused(path):
     arrays, facts = read_tensors(path)
     del arrays["head_bias"]
     write_tensors(path, arrays, facts)
-    with pytest.raises(InvalidValue, match=r"has the arrays .*, not \['context_weight', "):
+    with pytest.raises(InputError, match=r"has the arrays .*, not \['context_weight', "):
         read_network(path)

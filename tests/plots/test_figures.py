@@ -3,7 +3,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from submax import BatchFlush, Bernoulli, make_policy, plots, simulate
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.experiments.specification import (
     bakeoff_experiments,
     beyond_experiments,
@@ -65,9 +65,9 @@ def test_the_names_of_policies_are_within_the_figure(traces, name):
 
 
 def test_what_cannot_be_drawn_says_why(traces):
-    with pytest.raises(InvalidValue, match="unknown measure 'regrets'"):
+    with pytest.raises(InputError, match="unknown measure 'regrets'"):
         plots.curves(traces, measure="regrets")
-    with pytest.raises(InvalidValue, match="at least one trace"):
+    with pytest.raises(InputError, match="at least one trace"):
         plots.curves({})
 
 

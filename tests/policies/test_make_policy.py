@@ -1,6 +1,6 @@
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.estimators.counting import Counting
 from submax.policies import make_policy, presets
 from submax.policies.classic.thompson import Thompson
@@ -86,5 +86,5 @@ def test_tables_are_built_with_their_parts():
     ],
 )
 def test_what_cannot_be_built_says_why(specification, message):
-    with pytest.raises(InvalidValue, match=message):
+    with pytest.raises(InputError, match=message):
         make_policy(specification)

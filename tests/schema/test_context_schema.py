@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.context_schema import (
     LARGEST,
     MOST_CATEGORIES,
@@ -65,7 +65,7 @@ def test_nothing_declared_takes_nothing():
     schema = ContextSchema.of(None)
     assert schema.clean(None) == schema.clean({}) == []
     assert schema.encode([]).shape == (0,)
-    with pytest.raises(InvalidValue, match="'age' is not declared; declared: none"):
+    with pytest.raises(InputError, match="'age' is not declared; declared: none"):
         schema.clean({"age": 3})
 
 
@@ -73,13 +73,13 @@ def test_nothing_declared_takes_nothing():
     "value", ["31", None, math.nan, math.inf, -math.inf, 10**400, 2 * LARGEST, [31], {}, 1j]
 )
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(InvalidValue, match="'age'"):
+    with pytest.raises(InputError, match="'age'"):
         BOTH.clean({"country": "fr", "age": value})
 
 
 @pytest.mark.parametrize("value", ["es", "", None, 1, ["fr"], "FR", "fr\x00", "x" * 100_000])
 def test_what_is_no_category_is_refused_in_a_short_sentence(value):
-    with pytest.raises(InvalidValue, match="'country'") as refused:
+    with pytest.raises(InputError, match="'country'") as refused:
         BOTH.clean({"country": value, "age": 31})
     assert len(str(refused.value)) < 500
 
@@ -93,19 +93,19 @@ def test_an_unknown_or_missing_category_is_the_default_where_there_is_one(value)
 def test_a_missing_number_is_the_default_where_there_is_one_and_a_wrong_one_is_refused():
     schema = ContextSchema.of({"age": {"default": 40}})
     assert schema.clean({}) == schema.clean({"age": None}) == [40.0]
-    with pytest.raises(InvalidValue, match="'age'"):
+    with pytest.raises(InputError, match="'age'"):
         schema.clean({"age": "old"})
 
 
 @pytest.mark.parametrize("context", [5, "fr", ["fr", 31], [("country", "fr")]])
 def test_a_context_that_is_no_table_is_refused(context):
-    with pytest.raises(InvalidValue, match="a table of values"):
+    with pytest.raises(InputError, match="a table of values"):
         BOTH.clean(context)
 
 
 @pytest.mark.parametrize("stranger", ["colour", 5, None, ("a", "b"), "x" * 100_000])
 def test_a_field_that_was_not_declared_is_refused_in_a_short_sentence(stranger):
-    with pytest.raises(InvalidValue, match="is not declared; declared: country, age") as refused:
+    with pytest.raises(InputError, match="is not declared; declared: country, age") as refused:
         BOTH.clean({"country": "fr", "age": 31, stranger: 1})
     assert len(str(refused.value)) < 500
 
@@ -145,7 +145,7 @@ def test_a_field_that_was_not_declared_is_refused_in_a_short_sentence(stranger):
     ids=lambda context: f"{context!r:.40}",
 )
 def test_a_declaration_that_makes_no_sense_is_refused(context):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         ContextSchema.of(context)
 
 

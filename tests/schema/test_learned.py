@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.networks.state_file import read_state, state_bytes
@@ -44,7 +44,7 @@ def test_what_was_written_is_read_back(log, policy, tmp_path):
 
 
 def refused(data):
-    with pytest.raises(InvalidValue, match=r"'the file'") as error:
+    with pytest.raises(InputError, match=r"'the file'") as error:
         Learned.from_bytes(data, "the file")
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -76,7 +76,7 @@ def test_a_file_of_another_version_is_refused(log, without):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidValue, match="cannot read the policy"):
+    with pytest.raises(InputError, match="cannot read the policy"):
         Learned.read(tmp_path / "none.safetensors")
 
 
@@ -159,7 +159,7 @@ def test_a_policy_of_a_file_is_read_with_trust(log, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     learned = learn(log, {"kind": f"{tmp_path / 'own.py'}:Own"})
     learned.write(tmp_path / "policy.safetensors")
-    with pytest.raises(InvalidValue, match=r"pass trust=True \(--trust\)"):
+    with pytest.raises(InputError, match=r"pass trust=True \(--trust\)"):
         Learned.read(tmp_path / "policy.safetensors")
     again = Learned.read(tmp_path / "policy.safetensors", trust=True)
     assert again.policy == learned.policy
@@ -269,7 +269,7 @@ def test_facts_are_read_without_the_arrays(log):
     state, facts = read_state(data[:size], facts_only=True)
     assert state is None
     assert facts["learned"]["policy"] == "linucb"
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         read_state(data[:size])
 
 

@@ -3,7 +3,7 @@ import math
 import msgspec
 import pytest
 
-from submax.core.errors import Conflict, InvalidValue
+from submax.core.errors import ConflictError, InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -85,7 +85,7 @@ def test_an_action_has_a_row_and_a_row_its_action(actions, action, row):
     ids=lambda actions: f"{actions!r:.30}",
 )
 def test_actions_that_make_no_sense_are_refused_in_one_sentence(actions):
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(InputError) as refused:
         Menu.of(actions)
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 500
@@ -131,13 +131,13 @@ def test_slots_that_are_not_named_keep_all_their_choices():
     ],
 )
 def test_eligible_names_that_make_no_sense_are_refused(actions, wanted, sentence):
-    with pytest.raises(InvalidValue, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         Menu.of(actions).eligible(wanted)
 
 
 def test_where_all_that_is_asked_for_is_paused_the_active_ones_are_told():
     menu = changed(Menu.of(ARMS), ("pause", "A"))
-    with pytest.raises(InvalidValue, match="active: B, C"):
+    with pytest.raises(InputError, match="active: B, C"):
         menu.eligible(["A"])
 
 
@@ -153,21 +153,21 @@ def test_a_paused_choice_can_be_resumed_and_a_retired_one_cannot():
     assert menu == Menu.of(ARMS)
     menu = changed(menu, ("retire", "A"))
     for verb in ("pause", "resume", "retire"):
-        with pytest.raises(Conflict, match="retired for good"):
+        with pytest.raises(ConflictError, match="retired for good"):
             changed(menu, (verb, "A"))
 
 
 @pytest.mark.parametrize("verb", ["pause", "retire", None])
 def test_a_name_is_used_once(verb):
     menu = Menu.of(ARMS) if verb is None else changed(Menu.of(ARMS), (verb, "A"))
-    with pytest.raises(Conflict, match="the name of a choice is used once"):
+    with pytest.raises(ConflictError, match="the name of a choice is used once"):
         changed(menu, ("add", "A"))
 
 
 @pytest.mark.parametrize("verb", ["pause", "retire"])
 def test_the_last_active_choice_stays(verb):
     menu = changed(Menu.of(PAGE), ("pause", "wide", "layout"))
-    with pytest.raises(Conflict, match="the last active choice of 'layout'"):
+    with pytest.raises(ConflictError, match="the last active choice of 'layout'"):
         changed(menu, (verb, "narrow", "layout"))
 
 
@@ -189,19 +189,19 @@ def test_the_last_active_choice_stays(verb):
     ids=repr,
 )
 def test_changes_that_make_no_sense_are_refused(verb, choice, slot):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         changed(Menu.of(PAGE), (verb, choice, slot))
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "retire"])
 def test_a_choice_that_is_not_there_is_named(verb):
-    with pytest.raises(InvalidValue, match="unknown choice 'D'"):
+    with pytest.raises(InputError, match="unknown choice 'D'"):
         changed(Menu.of(ARMS), (verb, "D"))
 
 
 def test_a_slot_has_no_more_than_so_many_choices():
     menu = Menu.of([str(number) for number in range(MOST_CHOICES)])
-    with pytest.raises(InvalidValue, match=f"at most {MOST_CHOICES} choices"):
+    with pytest.raises(InputError, match=f"at most {MOST_CHOICES} choices"):
         changed(menu, ("add", "more"))
 
 
@@ -232,5 +232,5 @@ def test_joint_actions_are_listed_up_to_a_number():
     ids=repr,
 )
 def test_an_action_that_is_not_on_the_menu_has_no_row(actions, action):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         Menu.of(actions).row(action)

@@ -224,23 +224,23 @@ def test_rewards_that_are_not_0_or_1_are_continuous(decisions):
     ],
 )
 def test_columns_that_do_not_fit_are_refused(given, message, decisions):
-    with pytest.raises(submax.InvalidValue, match=message):
+    with pytest.raises(submax.InputError, match=message):
         BanditClassifier("rcp-submax").fit(*decisions[:2], **given)
 
 
 def test_what_a_policy_cannot_learn_from_is_refused(decisions):
     context, actions, rewards, _ = decisions
-    with pytest.raises(submax.InvalidValue, match=r"no propensities were given.*rcp-optimized"):
+    with pytest.raises(submax.InputError, match=r"no propensities were given.*rcp-optimized"):
         BanditClassifier("rcp-optimized").fit(context, actions, rewards)
     classifier = BanditClassifier("rcp-submax")
-    with pytest.raises(submax.InvalidValue, match="given no classes"):
+    with pytest.raises(submax.InputError, match="given no classes"):
         classifier.partial_fit(context, actions)
     classifier.partial_fit(context, actions, ["a", "b"], rewards)
-    with pytest.raises(submax.InvalidValue, match=r"the action .*'z'.* not among the classes"):
+    with pytest.raises(submax.InputError, match=r"the action .*'z'.* not among the classes"):
         classifier.partial_fit(context[:1], ["z"], rewards=[1.0])
-    with pytest.raises(submax.InvalidValue, match=r"rewards has 2.5.*scale=submax.Continuous"):
+    with pytest.raises(submax.InputError, match=r"rewards has 2.5.*scale=submax.Continuous"):
         classifier.partial_fit(context[:1], ["a"], rewards=[2.5])
-    with pytest.raises(submax.InvalidValue, match="did you mean 'rcp-submax'"):
+    with pytest.raises(submax.InputError, match="did you mean 'rcp-submax'"):
         BanditClassifier("rcp-submx").fit(context, actions)
 
 
@@ -258,5 +258,5 @@ def test_without_scikit_learn_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("submax.core.running.extras.find_spec", nothing)
     for module in [name for name in sys.modules if name.startswith("submax.sklearn")]:
         monkeypatch.delitem(sys.modules, module)
-    with pytest.raises(submax.MissingExtra, match=r"submax\[data\]"):
+    with pytest.raises(submax.MissingExtraError, match=r"submax\[data\]"):
         _ = submax.__getattr__("sklearn")

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import submax.server.client
-from submax.core.errors import Conflict, Forbidden, InvalidValue, StoreUnavailable, Unknown
+from submax.core.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    StoreError,
+)
 from submax.server.client import Client
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
@@ -84,7 +90,7 @@ def test_a_request_that_fails_is_sent_again_with_the_same_id(stub, client, failu
 @pytest.mark.parametrize("failure", [(503, BUSY), (429, BUSY), (0, b"")])
 def test_it_gives_up_and_says_after_how_many_attempts(stub, client, failure):
     stub.answers = [failure]
-    with pytest.raises(StoreUnavailable, match="after 4 attempts"):
+    with pytest.raises(StoreError, match="after 4 attempts"):
         client.reward("d1", 1.0)
     assert len(stub.seen) == 4
 
@@ -94,7 +100,7 @@ def test_a_server_that_is_not_there_is_tried_as_often(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(StoreUnavailable, match=r"after 3 attempts: ConnectionRefusedError"):
+        with pytest.raises(StoreError, match=r"after 3 attempts: ConnectionRefusedError"):
             Client(address, "page", attempts=3).decide()
 
 
@@ -103,21 +109,21 @@ def test_a_server_that_does_not_answer_is_given_up_on(monkeypatch):
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(StoreUnavailable, match="after 2 attempts: TimeoutError"):
+        with pytest.raises(StoreError, match="after 2 attempts: TimeoutError"):
             Client(address, "page", attempts=2, timeout=0.1).decide()
 
 
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (404, Unknown),
-        (409, Conflict),
-        (400, InvalidValue),
-        (401, Forbidden),
-        (403, Forbidden),
-        (413, InvalidValue),
-        (500, StoreUnavailable),
-        (501, StoreUnavailable),
+        (404, NotFoundError),
+        (409, ConflictError),
+        (400, InputError),
+        (401, ForbiddenError),
+        (403, ForbiddenError),
+        (413, InputError),
+        (500, StoreError),
+        (501, StoreError),
     ],
 )
 def test_errors_are_what_they_are_without_a_server_and_not_tried_again(stub, client, status, kind):
@@ -131,13 +137,13 @@ def test_errors_are_what_they_are_without_a_server_and_not_tried_again(stub, cli
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"id": 1}', b"\xff"])
 def test_an_answer_of_another_server_is_said_so(stub, client, answer):
     stub.answers = [(200, answer)]
-    with pytest.raises(StoreUnavailable, match="no answer of a submax server"):
+    with pytest.raises(StoreError, match="no answer of a submax server"):
         client.decide()
 
 
 def test_a_redirection_is_not_followed(stub, client):
     stub.answers = [(302, b"")]
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         client.decide()
 
 
@@ -189,18 +195,18 @@ def test_numbers_of_numpy_are_sent_as_numbers(stub, client):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, np.float64("nan"), np.float32("inf")])
 def test_a_number_that_is_not_finite_is_refused_and_not_sent(stub, client, value):
-    with pytest.raises(InvalidValue, match="finite"):
+    with pytest.raises(InputError, match="finite"):
         client.decide({"age": value})
-    with pytest.raises(InvalidValue, match="finite"):
+    with pytest.raises(InputError, match="finite"):
         client.reward("d1", value)
-    with pytest.raises(InvalidValue, match="finite"):
+    with pytest.raises(InputError, match="finite"):
         client.reward_many([{"id": "d1", "value": value}])
     assert stub.seen == []
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", object])
 def test_what_is_no_json_is_refused_and_not_sent(stub, client, value):
-    with pytest.raises(InvalidValue, match="JSON"):
+    with pytest.raises(InputError, match="JSON"):
         client.decide({"age": value})
     assert stub.seen == []
 
@@ -226,10 +232,10 @@ def test_an_empty_id_is_sent_as_it_is(stub, client):
     ],
 )
 def test_a_client_that_cannot_work_is_not_made(address, options, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Client(address, "page", **options)
 
 
 def test_the_name_of_a_bandit_is_checked():
-    with pytest.raises(InvalidValue, match="the name of a bandit"):
+    with pytest.raises(InputError, match="the name of a bandit"):
         Client("http://a", "../x")

@@ -1,6 +1,6 @@
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.server.keys import SCOPES, Keys
@@ -242,7 +242,7 @@ def test_the_secret_is_not_in_what_is_logged(serving, store, caplog):
     ],
 )
 def test_a_key_that_makes_no_sense_is_not_made(store, scopes, limits, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Keys(store).add(scopes, **limits)
     assert store.read("keys") == []
 
@@ -254,14 +254,14 @@ def test_loopback_needs_no_key(host):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.org", "127.0.0.1x"])
 def test_other_addresses_need_a_key(host):
-    with pytest.raises(InvalidValue, match="submax keys add STORE --scope admin"):
+    with pytest.raises(InputError, match="submax keys add STORE --scope admin"):
         check_address(host, has_keys=False)
     check_address(host, has_keys=True)
 
 
 @pytest.mark.parametrize("port", [-1, 65_536, 10**9])
 def test_what_is_no_port_is_refused(port):
-    with pytest.raises(InvalidValue, match="0 to 65535"):
+    with pytest.raises(InputError, match="0 to 65535"):
         check_port(port)
 
 

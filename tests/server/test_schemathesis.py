@@ -77,7 +77,7 @@ def answers_as_described(schema, operation):
 
     @schema.include(operation_id=operation).parametrize()
     @SETTINGS
-    @pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
+    @pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
     def test(case, key):
         case.call_and_validate(headers=key, excluded_checks=LEFT_OUT)
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import submax.server.client
 from submax.cli import main
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
@@ -53,7 +53,7 @@ class Load:
                 self._client.reward(decision.id, 1.0)
                 with self._lock:
                     self.rewards.add(decision.id)
-            except StoreUnavailable as error:
+            except StoreError as error:
                 self.errors.append(str(error))
                 break
         self._client.close()

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.lag import Lag
 
@@ -29,5 +29,5 @@ def test_its_length_is_the_number_of_steps():
 
 @pytest.mark.parametrize("steps", [-1, 1.0, True, "3", None, float("nan")])
 def test_bad_steps_are_refused(steps):
-    with pytest.raises(InvalidValue, match="steps of lag must be a whole number, at least 0"):
+    with pytest.raises(InputError, match="steps of lag must be a whole number, at least 0"):
         Lag(steps)

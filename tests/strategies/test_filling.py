@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from submax.core.conditioning.table import Experience, Table
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.strategies.filling import Filling, demanded
 
 FURTHEST = 60.0
@@ -277,5 +277,5 @@ def test_decisions_taken_together_demand_no_more_than_one(observations, decision
 
 def test_without_experience_it_says_what_is_missing():
     table = table_of([[1.0, 2.0], [2.0, 1.0]])._replace(experience=None)
-    with pytest.raises(InvalidValue, match="must be told how much evidence there is"):
+    with pytest.raises(InputError, match="must be told how much evidence there is"):
         Filling().probabilities(table)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from submax.core.conditioning.table import Table
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.estimators.counting import Counting
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.optimized import Optimized, bounds
@@ -103,5 +103,5 @@ def test_rows_that_agree_but_for_rounding_count_as_equal(seed):
 
 
 def test_without_propensities_it_refuses(small_table):
-    with pytest.raises(InvalidValue, match="needs the logged probability of every decision"):
+    with pytest.raises(InputError, match="needs the logged probability of every decision"):
         Optimized().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))

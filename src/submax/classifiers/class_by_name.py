@@ -4,7 +4,7 @@ import importlib
 import inspect
 from typing import Any
 
-from submax.core.errors import InvalidValue, told
+from submax.core.errors import InputError, one_line
 
 EXAMPLE = "'sklearn.linear_model.LogisticRegression'"
 
@@ -17,22 +17,22 @@ def class_by_name(name: str) -> Any:
     """
     module_name, _, class_name = name.rpartition(".")
     if not module_name or not all(part.isidentifier() for part in name.split(".")):
-        raise InvalidValue(
+        raise InputError(
             f"classifier {name!r} is no dotted name; a package, its modules and a class are "
             f"allowed: write it as {EXAMPLE}"
         )
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        raise InvalidValue(
-            f"classifier {name!r} cannot be imported ({told(error)}); any installed package is "
+        raise InputError(
+            f"classifier {name!r} cannot be imported ({one_line(error)}); any installed package is "
             f"allowed: check the name, or install {name.partition('.')[0]}"
         ) from error
     found = getattr(module, class_name, None)
     if inspect.isclass(found) and hasattr(found, "fit"):
         return found
     what = "there is no such name in its module" if found is None else "it is no such class"
-    raise InvalidValue(
+    raise InputError(
         f"classifier {name!r} cannot be used: {what}; a class with the methods fit and "
         f"predict_proba is allowed: name one, such as {EXAMPLE}"
     )

@@ -15,7 +15,7 @@ from submax.classifiers.described import described
 from submax.classifiers.fitted_classifier import FittedClassifier
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue, told
+from submax.core.errors import InputError, one_line
 
 METHODS = ("fit", "predict_proba")
 
@@ -35,7 +35,7 @@ class ClassifierTemplate:
         if isinstance(given, str):
             return cls(_checked(_made(given, parameters)))
         if parameters:
-            raise InvalidValue(
+            raise InputError(
                 f"parameters {sorted(parameters)} were given with an object; they are allowed "
                 "with a dotted name alone: set them on the object"
             )
@@ -73,9 +73,9 @@ class ClassifierTemplate:
         try:
             model.fit(features, target, **options)
         except Exception as error:
-            raise InvalidValue(
+            raise InputError(
                 f"the classifier {self.name} cannot be fitted to {len(action)} rows with "
-                f"{len(seen)} actions ({told(error)}); any that can be is allowed: change its "
+                f"{len(seen)} actions ({one_line(error)}); any that can be is allowed: change its "
                 "parameters, or set minimum_rows to wait for more rows"
             ) from error
         return FittedClassifier(model, seen)
@@ -126,22 +126,22 @@ def _made(name: str, parameters: Mapping[str, Any]) -> Any:
     try:
         return kind(**parameters)
     except Exception as error:
-        raise InvalidValue(
-            f"{name} cannot be made from parameters {dict(parameters)} ({told(error)}); allowed: "
-            f"{', '.join(known) or 'none'}: change the parameters"
+        raise InputError(
+            f"{name} cannot be made from parameters {dict(parameters)} ({one_line(error)}); "
+            f"allowed: {', '.join(known) or 'none'}: change the parameters"
         ) from error
 
 
 def _checked(given: Any) -> Any:
     """Refuse what is no classifier."""
     if inspect.isclass(given):
-        raise InvalidValue(
+        raise InputError(
             f"classifier is the class {given.__name__}; an object is allowed: write "
             f"{given.__name__}() with its parameters"
         )
     missing = [method for method in METHODS if not callable(getattr(given, method, None))]
     if missing:
-        raise InvalidValue(
+        raise InputError(
             f"classifier is {given!r:.80}, without the method {' and '.join(missing)}; an object "
             f"with fit and predict_proba is allowed, or a dotted name such as {EXAMPLE}: take "
             "another classifier, or wrap this one in sklearn.calibration.CalibratedClassifierCV"

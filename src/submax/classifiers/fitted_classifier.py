@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.errors import InvalidValue, told
-from submax.core.running.fallback import Fallback, fall_back
+from submax.core.errors import InputError, one_line
+from submax.core.running.fallback import FallbackWarning, fall_back
 
 
-class Unpredicted(Fallback):
+class Unpredicted(FallbackWarning):
     """For some decisions the classifier gave no probabilities, and actions were counted instead."""
 
 
@@ -58,8 +58,8 @@ class FittedClassifier(NamedTuple):
         try:
             return np.asarray(self.model.predict_proba(features), dtype=np.float64)
         except Exception as error:
-            raise InvalidValue(
+            raise InputError(
                 f"the classifier {type(self.model).__name__} cannot predict among "
-                f"{len(self.seen)} actions ({told(error)}); any that can is allowed: change its "
-                "parameters, or set minimum_rows to wait for more rows"
+                f"{len(self.seen)} actions ({one_line(error)}); any that can is allowed: change "
+                "its parameters, or set minimum_rows to wait for more rows"
             ) from error

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from submax.core.errors import InvalidValue, MissingExtra, StoreUnavailable
+from submax.core.errors import InputError, MissingExtraError, StoreError
 
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -17,9 +17,9 @@ class Commands(click.Group):
         """Run the command; leave with a status of its own for each kind of error."""
         try:
             return super().invoke(context)
-        except (InvalidValue, MissingExtra) as error:
+        except (InputError, MissingExtraError) as error:
             _leave(f"Error: {error}", WRONG_INPUT, context)
-        except StoreUnavailable as error:
+        except StoreError as error:
             _leave(f"Error: {error}", FAILED, context)
         except KeyboardInterrupt:
             _leave("Stopped. Give the same command again to go on.", INTERRUPTED, context)

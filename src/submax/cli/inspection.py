@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.doctor import Finding, examined
 from submax.live.log.bandits import bandit_names
 from submax.live.log.export import Export
@@ -49,7 +49,7 @@ def _findings(place: str) -> Iterator[Finding]:
     try:
         with reading(place) as store:
             yield from examined(store, bandit_names(store))
-    except InvalidValue as error:
+    except InputError as error:
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
             raise
         yield Finding(False, str(error))
@@ -71,5 +71,5 @@ def _chosen(names: list[str], name: str | None) -> str:
         return name
     if len(names) != 1:
         listed = ", ".join(names) or "none"
-        raise InvalidValue(f"name one of the bandits with --bandit: {listed}")
+        raise InputError(f"name one of the bandits with --bandit: {listed}")
     return names[0]

@@ -10,7 +10,7 @@ import click
 
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
@@ -69,7 +69,7 @@ def run_evaluate(
     check_folder(out / ESTIMATES)
     named = {_label(name): _candidate(name, trust) for name in policies}
     if len(named) < len(policies):
-        raise InvalidValue("two policies have the same name: give one another, as a table")
+        raise InputError("two policies have the same name: give one another, as a table")
     log = _log_of(path, named, reading)
     _say_notes(log.notes)
     found = compare(
@@ -141,16 +141,16 @@ def check_folder(path: Path) -> None:
     while not folder.exists():
         folder = folder.parent
     if path.is_dir() or not folder.is_dir():
-        raise InvalidValue(f"cannot write {str(path)!r}: there is something else in its place")
+        raise InputError(f"cannot write {str(path)!r}: there is something else in its place")
 
 
 def check_policy_file(path: Path) -> None:
     """The same for a learned policy, which is known by the ending of its file."""
     if path.suffix != SUFFIX:
-        raise InvalidValue(f"the file of a learned policy ends in {SUFFIX}, and {path.name!r} not")
+        raise InputError(f"the file of a learned policy ends in {SUFFIX}, and {path.name!r} not")
     check_folder(path)
     if not path.parent.is_dir():
-        raise InvalidValue(f"there is no folder {str(path.parent)!r}")
+        raise InputError(f"there is no folder {str(path.parent)!r}")
 
 
 def _log(
@@ -164,7 +164,7 @@ def _log(
     declared = _declared(declare)
     if action_features is not None:
         if "action_features" in declared:
-            raise InvalidValue(
+            raise InputError(
                 f"action_features stand in {str(declare)!r} and in --action-features: leave one out"
             )
         declared["action_features"] = action_features
@@ -182,17 +182,17 @@ def _log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any
     schema = _schema(candidates)
     try:
         return _log(path, schema=schema, **reading)
-    except InvalidValue as error:
+    except InputError as error:
         if schema is None:
             raise
         learned = next(name for name, one in candidates.items() if isinstance(one, Learned))
-        raise InvalidValue(f"{error}\n(The log is read as that of {learned!r} was.)") from error
+        raise InputError(f"{error}\n(The log is read as that of {learned!r} was.)") from error
 
 
 def _column(text: str) -> tuple[str, Any]:
     role, sign, name = text.partition("=")
     if not sign:
-        raise InvalidValue(f"--column has the form ROLE=NAME, and {text!r} has not")
+        raise InputError(f"--column has the form ROLE=NAME, and {text!r} has not")
     if not name:
         return role, None
     return role, name.split(",") if "," in name or role == "context" else name
@@ -204,7 +204,7 @@ def _declared(path: Path | None) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidValue(f"cannot read {str(path)!r}: {error}") from error
+        raise InputError(f"cannot read {str(path)!r}: {error}") from error
     for key in table:
         one_of(f"key in {path.name}:", key, DECLARED)
     return table
@@ -217,7 +217,7 @@ def _policy(text: str) -> str | dict[str, Any]:
         name, *changes = found.split(",")
         found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
     if isinstance(found, str) and found.endswith(SUFFIX):
-        raise InvalidValue(f"{found!r} has been learned already: name a policy")
+        raise InputError(f"{found!r} has been learned already: name a policy")
     if isinstance(found, dict):
         found = {key: value for key, value in found.items() if key != "name"}
     # A name that is not known is refused before the log is read.
@@ -228,7 +228,7 @@ def _policy(text: str) -> str | dict[str, Any]:
 def _parameter(text: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
     if not sign:
-        raise InvalidValue(f"a parameter has the form KEY=VALUE, and {text!r} has not")
+        raise InputError(f"a parameter has the form KEY=VALUE, and {text!r} has not")
     return key, read_value(value)
 
 
@@ -249,7 +249,7 @@ def _table(text: str) -> str | dict[str, Any]:
     try:
         table: dict[str, Any] = json.loads(text)
     except ValueError as error:
-        raise InvalidValue(f"{text!r:.60} is not valid JSON: {error}") from error
+        raise InputError(f"{text!r:.60} is not valid JSON: {error}") from error
     return table
 
 
@@ -258,7 +258,7 @@ def _schema(candidates: dict[str, Candidate]) -> Schema | None:
     learned = {name: one for name, one in candidates.items() if isinstance(one, Learned)}
     schemas = [one.schema for one in learned.values()]
     if any(one != schemas[0] for one in schemas):
-        raise InvalidValue("the learned policies have different actions or contexts")
+        raise InputError("the learned policies have different actions or contexts")
     return schemas[0] if schemas else None
 
 

@@ -17,7 +17,7 @@ from submax.cli.errors import INTERRUPTED
 from submax.cli.progress import progress
 from submax.cli.report import print_illustration, print_offline, print_sweep
 from submax.core.checks import whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import check_directory, read_specification
@@ -86,12 +86,10 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
     if options.jobs is not None:
         whole_number("--jobs", options.jobs, at_least=1)
     if options.scheduler is not None and options.jobs is not None:
-        raise InvalidValue("give --jobs or --scheduler, not both: a cluster has its own workers")
+        raise InputError("give --jobs or --scheduler, not both: a cluster has its own workers")
     options.choose_device()
     if options.scheduler is not None and options.device is not None:
-        raise InvalidValue(
-            "--device is for this machine; the workers of a cluster choose their own"
-        )
+        raise InputError("--device is for this machine; the workers of a cluster choose their own")
     console, meter = Console(), Meter()
     plans = _plans(specifications, options, console)
     with _interruptible(), options.processes(meter) as local, options.workers(local) as executor:
@@ -119,7 +117,7 @@ def _plans(
         every = cells(changed)
         try:
             chosen = select(every, options.only)
-        except InvalidValue as error:
+        except InputError as error:
             refusals.append((changed.name, error))
             continue
         rehearse(chosen)

@@ -6,51 +6,51 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import TypeGuard
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 def whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> None:
     """Refuse anything but a whole number within the limits."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise InvalidValue(f"{name} must be a whole number, at least {at_least}, not {value!r}")
+        raise InputError(f"{name} must be a whole number, at least {at_least}, not {value!r}")
     if at_most is not None and int(value) > at_most:
-        raise InvalidValue(f"{name} must be at most {at_most}, not {value!r}")
+        raise InputError(f"{name} must be at most {at_most}, not {value!r}")
 
 
 def positive(name: str, value: object) -> None:
     """Refuse anything but a finite number above zero."""
     if not (_finite(value) and value > 0):
-        raise InvalidValue(f"{name} must be a finite number above 0, not {value!r}")
+        raise InputError(f"{name} must be a finite number above 0, not {value!r}")
 
 
 def non_negative(name: str, value: object) -> None:
     """Refuse anything but a finite number that is zero or more."""
     if not (_finite(value) and value >= 0):
-        raise InvalidValue(f"{name} must be a finite number, 0 or more, not {value!r}")
+        raise InputError(f"{name} must be a finite number, 0 or more, not {value!r}")
 
 
 def finite(name: str, value: object) -> None:
     """Refuse anything but a finite number."""
     if not _finite(value):
-        raise InvalidValue(f"{name} must be a finite number, not {value!r}")
+        raise InputError(f"{name} must be a finite number, not {value!r}")
 
 
 def at_least(name: str, value: object, limit: float) -> None:
     """Refuse anything but a finite number that is not below the limit."""
     if not (_finite(value) and value >= limit):
-        raise InvalidValue(f"{name} must be a finite number, at least {limit}, not {value!r}")
+        raise InputError(f"{name} must be a finite number, at least {limit}, not {value!r}")
 
 
 def probability(name: str, value: object) -> None:
     """Refuse anything but a number between zero and one."""
     if not (_finite(value) and 0 <= value <= 1):
-        raise InvalidValue(f"{name} must be a number between 0 and 1, not {value!r}")
+        raise InputError(f"{name} must be a number between 0 and 1, not {value!r}")
 
 
 def below_one(name: str, value: object) -> None:
     """Refuse anything but a number from zero to below one."""
     if not (_finite(value) and 0 <= value < 1):
-        raise InvalidValue(f"{name} must be a number from 0 to below 1, not {value!r}")
+        raise InputError(f"{name} must be a number from 0 to below 1, not {value!r}")
 
 
 def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
@@ -60,7 +60,7 @@ def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
         return
     close = difflib.get_close_matches(value, words, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    raise InvalidValue(f"unknown {name} {value!r}: {hint}allowed: {', '.join(words) or 'none'}")
+    raise InputError(f"unknown {name} {value!r}: {hint}allowed: {', '.join(words) or 'none'}")
 
 
 def _finite(value: object) -> TypeGuard[float]:

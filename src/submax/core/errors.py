@@ -1,34 +1,65 @@
-"""The errors submax raises on purpose, and the words for those of others."""
+"""The errors that submax raises on purpose."""
 
 import traceback
+from typing import ClassVar
 
 
-class InvalidValue(ValueError):  # noqa: N818 - reads as what it is: the caller's value is invalid
-    """A value from outside is wrong; the message is one sentence for the person who gave it."""
+class SubmaxError(Exception):
+    """The base of all errors that submax raises on purpose.
+
+    The message is one sentence for the person who has to mend something. The ``code`` is for
+    programs: it stays the same when the sentence is improved.
+    """
+
+    default_code: ClassVar[str] = "error"
+
+    def __init__(self, message: str = "", *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code or self.default_code
 
 
-class Unknown(InvalidValue):
+class InputError(SubmaxError, ValueError):
+    """A value that was given is not allowed. Nothing was changed."""
+
+    default_code = "invalid-input"
+
+
+class NotFoundError(InputError):
     """What was asked for does not exist."""
 
-
-class Conflict(InvalidValue):
-    """Another value already stands under the same key; nothing was changed."""
+    default_code = "not-found"
 
 
-class Forbidden(InvalidValue):
-    """The key is missing, unknown, or does not allow this."""
+class ConflictError(InputError):
+    """Another value already stands under the same key. Nothing was changed."""
+
+    default_code = "conflict"
 
 
-class StoreUnavailable(RuntimeError):  # noqa: N818 - says what is the case
-    """The store cannot do it now; nothing was acknowledged, and it can be tried again."""
+class ForbiddenError(InputError):
+    """The key is missing, unknown, or does not allow what was asked for."""
+
+    default_code = "forbidden"
 
 
-class MissingExtra(ImportError):  # noqa: N818 - named after what the user has to install
-    """An optional dependency is not installed; the message names the extra to install."""
+class StoreError(SubmaxError, RuntimeError):
+    """The store cannot be used now. Nothing was acknowledged, and the call can be repeated."""
+
+    default_code = "store-unavailable"
 
 
-def told(error: BaseException) -> str:
-    """An error of someone else's code in one line: what it was, and where it came from."""
+class MissingExtraError(SubmaxError, ImportError):
+    """An optional dependency is not installed. The message names the extra to install."""
+
+    default_code = "missing-extra"
+
+
+def one_line(error: BaseException) -> str:
+    """Describe an error of somebody else's code in one line: what it was, and where it was raised.
+
+    >>> one_line(ValueError("no such colour"))
+    'ValueError: no such colour'
+    """
     kind = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return kind

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue, told
+from submax.core.errors import InputError, one_line
 
 Kind = TypeVar("Kind")
 
@@ -57,11 +57,11 @@ class Folder(Generic[Kind]):
         ``nested``.
         """
         if not isinstance(table.get("kind"), str):
-            raise InvalidValue(f"a {self.word} needs a 'kind', one of: {', '.join(self.names())}")
+            raise InputError(f"a {self.word} needs a 'kind', one of: {', '.join(self.names())}")
         found = self.find(table["kind"])
         values = {key: value for key, value in table.items() if key != "kind"}
         if not dataclasses.is_dataclass(found):
-            raise InvalidValue(
+            raise InputError(
                 f"{self.word} {table['kind']!r} must be a dataclass: "
                 "write @dataclass(frozen=True) above the class"
             )
@@ -70,7 +70,7 @@ class Folder(Generic[Kind]):
             one_of(f"key of {self.word} {table['kind']!r}:", key, fields)
         for name, field in fields.items():
             if name not in values and _required(field):
-                raise InvalidValue(f"{self.word} {table['kind']!r} needs a value for {name!r}")
+                raise InputError(f"{self.word} {table['kind']!r} needs a value for {name!r}")
         types_of = typing.get_type_hints(found)
         made = {
             key: nested[key].build({"kind": value} if isinstance(value, str) else value, nested)
@@ -80,8 +80,8 @@ class Folder(Generic[Kind]):
         }
         try:
             return found(**made)
-        except InvalidValue as error:
-            raise InvalidValue(f"{self.word} {table['kind']!r}: {error}") from None
+        except InputError as error:
+            raise InputError(f"{self.word} {table['kind']!r}: {error}") from None
 
     def classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
         """The classes of one file that keep the contract."""
@@ -94,10 +94,10 @@ class Folder(Generic[Kind]):
         path_text, _, class_name = name.rpartition(":")
         path = Path(path_text)
         if not path.is_file():
-            raise InvalidValue(f"{self.word} {name!r}: there is no file {path_text!r}")
+            raise InputError(f"{self.word} {name!r}: there is no file {path_text!r}")
         module = _loaded(path)
         if module is None:
-            raise InvalidValue(f"{self.word} {name!r}: {path_text!r} is not a Python file")
+            raise InputError(f"{self.word} {name!r}: {path_text!r} is not a Python file")
         found = {value.__name__: value for value in self.classes_of(module)}
         self._explain(module, class_name)
         one_of(f"{self.word} in {path_text}:", class_name, found)
@@ -109,9 +109,9 @@ class Folder(Generic[Kind]):
         if not inspect.isclass(value):
             return
         if not issubclass(value, self.contract):
-            raise InvalidValue(f"{name} must be a subclass of {self.contract.__name__}")
+            raise InputError(f"{name} must be a subclass of {self.contract.__name__}")
         if missing := sorted(getattr(value, "__abstractmethods__", ())):
-            raise InvalidValue(f"{name} needs the methods {', '.join(missing)}")
+            raise InputError(f"{name} needs the methods {', '.join(missing)}")
 
 
 @cache
@@ -129,7 +129,7 @@ def _class_in(folder: "Folder[Kind]", name: str) -> type[Kind] | None:
     module = importlib.import_module(_files(folder.package)[name])
     found = list(folder.classes_of(module))
     if len(found) > 1:
-        raise InvalidValue(f"{module.__name__} must hold one {folder.word}, not {found}")
+        raise InputError(f"{module.__name__} must hold one {folder.word}, not {found}")
     return found[0] if found else None
 
 
@@ -148,7 +148,7 @@ def _loaded(path: Path) -> types.ModuleType | None:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise InvalidValue(f"{path} cannot be imported: {told(error)}") from error
+        raise InputError(f"{path} cannot be imported: {one_line(error)}") from error
     return module
 
 
@@ -170,7 +170,7 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
     if origin is tuple and isinstance(value, list):
         return tuple(_converted(where, item, options[0]) for item in value)
     if origin is tuple and not isinstance(value, tuple):
-        raise InvalidValue(
+        raise InputError(
             f"{where} must be a list, not {value!r}; where a list stands for several "
             "configurations, write a list within a list, [[...]]"
         )
@@ -178,7 +178,7 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
     is_type = isinstance(plain, type) and isinstance(value, plain)
     if not is_type or (isinstance(value, bool) and plain is not bool):
         name = getattr(plain, "__name__", str(wanted))
-        raise InvalidValue(f"{where} must be of type {name}, not {value!r}")
+        raise InputError(f"{where} must be of type {name}, not {value!r}")
     return value
 
 
@@ -196,10 +196,10 @@ def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:
     for option in options:
         try:
             return _converted(where, value, option)
-        except InvalidValue:
+        except InputError:
             continue
     names = " or ".join(map(_told, options))
-    raise InvalidValue(f"{where} must be of type {names}, not {value!r}")
+    raise InputError(f"{where} must be of type {names}, not {value!r}")
 
 
 def _told(option: Any) -> str:

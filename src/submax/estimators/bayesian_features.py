@@ -12,7 +12,7 @@ from submax.core.checks import non_negative, whole_number
 from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
@@ -91,7 +91,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         whole_number("draws", self.draws, at_least=1, at_most=4096)
         non_negative("width", self.width)
         if self.memory.window is not None or self.memory.reservoir is not None:
-            raise InvalidValue(
+            raise InputError(
                 "the bayesian-features estimator remembers sums, and cannot take single rows out "
                 "of them again: use memory = { discount = 0.999 } instead of a window or reservoir"
             )
@@ -116,7 +116,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         actions = problem.space.size
         features = min(self.features, math.isqrt(MOST_NUMBERS // actions))
         if features < FEWEST_FEATURES:
-            raise InvalidValue(
+            raise InputError(
                 f"the bayesian-features estimator has a regression for every action, for at most "
                 f"{MOST_NUMBERS // FEWEST_FEATURES**2} actions, and this problem has {actions}: "
                 "declare slots and take the policy posterior-slots"
@@ -222,7 +222,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
     def evidence(self, params: FeatureParams, context: Floats) -> Floats:
         """The observations that the belief is worth, summed over the actions at each level."""
         if self.width == 0:
-            raise InvalidValue(
+            raise InputError(
                 "draws of width 0 do not say how sure the belief is: give the estimator a width "
                 "above 0, such as 0.1"
             )

@@ -12,7 +12,7 @@ from submax.core.conditioning.conditioned import Conditioned
 from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.context_scaling import ContextScaling
 from submax.core.memory.memory import Memory
@@ -86,7 +86,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """A network that knows nothing."""
         who = f"the {type(self).__name__} estimator"
         if problem.space.reals and not self.components:
-            raise InvalidValue(
+            raise InputError(
                 f"{who} is made for choices, and {problem.space} is real-valued: take the CVAE"
             )
         require_extra("neural", who, "jax", "equinox", "optax")
@@ -153,11 +153,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         replicas, drawn = len(params.latent), params.latent.shape[1]
         rising = levels.ndim == 2 and np.isfinite(levels).all() and np.all(np.diff(levels) >= 0)
         if not rising or len(levels) != replicas or levels.shape[1] == 0:
-            raise InvalidValue(
+            raise InputError(
                 f"levels must be finite, rise and have the shape [{replicas}, L], not {levels}"
             )
         if drawn not in (1, levels.shape[1]):
-            raise InvalidValue(
+            raise InputError(
                 f"with draws of their own for each level, {drawn} rewards can be asked for, not "
                 f"{levels.shape[1]}"
             )

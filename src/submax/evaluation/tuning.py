@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from submax.core.checks import whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
@@ -109,7 +109,7 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     """
     key, sign, given = text.partition("=")
     if not sign or not key or not given:
-        raise InvalidValue(f"--search has the form KEY=16,32 or KEY=0.1..10, not {text!r}")
+        raise InputError(f"--search has the form KEY=16,32 or KEY=0.1..10, not {text!r}")
     logarithmic = given.endswith(LOGARITHMIC)
     plain = given.removesuffix(LOGARITHMIC)
     if ".." not in plain:
@@ -117,13 +117,13 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     low, high = map(read_value, plain.split("..", 1))
     numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
     if not numbers or not low < high or (logarithmic and not low > 0):
-        raise InvalidValue(f"{text!r} is no range: LOW..HIGH, above 0 on a log scale")
+        raise InputError(f"{text!r} is no range: LOW..HIGH, above 0 on a log scale")
     return key, Range(low, high, logarithmic)
 
 
 def _check(base: Mapping[str, Any], search: Search) -> None:
     if not search:
-        raise InvalidValue("there is nothing to search: name at least one parameter")
+        raise InputError("there is nothing to search: name at least one parameter")
     for path, wanted in search.items():
         for value in [wanted.low, wanted.high] if isinstance(wanted, Range) else wanted:
             make_policy(with_values(base, {path: value}))

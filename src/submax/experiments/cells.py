@@ -16,7 +16,7 @@ from submax._version import __version__
 from submax.core.checks import one_of
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue, told
+from submax.core.errors import InputError, one_line
 from submax.core.running.fallback import counted_fallbacks
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification, own_file, policy_name
@@ -87,7 +87,7 @@ def cells(specification: Specification) -> list[Cell]:
     for key in specification.reference:
         one_of("key of reference:", key, found[0].labels)
     if len({cell.key for cell in found}) < len(found):
-        raise InvalidValue("a list in environment or delay names the same value twice")
+        raise InputError("a list in environment or delay names the same value twice")
     return found
 
 
@@ -109,11 +109,11 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     observations = _at_most(4, environment)
     try:
         simulate(environment, policy, observations=observations, replicas=2, delay=delay)
-    except InvalidValue:
+    except InputError:
         raise
     except Exception as error:
-        raise InvalidValue(
-            f"policy {cell.policy_name!r} fails in {environment}: {told(error)}"
+        raise InputError(
+            f"policy {cell.policy_name!r} fails in {environment}: {one_line(error)}"
         ) from error
 
 
@@ -165,9 +165,9 @@ def named_policies(
         policy_of(policy)
         name = policy_name(policy)
         if not isinstance(name, str) or not name.strip() or len(name) > 100:
-            raise InvalidValue(f"a policy's name must be a text of 1 to 100 letters, not {name!r}")
+            raise InputError(f"a policy's name must be a text of 1 to 100 letters, not {name!r}")
         if name in seen:
-            raise InvalidValue(f"two policies are called {name!r}; give one a 'name' of its own")
+            raise InputError(f"two policies are called {name!r}; give one a 'name' of its own")
         seen.add(name)
         yield name, policy
 
@@ -202,7 +202,7 @@ def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     choices = [value if isinstance(value, list) else [value] for value in table.values()]
     for key, value in table.items():
         if value == []:
-            raise InvalidValue(f"{key} must list at least one value, not []")
+            raise InputError(f"{key} must list at least one value, not []")
     for values in itertools.product(*choices):
         yield dict(zip(table, values, strict=True))
 
@@ -210,11 +210,11 @@ def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _labels(environment: Environment[Any], delay: Delay) -> Labels:
     """The configuration in words and numbers: the columns of every result."""
     if not dataclasses.is_dataclass(environment):
-        raise InvalidValue(f"an environment must be a dataclass, and {environment} is not")
+        raise InputError(f"an environment must be a dataclass, and {environment} is not")
     fields = dataclasses.asdict(environment)
     for name in ("delay", "policy"):
         if name in fields:
-            raise InvalidValue(f"an environment's field cannot be called {name!r}: results use it")
+            raise InputError(f"an environment's field cannot be called {name!r}: results use it")
     return {**{key: _plain(value) for key, value in fields.items()}, "delay": delay.length}
 
 

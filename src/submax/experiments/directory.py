@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.running.whole_file import PARTIAL, whole_file
 from submax.experiments.specification import Specification
 
@@ -33,14 +33,14 @@ def check_directory(directory: Path, specification: Specification) -> None:
     if not directory.exists() or all(path.suffix == PARTIAL for path in directory.iterdir()):
         return
     if not (directory / MANIFEST).is_file():
-        raise InvalidValue(
+        raise InputError(
             f"{directory} holds files that are not results of submax; choose another --out"
         )
     held = read_manifest(directory)["specification"]
     # The title last: another one follows from what else is different.
     for key, value in sorted(_plain(specification).items(), key=lambda item: item[0] == "title"):
         if held.get(key) != value:
-            raise InvalidValue(
+            raise InputError(
                 f"{directory} holds results of another experiment, with {key} = "
                 f"{_short(held.get(key))} instead of {_short(value)}; choose another --out or "
                 "remove it"
@@ -67,10 +67,10 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidValue(f"cannot read {path}, so {directory} is no result: {error}") from error
+        raise InputError(f"cannot read {path}, so {directory} is no result: {error}") from error
     specification = manifest.get("specification") if isinstance(manifest, dict) else None
     if not isinstance(specification, dict):
-        raise InvalidValue(f"{path} was not written by submax; choose another directory")
+        raise InputError(f"{path} was not written by submax; choose another directory")
     return dict(manifest)
 
 
@@ -78,11 +78,11 @@ def read_specification(directory: Path) -> Specification:
     """The experiment whose results a directory holds, all of them written."""
     manifest = read_manifest(directory)
     if not manifest.get("finished"):
-        raise InvalidValue(f"the run in {directory} is not finished; give its command again")
+        raise InputError(f"the run in {directory} is not finished; give its command again")
     try:
         return msgspec.convert(manifest["specification"], Specification)
     except msgspec.ValidationError as error:
-        raise InvalidValue(f"{directory / MANIFEST} was changed: {error}") from error
+        raise InputError(f"{directory / MANIFEST} was changed: {error}") from error
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -105,7 +105,7 @@ def _check_writable(directory: Path) -> None:
             return
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise InvalidValue(f"cannot write to {directory}: {reason} ({place})") from error
+        raise InputError(f"cannot write to {directory}: {reason} ({place})") from error
 
 
 def _write_manifest(directory: Path, specification: Specification, facts: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from submax.core.arrays import Floats
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
 from submax.experiments.cells import configurations, make_environment, named_policies, policy_of
 from submax.experiments.directory import write_csv
@@ -56,7 +56,7 @@ def compute(specification: Specification) -> dict[str, Panel]:
     """The panel of every policy, over all environments."""
     tables = list(configurations(specification))
     if len(tables) != 1:
-        raise InvalidValue(f"an illustration has one environment, not {len(tables)}")
+        raise InputError(f"an illustration has one environment, not {len(tables)}")
     environment = make_environment(tables[0][0])
     policies = {name: policy_of(policy) for name, policy in named_policies(specification)}
     chunks = list(_chunks(specification, environment, policies))

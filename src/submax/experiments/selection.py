@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.experiments.cells import Cell
 
 
@@ -13,7 +13,7 @@ def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
     for text in only:
         key, sign, value = text.partition("=")
         if not sign or not value:
-            raise InvalidValue(f"--only needs KEY=VALUE, such as arms=100, not {text!r}")
+            raise InputError(f"--only needs KEY=VALUE, such as arms=100, not {text!r}")
         wanted.setdefault(key, []).append(value)
     chosen = list(cells)
     for key, values in wanted.items():
@@ -22,7 +22,7 @@ def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
         normal = [_normal(value) for value in values]
         for value, text in zip(normal, values, strict=True):
             if value not in allowed:
-                raise InvalidValue(
+                raise InputError(
                     f"no configuration has {key}={text}; allowed: {', '.join(allowed)}"
                 )
         chosen = [cell for cell in chosen if _text(cell, key) in normal]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from submax.core.checks import one_of, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
@@ -55,7 +55,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         for key in self.quick:
             one_of("key of quick:", key, ["replicas", "observations", "policies", "environment"])
         if not self.policies:
-            raise InvalidValue("policies must name at least one policy, not []")
+            raise InputError("policies must name at least one policy, not []")
 
     def changed(self, **values: Any) -> "Specification":
         """The same with other values; None leaves one as it is."""
@@ -105,7 +105,7 @@ def load_file(path: Path) -> Specification:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"cannot read the experiment file {str(path)!r}: {error}") from error
+        raise InputError(f"cannot read the experiment file {str(path)!r}: {error}") from error
     specification = parse(text, path.stem)
     return specification.changed(
         environment=_own_classes(specification.environment, path.parent),
@@ -120,14 +120,14 @@ def parse(text: str, name: str) -> Specification:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidValue(f"{name}.toml is not valid TOML: {error}") from error
+        raise InputError(f"{name}.toml is not valid TOML: {error}") from error
     fields = [field for field in Specification.__struct_fields__ if field != "name"]
     for key in table:
         one_of(f"key in {name}.toml:", key, fields)
     try:
         given = msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
-        raise InvalidValue(f"{name}.toml: {_with_value(str(error), table)}") from error
+        raise InputError(f"{name}.toml: {_with_value(str(error), table)}") from error
     return given.changed(
         policies=_defined(given.policies, given.define), quick=_defined(given.quick, given.define)
     )

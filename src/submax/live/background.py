@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from threading import Event, Thread
 
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 
 LOG = logging.getLogger("submax")
 
@@ -37,7 +37,7 @@ class Background:
     def _succeeds(self) -> bool:
         try:
             self._step()
-        except StoreUnavailable as error:
+        except StoreError as error:
             LOG.warning("%s: %s", self._name, error)
         except Exception:
             LOG.exception("%s failed, and will be tried again", self._name)

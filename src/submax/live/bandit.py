@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.background import Background
 from submax.live.declaring.declaration import Actions, Options
 from submax.live.declaring.declare import check_words, declare
@@ -67,14 +67,14 @@ class Bandit(ManagedBandit):
         given.
         """
         if rng is not None and not isinstance(rng, np.random.Generator):
-            raise InvalidValue(
+            raise InputError(
                 f"rng must be a numpy.random.Generator, not {rng!r:.60}: leave it out, or give "
                 "numpy.random.default_rng(1)"
             )
         check_words(options)
         for word in WORDS_OF_VERSIONS:
             if word in options:
-                raise InvalidValue(
+                raise InputError(
                     f"{word} was given, and a bandit in memory has no versions to fit: leave it "
                     "out, or use submax.open with a file; learn_share says how often it learns"
                 )
@@ -120,12 +120,12 @@ class Bandit(ManagedBandit):
         """
         learner = self._learner
         if not isinstance(learner, OnlineLearner):
-            raise InvalidValue(
+            raise InputError(
                 f"the bandit {self.name!r} has a store, which holds all of it already, and save is "
                 "for bandits in memory: copy the store by submax backup"
             )
         if not Path(path).parent.is_dir():
-            raise InvalidValue(
+            raise InputError(
                 f"cannot save to {str(path)!r}: its folder must be there, so make it first"
             )
         learner.saved(self._rng).write(path, self.settings)

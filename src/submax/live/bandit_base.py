@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 from submax.core.summary import Summary
 from submax.live.background import Background
 from submax.live.bandit_view import bandit_summary
@@ -111,7 +111,7 @@ class BanditBase:
         try:
             return writing.answer(future.result(WAITING_SECONDS))
         except TimeoutError as error:
-            raise StoreUnavailable(
+            raise StoreError(
                 f"the store did not answer within {WAITING_SECONDS:.0f} seconds: try again with "
                 "the same id"
             ) from error
@@ -134,7 +134,7 @@ class BanditBase:
         self._beside = []
         try:
             self._learner.snapshot()
-        except StoreUnavailable as error:
+        except StoreError as error:
             # A snapshot saves time, not data.
             LOG.warning("no snapshot of %s: %s", self.name, error)
 
@@ -153,7 +153,7 @@ class BanditBase:
     def _summary(self) -> Summary:
         try:
             ledger = self._learner.known()
-        except StoreUnavailable:
+        except StoreError:
             ledger = None
         return bandit_summary(self.name, self._present.serving, ledger)
 
@@ -165,7 +165,7 @@ class BanditBase:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreUnavailable(
+            raise StoreError(
                 f"the bandit {self.name!r} is closed and answers no more calls: open it again by "
                 "submax.open, or load what was saved by submax.Bandit.load"
             )

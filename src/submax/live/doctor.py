@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.declaring.control import Control, control_of
 from submax.live.log.bandits import model_name
 from submax.live.log.history import read_segment
@@ -35,7 +35,7 @@ def examined(store: Store, names: list[str]) -> Iterator[Finding]:
     for name in names:
         try:
             yield from _bandit(store, name)
-        except InvalidValue as error:
+        except InputError as error:
             yield Finding(False, f"{name}: {error}")
 
 
@@ -67,7 +67,7 @@ def _history(store: Store, name: str, control: Control) -> Iterator[Finding]:
     for number in range(len(history.segments)):
         try:
             read_segment(store, name, number, history)
-        except InvalidValue as error:
+        except InputError as error:
             yield Finding(False, f"{name}: {error}")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.bandit_base import BanditBase
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
@@ -51,10 +51,14 @@ class ManagedBandit(BanditBase):
         entry = Entry(CHOICE, msgspec.msgpack.encode(change), key)
         (written,) = self._append_setting([entry])
         if not written.new:
-            raise Conflict(f"{change.choice!r} is there already: the name of a choice is used once")
+            raise ConflictError(
+                f"{change.choice!r} is there already: the name of a choice is used once"
+            )
         # Someone else may have changed something at the same moment that does not go with this.
         if self.menu.status(change) != STATUS[change.verb]:
-            raise Conflict(f"{change.choice!r} was changed by someone else just now: look again")
+            raise ConflictError(
+                f"{change.choice!r} was changed by someone else just now: look again"
+            )
 
     def versions(self) -> list[Fitted]:
         """All versions, oldest first."""
@@ -71,7 +75,9 @@ class ManagedBandit(BanditBase):
         known = self._present.control.versions
         chosen = max(known, default=0) if version is None else version
         if chosen != 0 and chosen not in known:
-            raise Unknown(f"there is no version {version!r}: the newest is {max(known, default=0)}")
+            raise NotFoundError(
+                f"there is no version {version!r}: the newest is {max(known, default=0)}"
+            )
         if chosen != 0:
             self._present.loaded(chosen)
         published = Published(chosen, held=version is not None)
@@ -84,12 +90,12 @@ class ManagedBandit(BanditBase):
         self._present.follow()
         history = [one.version for one in self._present.control.published]
         if not history:
-            raise Conflict("no version was published yet, so that there is none to go back to")
+            raise ConflictError("no version was published yet, so that there is none to go back to")
         return self.publish(max((one for one in history if one < history[-1]), default=0))
 
     def _check_versions(self) -> None:
         if isinstance(self._learner, OnlineLearner):
-            raise InvalidValue(
+            raise InputError(
                 "a bandit in memory keeps no versions to choose from; one with a store does: use "
                 "submax.open with a file, or save this one before it learns further"
             )

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.bandit import Bandit
 from submax.live.declaring.declaration import Declaration
 from submax.live.declaring.declare import check_new, check_words, declare, declare_from
@@ -51,7 +51,7 @@ def open_bandit(
     """
     check_words(declaration)
     if "learn_share" in declaration:
-        raise InvalidValue(
+        raise InputError(
             "learn_share was given, and it is for bandits in memory, submax.Bandit(…): a bandit "
             "with a store fits versions, so give refit_rows and refit_seconds"
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.running.names_file import names_file
 from submax.core.running.whole_file import whole_file
 from submax.live.declaring.settings import Settings, policy_of
@@ -64,15 +64,15 @@ class SavedBandit(NamedTuple):
         try:
             data = Path(path).read_bytes()
             facts = read_state(data, facts_only=True)[1]
-        except (OSError, TypeError, InvalidValue) as error:
-            raise InvalidValue(
+        except (OSError, TypeError, InputError) as error:
+            raise InputError(
                 f"{str(path)!r} cannot be read as a saved bandit ({error}): give the path of a "
                 "file that Bandit.save has written"
             ) from error
         policy = _policy(str(path), _checked(str(path), data, facts), own, trust)
         found, _ = read_state(data, [type(policy).__module__])
         if not isinstance(found, cls):
-            raise InvalidValue(
+            raise InputError(
                 f"{str(path)!r} says that it holds a bandit and holds something else: take another "
                 "copy of the file"
             )
@@ -93,18 +93,18 @@ def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
     """What a file says of itself, once it is certain that the file holds a whole bandit."""
     said = facts.get(KIND) if isinstance(facts, dict) else None
     if not isinstance(said, dict):
-        raise InvalidValue(
+        raise InputError(
             f"{path!r} holds no bandit but another state of submax; a policy that was learned from "
             "a log is used by submax.open(…, learned=…)"
         )
     if said.get("format") != FORMAT:
-        raise InvalidValue(
+        raise InputError(
             f"{path!r} has the format {said.get('format')!r}, and this submax reads {FORMAT}: load "
             "it with the submax that saved it"
         )
     claimed = str(said.get("hash"))
     if hashlib.sha256(data.replace(claimed.encode(), NO_HASH.encode(), 1)).hexdigest() != claimed:
-        raise InvalidValue(
+        raise InputError(
             f"{path!r} is damaged: its hash is not the one that was saved with it; take another "
             "copy of the file"
         )
@@ -113,7 +113,7 @@ def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
 
 def _policy(path: str, said: dict[str, Any], own: Policy[Any] | None, trust: bool) -> Policy[Any]:
     if names_file(said.get("policy")) and not trust:
-        raise InvalidValue(
+        raise InputError(
             f"{path!r} holds a bandit whose policy is a file of code, {said['policy']!r:.80}, "
             "which would be run: if you know that file, pass trust=True"
         )
@@ -130,7 +130,7 @@ def decoded(data: Bytes, kind: Any) -> Any:
     try:
         return msgspec.msgpack.decode(data.tobytes(), type=kind)
     except (ValueError, AttributeError) as error:
-        raise InvalidValue(
+        raise InputError(
             f"the saved bandit is damaged ({error}): take another copy of the file"
         ) from error
 
@@ -139,7 +139,7 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
     """Where a random stream stands, by numbers and arrays."""
     state = dict(rng.bit_generator.state)
     if state.get("bit_generator") not in GENERATORS:
-        raise InvalidValue(
+        raise InputError(
             f"the rng of this bandit is a {type(rng.bit_generator).__name__}, and one of "
             f"{', '.join(GENERATORS)} can be saved: give a bandit such an rng"
         )
@@ -150,7 +150,7 @@ def generator_at(state: dict[str, Any]) -> np.random.Generator:
     """The random stream that ``generator_state`` was told of."""
     name = state.get("bit_generator")
     if name not in GENERATORS:
-        raise InvalidValue(
+        raise InputError(
             f"the saved bandit has a random stream of the unknown kind {name!r:.40}: load it with "
             "the submax that saved it"
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 FORMAT = "submax-state-1"
 Arrays = dict[str, NDArray[Any]]
@@ -60,9 +60,9 @@ def read_state(
         state = None if facts_only else _Reader(load(data), modules).read(written["tree"])
         return state, written["facts"]
     except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InvalidValue(f"the state cannot be read: {error}") from error
+        raise InputError(f"the state cannot be read: {error}") from error
     except RecursionError as error:
-        raise InvalidValue("the state cannot be read: it is nested too deeply") from error
+        raise InputError("the state cannot be read: it is nested too deeply") from error
 
 
 def _header(data: bytes) -> Any:
@@ -70,7 +70,7 @@ def _header(data: bytes) -> Any:
     size = int.from_bytes(data[:8], "little")
     written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
     if written["format"] != FORMAT:
-        raise InvalidValue(f"a state of the format {written['format']!r}, not {FORMAT!r}")
+        raise InputError(f"a state of the format {written['format']!r}, not {FORMAT!r}")
     return written
 
 
@@ -105,7 +105,7 @@ class _Writer:
             return {"table": {key: self.write(one) for key, one in value.items()}}
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
-        raise InvalidValue(
+        raise InputError(
             f"a state holds arrays, named tuples, frozen dataclasses and plain values, and "
             f"{type(value).__name__} is none of these"
         )
@@ -141,7 +141,7 @@ class _Reader:
         module, _, path = MOVED.get(name, name).partition(":")
         ours = module.startswith("submax.") and "__" not in module
         if not ours and module not in self.modules:
-            raise InvalidValue(
+            raise InputError(
                 f"a state with the class {name!r}, which is neither of submax nor in the file of "
                 "its policy"
             )
@@ -150,5 +150,5 @@ class _Reader:
             found = getattr(found, part)
         record = hasattr(found, "_fields") or dataclasses.is_dataclass(found)
         if not (isinstance(found, type) and record):
-            raise InvalidValue(f"{name!r} is no record")
+            raise InputError(f"{name!r} is no record")
         return found

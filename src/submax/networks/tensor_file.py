@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.running.whole_file import whole_file
 from submax.networks.slot_network import SlotNetwork
 from submax.networks.value_network import ValueNetwork
@@ -34,7 +34,7 @@ def read_network(path: Path) -> Network:
     one_of(f"format of {path}:", facts.get("format", ""), [FORMAT])
     kind = KINDS[facts["kind"]]
     if sorted(arrays) != sorted(kind._fields):
-        raise InvalidValue(f"{path} has the arrays {sorted(arrays)}, not {sorted(kind._fields)}")
+        raise InputError(f"{path} has the arrays {sorted(arrays)}, not {sorted(kind._fields)}")
     return kind(**arrays)
 
 
@@ -55,4 +55,4 @@ def read_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         with safe_open(path, "numpy") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118 - no mapping
     except (OSError, SafetensorError) as error:
-        raise InvalidValue(f"cannot read {path}: {error}") from error
+        raise InputError(f"cannot read {path}: {error}") from error

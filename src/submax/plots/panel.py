@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.plots.style import figure_style, look_of
 from submax.simulation.cell_result import Curve
 from submax.simulation.trace import Trace
@@ -40,7 +40,7 @@ def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = ""
     """
     one_of("measure", measure, ["regret", "reward"])
     if not traces:
-        raise InvalidValue("curves needs at least one trace, by the name of its policy, not {}")
+        raise InputError("curves needs at least one trace, by the name of its policy, not {}")
     lines = [
         PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
         for name, trace in traces.items()

@@ -5,7 +5,7 @@ from typing import Any
 
 from submax.core.checks import one_of
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.folder import Folder
 from submax.estimators import ESTIMATORS
 from submax.strategies import STRATEGIES
@@ -31,10 +31,10 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         one_of("policy", specification, named)
         return named[specification]
     if not isinstance(specification, Mapping):
-        raise InvalidValue(f"a policy is a name or a table with a 'kind', not {specification!r}")
+        raise InputError(f"a policy is a name or a table with a 'kind', not {specification!r}")
     kind = specification.get("kind")
     if kind in set(presets()) - set(POLICIES.names()):
-        raise InvalidValue(f"{kind!r} is the name of a policy and not a kind: give the name alone")
+        raise InputError(f"{kind!r} is the name of a policy and not a kind: give the name alone")
     parts: dict[str, Folder[Any]] = {
         "estimator": ESTIMATORS,
         "strategy": STRATEGIES,

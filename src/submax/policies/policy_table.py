@@ -8,7 +8,7 @@ from typing import Any
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 def table_of(policy: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def check_parameter(table: Mapping[str, Any], path: str) -> None:
         here = sorted(table) if isinstance(table, Mapping) else []
         if key not in here:
             known = ", ".join(one for one in here if one != "kind") or "none"
-            raise InvalidValue(f"the policy has no parameter {path!r}; here: {known}")
+            raise InputError(f"the policy has no parameter {path!r}; here: {known}")
         table = table[key]
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.design import Design, Prior
 from submax.regression.feature_map import FeatureMap
@@ -104,7 +104,7 @@ class ContextBelief(NamedTuple):
     def learned(self, new: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
         """The belief after more rows."""
         if self.feature_map is not None and self.sums is None:
-            raise InvalidValue(
+            raise InputError(
                 "this state was stored to decide, without what it needs to learn further: "
                 "fit a new one to all rows"
             )

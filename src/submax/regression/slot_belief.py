@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.regression.design import Design, Prior
 from submax.regression.fitting import fitted
 from submax.regression.slot_map import GROUPS, SlotMap
@@ -93,7 +93,7 @@ class SlotBelief(NamedTuple):
     def learned(self, new: JointRows, settings: SlotSettings, rng: np.random.Generator) -> Self:
         """The belief after more rows."""
         if self.slot_map is not None and self.sums is None:
-            raise InvalidValue(
+            raise InputError(
                 "this state was stored to decide, without what it needs to learn further: "
                 "fit a new one to all rows"
             )

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.choices import ARMS, Choice, Features, Slot, where
 from submax.schema.context_schema import LARGEST, as_number
 from submax.schema.names import check_name, shown
@@ -27,7 +27,7 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
     slots with such tables. Every choice of a slot that is named must have the same features.
     """
     if not isinstance(given, Mapping):
-        raise InvalidValue(f"action_features must be a table such as {EXAMPLE}, not {shown(given)}")
+        raise InputError(f"action_features must be a table such as {EXAMPLE}, not {shown(given)}")
     tables = {ARMS: given} if [slot.name for slot in slots] == [ARMS] else given
     for name in tables:
         one_of("slot in action_features:", str(name), [slot.name for slot in slots])
@@ -38,7 +38,7 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
 
 def _described(slot: Slot, table: object) -> Slot:
     if not isinstance(table, Mapping):
-        raise InvalidValue(
+        raise InputError(
             f"the action_features{where(slot.name)} must be a table such as {EXAMPLE}, not "
             f"{shown(table)}"
         )
@@ -53,7 +53,7 @@ def _described(slot: Slot, table: object) -> Slot:
 
 def _with_features(slot: Slot, choice: Choice, table: Mapping[Any, Any]) -> Choice:
     if choice.name not in table:
-        raise InvalidValue(
+        raise InputError(
             f"the choice {choice.name!r}{where(slot.name)} is missing in action_features: give its "
             "features too, since every choice must have the same ones"
         )
@@ -63,7 +63,7 @@ def _with_features(slot: Slot, choice: Choice, table: Mapping[Any, Any]) -> Choi
 def clean_features(choice: str, given: object) -> Features:
     """The features of a choice as plain numbers and texts; refuse what is neither."""
     if not isinstance(given, Mapping) or len(given) > MOST_FEATURES:
-        raise InvalidValue(
+        raise InputError(
             f"the features of {choice!r} must be a table of at most {MOST_FEATURES} numbers and "
             f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {shown(given)}"
         )
@@ -114,7 +114,7 @@ def _value(choice: str, name: object, value: object) -> float | str:
         return value
     number = as_number(value)
     if number is None:
-        raise InvalidValue(
+        raise InputError(
             f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
             f"{LARGEST:g}, or a text, not {shown(value)}"
         )
@@ -127,7 +127,7 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
     for choice in choices:
         for name, other in owner.items():
             if name not in choice.features:
-                raise InvalidValue(
+                raise InputError(
                     f"the choice {choice.name!r}{where(slot)} has no feature {name!r}, and "
                     f"{other.name!r} has: give every choice every feature, or leave {name!r} out"
                 )
@@ -137,7 +137,7 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
         category = isinstance(other.features[name], str)
         width += len(_shared(one.features[name] for one in choices)) if category else 1
     if width > MOST_COLUMNS:
-        raise InvalidValue(
+        raise InputError(
             f"the features of the choices{where(slot)} take {width} numbers, one for each number "
             f"and for each text that several choices have, and at most {MOST_COLUMNS} are "
             "possible: leave features out, or use fewer different texts"
@@ -147,7 +147,7 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
 def _check_kind(name: str, choice: Choice, other: Choice) -> None:
     value, before = choice.features[name], other.features[name]
     if isinstance(value, str) != isinstance(before, str):
-        raise InvalidValue(
+        raise InputError(
             f"the feature {name!r} of {choice.name!r} is {_kind(value)}, and that of "
             f"{other.name!r} is {_kind(before)}: give numbers to all choices, or texts to all"
         )

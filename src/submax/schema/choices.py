@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeGuard
 
 import msgspec
 
-from submax.core.errors import Conflict, InvalidValue
+from submax.core.errors import ConflictError, InputError
 from submax.core.spaces.real_space import check_bounds
 from submax.schema.names import check_name
 
@@ -56,10 +56,10 @@ def check_move(choices: list[Choice], number: int, change: Change) -> None:
     """A retired choice stays so, and one choice at least stays active."""
     choice = choices[number]
     if choice.status == "retired":
-        raise Conflict(f"{choice.name!r} is retired for good: add a choice with another name")
+        raise ConflictError(f"{choice.name!r} is retired for good: add a choice with another name")
     others = any(one.status == "active" for one in choices if one is not choice)
     if change.verb != "resume" and not others:
-        raise Conflict(
+        raise ConflictError(
             f"{choice.name!r} is the last active choice{where(change.slot)}: add another first"
         )
 
@@ -67,7 +67,7 @@ def check_move(choices: list[Choice], number: int, change: Change) -> None:
 def slot_of(name: str, names: object) -> Slot:
     """A slot from the names of its choices."""
     if not is_list(names) or not 0 < len(names) <= MOST_CHOICES:
-        raise InvalidValue(
+        raise InputError(
             f"the choices{where(name)} must be a list of 1 to {MOST_CHOICES} names, or of two "
             f"numbers (low, high), not {names!r:.60}"
         )
@@ -75,7 +75,7 @@ def slot_of(name: str, names: object) -> Slot:
         check_name(f"a choice{where(name)}", one)
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
-        raise InvalidValue(f"the choice {twice!r}{where(name)} is named twice")
+        raise InputError(f"the choice {twice!r}{where(name)} is named twice")
     return Slot(name, tuple(Choice(one) for one in names))
 
 

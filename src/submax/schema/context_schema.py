@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.checks import finite, one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.names import check_name, shown
 
 MOST_CATEGORIES = 10_000
@@ -40,7 +40,7 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
         """The number, or one sentence."""
         number = as_number(value)
         if number is None:
-            raise InvalidValue(
+            raise InputError(
                 f"context {name!r} must be a number from {-LARGEST:g} to {LARGEST:g}, "
                 f"not {shown(value)}"
             )
@@ -68,15 +68,15 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
             not isinstance(self.values, (list, tuple))
             or not 0 < len(self.values) <= MOST_CATEGORIES
         ):
-            raise InvalidValue(
+            raise InputError(
                 f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names"
             )
         for value in self.values:
             check_name(f"a category of {name!r}", value)
         if len(set(self.values)) < len(self.values):
-            raise InvalidValue(f"a category of {name!r} is named twice")
+            raise InputError(f"a category of {name!r} is named twice")
         if self.default is not None and self.default not in self.values:
-            raise InvalidValue(f"the default of {name!r} must be one of its categories")
+            raise InputError(f"the default of {name!r} must be one of its categories")
 
     def clean(self, name: str, value: object) -> Value:
         """The category, or one sentence."""
@@ -85,7 +85,7 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
             return str(value)
         if self.default is not None:
             return self.default
-        raise InvalidValue(
+        raise InputError(
             f"context {name!r} must be one of {', '.join(self.values)[:200]}, not {value!r:.60}"
         )
 
@@ -116,7 +116,7 @@ class ContextSchema(msgspec.Struct, frozen=True):
         if context is None:
             return cls()
         if not isinstance(context, Mapping) or len(context) > MOST_FIELDS:
-            raise InvalidValue(
+            raise InputError(
                 f"context must be a table of at most {MOST_FIELDS} fields such as "
                 f"{{'country': ['fr', 'de'], 'age': float}}, not {context!r:.60}"
             )
@@ -142,7 +142,7 @@ class ContextSchema(msgspec.Struct, frozen=True):
         if context is None:
             context = {}
         if not isinstance(context, Mapping):
-            raise InvalidValue(f"a context is a table of values, not {context!r:.60}")
+            raise InputError(f"a context is a table of values, not {context!r:.60}")
         cleaned = [
             self._value(name, field, context)
             for name, field in zip(self.names, self.fields, strict=True)
@@ -150,7 +150,7 @@ class ContextSchema(msgspec.Struct, frozen=True):
         if len(context) > len(self.names) or any(name not in self.names for name in context):
             stranger = next(name for name in context if name not in self.names)
             declared = ", ".join(self.names) or "none"
-            raise InvalidValue(
+            raise InputError(
                 f"the context field {stranger!r:.60} is not declared; declared: {declared}"
             )
         return cleaned
@@ -160,7 +160,7 @@ class ContextSchema(msgspec.Struct, frozen=True):
         if value is not None:
             return field.clean(name, value)
         if field.default is None:
-            raise InvalidValue(f"context {name!r} is missing, and it has no default")
+            raise InputError(f"context {name!r} is missing, and it has no default")
         return field.default
 
     def encode(self, values: Sequence[Value]) -> Floats:
@@ -190,14 +190,14 @@ def _field(name: str, given: object) -> Field:
         return Number()
     if isinstance(given, (list, tuple)):
         if given and all(as_number(one) is not None for one in given):
-            raise InvalidValue(
+            raise InputError(
                 f"context {name!r} must be a list of names, not {given!r:.60}: of numbers, say "
                 "float (over HTTP and in TOML 'number')"
             )
         return Category(tuple(given))
     if isinstance(given, Mapping):
         return _from_table(name, given)
-    raise InvalidValue(
+    raise InputError(
         f"context {name!r} must be float, a list of categories, or a table with 'values' or "
         f"'default', not {given!r:.60}"
     )
@@ -208,10 +208,10 @@ def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
     wanted: type[Field] = Category if "values" in table else Number
     plain = {key: value for key, value in table.items() if key != "type"}
     if table.get("type", wanted.__name__.lower()) != wanted.__name__.lower():
-        raise InvalidValue(f"context {name!r}: a category has 'values', and a number has none")
+        raise InputError(f"context {name!r}: a category has 'values', and a number has none")
     for key in plain:
         one_of(f"key of context {name!r}:", str(key), wanted.__struct_fields__)
     try:
         return msgspec.convert({"type": wanted.__name__.lower(), **plain}, wanted)
     except msgspec.ValidationError as error:
-        raise InvalidValue(f"context {name!r}: {error}") from error
+        raise InputError(f"context {name!r}: {error}") from error

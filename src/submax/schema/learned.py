@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.running.names_file import names_file
 from submax.core.running.whole_file import whole_file
 from submax.networks.state_file import read_state, state_bytes
@@ -106,7 +106,7 @@ class Learned(NamedTuple):
     def to_bytes(self) -> bytes:
         """As safetensors."""
         if self.specification is None:
-            raise InvalidValue(
+            raise InputError(
                 "a policy that was given as an object cannot be written: name it, or its file, "
                 "{'kind': 'my_policy.py:MyPolicy'}"
             )
@@ -121,7 +121,7 @@ class Learned(NamedTuple):
         try:
             data = Path(path).read_bytes()
         except OSError as error:
-            raise InvalidValue(f"cannot read the policy {str(path)!r}: {error}") from error
+            raise InputError(f"cannot read the policy {str(path)!r}: {error}") from error
         return cls.from_bytes(data, str(path), trust=trust)
 
     @classmethod
@@ -129,15 +129,15 @@ class Learned(NamedTuple):
         """From what ``to_bytes`` made; ``name`` is for messages."""
         facts = _state(data, name, facts_only=True)[1]
         if not isinstance(facts, dict) or "learned" not in facts:
-            raise InvalidValue(f"{name!r} holds no policy that was learned from a log")
+            raise InputError(f"{name!r} holds no policy that was learned from a log")
         try:
             schema = msgspec.convert(facts["learned"]["schema"], Schema)
             origin = msgspec.convert(facts["learned"]["origin"], Origin)
             specification = facts["learned"]["policy"]
         except (msgspec.ValidationError, LookupError, TypeError) as error:
-            raise InvalidValue(f"{name!r} is from another version of submax: {error}") from error
+            raise InputError(f"{name!r} is from another version of submax: {error}") from error
         if names_file(specification) and not trust:
-            raise InvalidValue(
+            raise InputError(
                 f"{name!r} holds a policy from a file, which would be run: if you know the file, "
                 "pass trust=True (--trust)"
             )
@@ -155,15 +155,15 @@ def _named(name: str) -> Iterator[None]:
     """Let errors say which file it is."""
     try:
         yield
-    except InvalidValue as error:
-        raise InvalidValue(f"{name!r} cannot be used: {error}") from error
+    except InputError as error:
+        raise InputError(f"{name!r} cannot be used: {error}") from error
 
 
 def _state(data: bytes, name: str, *arguments: Any, **options: Any) -> tuple[Any, Any]:
     try:
         return read_state(data, *arguments, **options)
-    except InvalidValue as error:
-        raise InvalidValue(f"{name!r} is damaged or no policy: {error}") from error
+    except InputError as error:
+        raise InputError(f"{name!r} is damaged or no policy: {error}") from error
 
 
 def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:

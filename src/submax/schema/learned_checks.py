@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue, told
+from submax.core.errors import InputError, one_line
 from submax.schema.columns import Columns
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu
@@ -19,12 +19,12 @@ def check_schema(schema: Schema) -> None:
     """Names as they could be declared, and a choice in every slot that may be shown."""
     menu, context = schema.menu, schema.context
     if Menu.of(menu.declaration, menu.features) != menu.revived:
-        raise InvalidValue("its actions could not be declared: a slot is named twice or not at all")
+        raise InputError("its actions could not be declared: a slot is named twice or not at all")
     if not all(menu.active):
-        raise InvalidValue("its actions have a slot without any active choice")
+        raise InputError("its actions have a slot without any active choice")
     table = dict(zip(context.names, context.fields, strict=False))
     if len(context.names) != len(context.fields) or ContextSchema.of(table) != context:
-        raise InvalidValue("its context could not be declared: each field has a name of its own")
+        raise InputError("its context could not be declared: each field has a name of its own")
     rewards_of(schema.rewards)
 
 
@@ -33,19 +33,19 @@ def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[
     pair = contents if isinstance(contents, tuple) and len(contents) == 2 else (None, None)
     model, rows = pair
     if not isinstance(model, Model) or not isinstance(rows, Columns):
-        raise InvalidValue("it does not hold a model and rows")
+        raise InputError("it does not hold a model and rows")
     _check_shapes(rows, schema)
     _check_values(rows, schema)
     _check_standardization(model.standardization, schema.context.width)
     if model.shown != schema.menu.active:
-        raise InvalidValue("its model is of other choices than the active ones")
+        raise InputError("its model is of other choices than the active ones")
     try:
         _check_state(model.state, schema, policy)
-    except InvalidValue:
+    except InputError:
         raise
     except Exception as error:
         # Arrays of wrong shapes fail anywhere, also in a policy of the user's own.
-        raise InvalidValue(f"its policy cannot decide: {told(error)}") from error
+        raise InputError(f"its policy cannot decide: {one_line(error)}") from error
     return model, rows
 
 
@@ -57,19 +57,19 @@ def _check_shapes(rows: Columns, schema: Schema) -> None:
         column: Any = getattr(rows, name)
         floats = isinstance(column, np.ndarray) and column.dtype.kind == "f"
         if not floats or column.shape != shape:
-            raise InvalidValue(f"the column {name} of its rows must have the shape {shape}")
+            raise InputError(f"the column {name} of its rows must have the shape {shape}")
 
 
 def _check_values(rows: Columns, schema: Schema) -> None:
     if not np.isfinite(rows.context).all():
-        raise InvalidValue("a context of its rows is not finite")
+        raise InputError("a context of its rows is not finite")
     menu = schema.menu
     limits = [(0.0, len(slot.choices) - 1.0) for slot in menu.slots]
     limits += [(one.low, one.high) for one in menu.intervals]
     low, high = np.array(limits).T
     whole = rows.action[:, : len(menu.slots)]
     if not ((rows.action >= low) & (rows.action <= high)).all() or (whole % 1).any():
-        raise InvalidValue("an action of its rows is none of its actions")
+        raise InputError("an action of its rows is none of its actions")
     schema.scale.check(rows.reward)
 
 
@@ -80,7 +80,7 @@ def _check_standardization(given: object, width: int) -> None:
         for one in arrays
     ]
     if not good or not all(good):
-        raise InvalidValue(f"its contexts must be standardized by {width} numbers")
+        raise InputError(f"its contexts must be standardized by {width} numbers")
 
 
 def _check_state(state: Any, schema: Schema, policy: Policy[Any]) -> None:
@@ -88,7 +88,7 @@ def _check_state(state: Any, schema: Schema, policy: Policy[Any]) -> None:
     rng, problem = np.random.default_rng(0), schema.problem
     fresh = policy.init(problem, 1, rng)
     if type(state) is not type(fresh) or state.problem != fresh.problem:
-        raise InvalidValue("its state is of another policy or problem than it says")
+        raise InputError("its state is of another policy or problem than it says")
     action = policy.act(state, np.zeros((1, 1, schema.context.width)), rng).action
     if not problem.space.contains(action[0]):
-        raise InvalidValue("its policy decides for what is none of its actions")
+        raise InputError("its policy decides for what is none of its actions")

@@ -7,7 +7,7 @@ import msgspec
 
 from submax.core.checks import one_of
 from submax.core.contracts.problem import ActionFeatures
-from submax.core.errors import Conflict, InvalidValue
+from submax.core.errors import ConflictError, InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -66,7 +66,7 @@ class Menu(msgspec.Struct, frozen=True):
         if isinstance(actions, Mapping):
             return cls._of_slots(actions)
         if not is_list(actions):
-            raise InvalidValue(
+            raise InputError(
                 "actions must be a list of names, or a table of slots such as "
                 f"{{'title': ['A', 'B']}}, not {actions!r:.60}"
             )
@@ -75,7 +75,7 @@ class Menu(msgspec.Struct, frozen=True):
     @classmethod
     def _of_slots(cls, actions: Mapping[Any, Any]) -> "Menu":
         if not 0 < len(actions) <= MOST_SLOTS:
-            raise InvalidValue(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
+            raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
         for name in actions:
             check_name("the name of a slot", name)
         numbers = {name: given for name, given in actions.items() if is_interval(given)}
@@ -153,7 +153,7 @@ class Menu(msgspec.Struct, frozen=True):
         )
         for slot, left in zip(self.slots, shown, strict=True):
             if not left:
-                raise InvalidValue(
+                raise InputError(
                     f"no choice is eligible{where(slot.name)}: of those asked for, none is "
                     f"active; active: {', '.join(active_names(slot)) or 'none'}"
                 )
@@ -163,10 +163,10 @@ class Menu(msgspec.Struct, frozen=True):
         if self.plain:
             return {ARMS: wanted}
         if not isinstance(wanted, Mapping):
-            raise InvalidValue(f"eligible must be a table of slots, not {wanted!r:.60}")
+            raise InputError(f"eligible must be a table of slots, not {wanted!r:.60}")
         for name in wanted:
             if name in [interval.name for interval in self.intervals]:
-                raise InvalidValue(f"{name!r} is an interval, and cannot be restricted here")
+                raise InputError(f"{name!r} is an interval, and cannot be restricted here")
             one_of("slot", str(name), [slot.name for slot in self.slots])
         return wanted
 
@@ -174,14 +174,14 @@ class Menu(msgspec.Struct, frozen=True):
         if names is None:
             return active
         if not is_list(names):
-            raise InvalidValue(
+            raise InputError(
                 f"eligible{where(slot.name)} must be a list of names, not {names!r:.60}"
             )
         known = {choice.name: number for number, choice in enumerate(slot.choices)}
         for name in names:
             if name not in known if isinstance(name, str) else True:
                 one_of(f"choice{where(slot.name)}", str(name)[:80], active_names(slot))
-                raise InvalidValue(f"the name of a choice is a text, not {name!r:.60}")
+                raise InputError(f"the name of a choice is a text, not {name!r:.60}")
         asked = {known[name] for name in names}
         return tuple(number for number in active if number in asked)
 
@@ -203,7 +203,7 @@ class Menu(msgspec.Struct, frozen=True):
             return [self._number(self.slots[0], action)]
         names = [slot.name for slot in self.slots] + [one.name for one in self.intervals]
         if not isinstance(action, Mapping) or set(action) != set(names):
-            raise InvalidValue(
+            raise InputError(
                 f"an action has a value for each of {', '.join(names)}, and {action!r:.80} has not"
             )
         row: Row = [self._number(slot, action[slot.name]) for slot in self.slots]
@@ -211,7 +211,7 @@ class Menu(msgspec.Struct, frozen=True):
             value = action[interval.name]
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not number or not interval.low <= value <= interval.high:
-                raise InvalidValue(
+                raise InputError(
                     f"{interval.name} must be a number from {interval.low} to {interval.high}, "
                     f"not {value!r:.60}"
                 )
@@ -239,7 +239,7 @@ class Menu(msgspec.Struct, frozen=True):
                 raise AssertionError("a name that is not there was found")
             check_move(choices, number, change)
             if change.features:
-                raise InvalidValue(
+                raise InputError(
                     f"features are given when a choice is added, not to {change.verb} it: leave "
                     "them out"
                 )
@@ -257,7 +257,7 @@ class Menu(msgspec.Struct, frozen=True):
         found = next((slot for slot in self.slots if slot.name == change.slot), None)
         if found is None and change.slot == ARMS:
             names = ", ".join(slot.name for slot in self.slots) or "none"
-            raise InvalidValue(f"name the slot of {change.choice!r}: one of {names}")
+            raise InputError(f"name the slot of {change.choice!r}: one of {names}")
         if found is None:
             check_name("the name of a slot", change.slot)
             one_of("slot", change.slot, [slot.name for slot in self.slots])
@@ -267,9 +267,9 @@ class Menu(msgspec.Struct, frozen=True):
     def _check_new(self, slot: Slot, number: int | None, name: str) -> None:
         if number is not None:
             status = slot.choices[number].status
-            raise Conflict(
+            raise ConflictError(
                 f"{name!r} is {'retired' if status == 'retired' else 'there already'}"
                 f"{where(slot.name)}: the name of a choice is used once, give another"
             )
         if len(slot.choices) >= MOST_CHOICES:
-            raise InvalidValue(f"a slot has at most {MOST_CHOICES} choices, retired ones included")
+            raise InputError(f"a slot has at most {MOST_CHOICES} choices, retired ones included")

@@ -10,7 +10,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.networks.state_file import read_state, state_bytes
 from submax.schema.columns import Columns
 from submax.schema.menu import Shown
@@ -87,10 +87,10 @@ class Model(NamedTuple):
     def from_bytes(cls, data: bytes, expected: str, policy: Policy[Any]) -> "Model":
         """Read a model, but only if its hash is the expected one."""
         if hash_of(data) != expected:
-            raise InvalidValue("the model is damaged: its hash is not the one that was recorded")
+            raise InputError("the model is damaged: its hash is not the one that was recorded")
         model, _ = read_state(data, [type(policy).__module__])
         if not isinstance(model, cls):
-            raise InvalidValue("the data are no model of a bandit")
+            raise InputError("the data are no model of a bandit")
         return model
 
 

@@ -1,6 +1,6 @@
 """Names of choices, slots, fields and categories."""
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 LONGEST_NAME = 200
 
@@ -8,7 +8,7 @@ LONGEST_NAME = 200
 def check_name(what: str, value: object) -> None:
     """Refuse names of choices, slots and categories that are empty, too long or not printable."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
-        raise InvalidValue(
+        raise InputError(
             f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not {shown(value)}"
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
@@ -29,7 +29,7 @@ def scale_of(rewards: Mapping[str, Any]) -> Scale:
     try:
         return msgspec.convert(table, SCALES[kind])
     except msgspec.ValidationError as error:
-        raise InvalidValue(f"rewards of the kind {kind!r}: {error}") from error
+        raise InputError(f"rewards of the kind {kind!r}: {error}") from error
 
 
 def rewards_of(rewards: object) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def rewards_of(rewards: object) -> dict[str, Any]:
         rewards = {"kind": rewards}
     if isinstance(rewards, Mapping):
         if "kind" not in rewards:
-            raise InvalidValue(f"rewards need a 'kind', one of: {', '.join(SCALES)}")
+            raise InputError(f"rewards need a 'kind', one of: {', '.join(SCALES)}")
         kind = str(rewards["kind"])
         one_of("kind of rewards", kind, SCALES)
         wanted: Any = SCALES[kind]
@@ -50,6 +50,6 @@ def rewards_of(rewards: object) -> dict[str, Any]:
         if type(rewards) is scale:
             given: Any = rewards
             return {"kind": kind, **dataclasses.asdict(given)}
-    raise InvalidValue(
+    raise InputError(
         f"rewards must be a scale such as submax.Binary(), or the name of one, not {rewards!r:.60}"
     )

@@ -16,11 +16,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from submax.core.errors import Conflict, InvalidValue, MissingExtra, StoreUnavailable, Unknown
+from submax.core.errors import (
+    ConflictError,
+    InputError,
+    MissingExtraError,
+    NotFoundError,
+    StoreError,
+)
 from submax.server.addresses import is_loopback
 from submax.server.description import description
 from submax.server.keys import Key
-from submax.server.limits import TooLarge, check_twice, limited_body
+from submax.server.limits import TooLargeError, check_twice, limited_body
 from submax.server.messages import Failure
 from submax.server.metrics import Metrics
 from submax.server.operation import Call, Operation
@@ -37,16 +43,28 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ENCODER = msgspec.json.Encoder()
 Endpoint = Callable[[Request], Awaitable[Response]]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
-    (TooLarge, 413),
-    (Unknown, 404),
-    (Conflict, 409),
-    (InvalidValue, 400),
-    (MissingExtra, 501),
-    (StoreUnavailable, 503),
+    (TooLargeError, 413),
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (InputError, 400),
+    (MissingExtraError, 501),
+    (StoreError, 503),
 )
+CODES = {
+    400: "invalid-input",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    415: "not-json",
+    429: "too-many-requests",
+    500: "defect",
+    503: "unavailable",
+}
+"""The codes of answers that come from the server itself and not from an error of the package."""
 
 
-class Refused(Exception):  # noqa: N818 - says what happened
+class RefusedError(Exception):
     """A request that is answered with a status and a sentence."""
 
     def __init__(self, status: int, sentence: str, headers: dict[str, str] | None = None) -> None:
@@ -189,7 +207,7 @@ class Gate:
         elif operation.scope is not None:
             check_local(request)
         if not operation.early and not self._service.ready:
-            raise Refused(503, "the server is not ready: try again", {"Retry-After": "1"})
+            raise RefusedError(503, "the server is not ready: try again", {"Retry-After": "1"})
         return key
 
     def _check_key(self, request: Request, scope: str, partial: bool) -> Key:
@@ -197,7 +215,7 @@ class Gate:
         key = self._service.keys.find(text.strip()) if kind.lower() == "bearer" else None
         if key is None:
             sent = kind.lower() == "bearer" and bool(text.strip())
-            raise Refused(
+            raise RefusedError(
                 401,
                 "this key is not known, or was revoked"
                 if sent
@@ -206,7 +224,7 @@ class Gate:
             )
         bandit = request.path_params.get("name")
         if not key.allows(scope, bandit) and not (partial and key.may_list):
-            raise Refused(403, f"this key does not allow {scope!r} here")
+            raise RefusedError(403, f"this key does not allow {scope!r} here")
         return key
 
     def _check_rate(self, request: Request, key: Key | None, cost: float) -> None:
@@ -215,7 +233,7 @@ class Gate:
         bandit = name if name in self._service else None
         rate = self._rate if key is None or key.rate is None else key.rate
         if not self._limit.allows((key and key.id, bandit), rate, cost):
-            raise Refused(
+            raise RefusedError(
                 429,
                 f"more than {rate:g} requests a second: slow down",
                 {"Retry-After": str(math.ceil(max(1.0, 1 / rate)))},
@@ -225,16 +243,16 @@ class Gate:
 async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
     try:
         return await answer(request)
-    except Refused as error:
+    except RefusedError as error:
         return failure(error.status, error.sentence, error.headers)
     except asyncio.CancelledError:
         # The server was told to stop, and waits no longer.
         return failure(503, "the server stops: try again with the same id", {"Retry-After": "1"})
     except ClientDisconnect:
         return failure(400, "the request broke off")
-    except (InvalidValue, StoreUnavailable, MissingExtra) as error:
-        status = next(code for kind, code in STATUS if isinstance(error, kind))
-        return failure(status, str(error))
+    except (InputError, StoreError, MissingExtraError) as error:
+        status = next(status for kind, status in STATUS if isinstance(error, kind))
+        return failure(status, str(error), code=error.code)
     except MemoryError:
         return failure(400, "what was asked for does not fit into the memory of the server")
     except Exception:
@@ -242,11 +260,17 @@ async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
         return failure(500, "the server failed, which is a defect of it: its log says more")
 
 
-def failure(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
-    """An error as it is told; a long value in it is cut short."""
+def failure(
+    status: int,
+    sentence: str,
+    headers: dict[str, str] | None = None,
+    code: str | None = None,
+) -> Response:
+    """The answer to a request that failed. A long sentence is cut short."""
     if len(sentence) > LONGEST_SENTENCE:
         sentence = f"{sentence[: LONGEST_SENTENCE - 3]}..."
-    return Response(ENCODER.encode(Failure(sentence)), status, headers, media_type=JSON)
+    body = Failure(sentence, code or CODES.get(status, "invalid-input"))
+    return Response(ENCODER.encode(body), status, headers, media_type=JSON)
 
 
 def check_local(request: Request) -> None:
@@ -254,23 +278,23 @@ def check_local(request: Request) -> None:
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     if not is_loopback(urlsplit(f"//{host}").hostname or ""):
-        raise Refused(403, "without keys the server answers to 127.0.0.1 and localhost alone")
+        raise RefusedError(403, "without keys the server answers to 127.0.0.1 and localhost alone")
     if origin is not None and urlsplit(origin).netloc != host:
-        raise Refused(403, "without keys the server answers no pages of other sites")
+        raise RefusedError(403, "without keys the server answers no pages of other sites")
 
 
 def _check_type(request: Request) -> None:
     """A page in a browser cannot send this type to another site without asking first."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
-        raise Refused(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
+        raise RefusedError(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
 
 
 def _decoded(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:
     try:
         found = decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"the body does not fit: {error}") from error
+        raise InputError(f"the body does not fit: {error}") from error
     except RecursionError as error:
-        raise InvalidValue("the body is nested too deep") from error
+        raise InputError("the body is nested too deep") from error
     check_twice(body)
     return found

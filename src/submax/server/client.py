@@ -12,7 +12,13 @@ from urllib.parse import SplitResult, quote, urlsplit
 import msgspec
 
 from submax.core.checks import positive, whole_number
-from submax.core.errors import Conflict, Forbidden, InvalidValue, StoreUnavailable, Unknown
+from submax.core.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    StoreError,
+)
 from submax.live.declaring.names import check_bandit, new_identifier
 from submax.live.serving.decision import Decision, Receipt
 
@@ -44,7 +50,7 @@ class Client:
         positive("timeout", timeout)
         whole_number("attempts", attempts, at_least=1)
         if key is not None and not (key.isascii() and key.isprintable()):
-            raise InvalidValue("a key is a text like submax.….…, as submax keys add prints it")
+            raise InputError("a key is a text like submax.….…, as submax keys add prints it")
         self._secure, self._place = parts.scheme == "https", parts.netloc.rpartition("@")[2]
         self._path = f"{parts.path.rstrip('/')}/bandits/{quote(bandit)}"
         self._headers = {"Content-Type": "application/json"}
@@ -112,7 +118,7 @@ class Client:
                 status, answer = self._once(method, path, data)
                 if status not in RETRIED:
                     return _understood(status, answer, kind)
-                reason = _sentence(answer)
+                reason, _ = _failure(answer)
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 reason = f"{type(error).__name__}: {error}"
@@ -120,9 +126,7 @@ class Client:
                 # Clients that failed together do not come back together.
                 time.sleep(pause * (0.5 + random.random()))
                 pause = min(2 * pause, LONGEST_PAUSE)
-        raise StoreUnavailable(
-            f"no answer from {self._place} after {self._attempts} attempts: {reason}"
-        )
+        raise StoreError(f"no answer from {self._place} after {self._attempts} attempts: {reason}")
 
     def _once(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes]:
         connection = getattr(self._own, "connection", None)
@@ -141,14 +145,14 @@ def _parts(address: str) -> SplitResult:
             return parts
     except ValueError:
         pass
-    raise InvalidValue(f"the address of a server is like http://127.0.0.1:8000, not {address!r}")
+    raise InputError(f"the address of a server is like http://127.0.0.1:8000, not {address!r}")
 
 
 def _encoded(body: object) -> bytes:
     try:
         return msgspec.json.encode(body, enc_hook=_plain)
     except (TypeError, UnicodeError) as error:
-        raise InvalidValue(f"the request cannot be written as JSON: {error}") from error
+        raise InputError(f"the request cannot be written as JSON: {error}") from error
 
 
 def _plain(value: object) -> object:
@@ -161,7 +165,7 @@ def _plain(value: object) -> object:
 def _finite(value: object) -> object:
     """JSON has no word for other numbers, and null would mean that the value is missing."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidValue(f"a number must be finite, not {value}")
+        raise InputError(f"a number must be finite, not {value}")
     return value
 
 
@@ -187,20 +191,23 @@ def _understood(status: int, answer: bytes, kind: type[Answer]) -> Answer:
         try:
             return msgspec.json.decode(answer, type=kind)
         except msgspec.DecodeError as error:
-            raise StoreUnavailable(f"this is no answer of a submax server: {error}") from error
-    kind_of: dict[int, type[InvalidValue]] = {
-        401: Forbidden,
-        403: Forbidden,
-        404: Unknown,
-        409: Conflict,
+            raise StoreError(f"this is no answer of a submax server: {error}") from error
+    kind_of: dict[int, type[InputError]] = {
+        401: ForbiddenError,
+        403: ForbiddenError,
+        404: NotFoundError,
+        409: ConflictError,
     }
+    sentence, code = _failure(answer)
     if status >= 500:
-        raise StoreUnavailable(_sentence(answer))
-    raise kind_of.get(status, InvalidValue)(_sentence(answer))
+        raise StoreError(sentence, code=code)
+    raise kind_of.get(status, InputError)(sentence, code=code)
 
 
-def _sentence(answer: bytes) -> str:
+def _failure(answer: bytes) -> tuple[str, str | None]:
+    """The sentence and the code of an answer that says what was wrong."""
     try:
-        return msgspec.json.decode(answer, type=dict[str, str])["error"]
+        found = msgspec.json.decode(answer, type=dict[str, str])
+        return found["error"], found.get("code")
     except (msgspec.DecodeError, KeyError):
-        return answer[:200].decode(errors="replace")
+        return answer[:200].decode(errors="replace"), None

@@ -7,7 +7,7 @@ from pathlib import Path
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 from submax.live.bandit import Bandit
 from submax.live.log.export import Export
 
@@ -21,9 +21,7 @@ def exported(bandit: Bandit) -> FileResponse:
         Export(bandit.store, bandit.name).write(path)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise StoreUnavailable(
-            f"the export cannot be written: {error.strerror or error}"
-        ) from error
+        raise StoreError(f"the export cannot be written: {error.strerror or error}") from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 from submax.live.bandit import Bandit
 from submax.live.bandit_base import WAITING_SECONDS
 from submax.live.serving.decision import Decision, Receipt
@@ -30,7 +30,7 @@ async def written(bandit: Bandit, writing: Writing[Answer]) -> Answer:
         # The write goes on if the caller gives up: it may be durable already.
         found = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), WAITING_SECONDS)
     except TimeoutError as error:
-        raise StoreUnavailable("the store does not answer: try again with the same id") from error
+        raise StoreError("the store does not answer: try again with the same id") from error
     return writing.answer(found)
 
 

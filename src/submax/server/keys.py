@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from submax.core.checks import one_of, positive
-from submax.core.errors import InvalidValue, Unknown
+from submax.core.errors import InputError, NotFoundError
 from submax.live.declaring.names import check_bandit
 from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
@@ -92,7 +92,7 @@ class Keys:
         """Let a key open nothing any more."""
         self.follow()
         if number not in self._keys:
-            raise Unknown(f"there is no key with the id {number!r:.60}")
+            raise NotFoundError(f"there is no key with the id {number!r:.60}")
         self._store.append(STREAM, [Entry(REVOKED, number.encode())]).result()
         self.follow()
 
@@ -121,7 +121,7 @@ def check_key(
     for scope in scopes:
         one_of("scope", scope, SCOPES)
     if not scopes:
-        raise InvalidValue(f"a key needs a scope: one of {', '.join(SCOPES)}")
+        raise InputError(f"a key needs a scope: one of {', '.join(SCOPES)}")
     for name in bandits or ():
         check_bandit(name)
     if rate is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 LARGEST_BODY = 1_000_000
 DEEPEST = 20
@@ -18,20 +18,24 @@ TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 BRACKET = re.compile(rb"[][{}]")
 
 
-class TooLarge(InvalidValue):
+class TooLargeError(InputError):
     """The body is too long."""
+
+    default_code = "too-large"
 
 
 async def limited_body(request: Request, largest: int = LARGEST_BODY) -> bytes:
     """The body, read no further than is allowed."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > LONGEST_LENGTH or int(declared) > largest):
-        raise TooLarge(f"the body has {declared[:LONGEST_LENGTH]} bytes, and {largest} are allowed")
+        raise TooLargeError(
+            f"the body has {declared[:LONGEST_LENGTH]} bytes, and {largest} are allowed"
+        )
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > largest:
-            raise TooLarge(f"the body has more than the {largest} bytes that are allowed")
+            raise TooLargeError(f"the body has more than the {largest} bytes that are allowed")
         parts.append(part)
     body = b"".join(parts)
     check_depth(body)
@@ -49,7 +53,7 @@ def check_depth(body: bytes) -> None:
     for bracket in BRACKET.findall(TEXT.sub(b"", body)):
         depth += 1 if bracket in b"[{" else -1
         if depth > DEEPEST:
-            raise InvalidValue(f"the body is nested more than {DEEPEST} levels deep")
+            raise InputError(f"the body is nested more than {DEEPEST} levels deep")
 
 
 def check_twice(body: bytes) -> None:
@@ -63,7 +67,7 @@ def check_twice(body: bytes) -> None:
 def _once(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InvalidValue(f"the body has the key {twice!r:.60} twice in one table")
+        raise InputError(f"the body has the key {twice!r:.60} twice in one table")
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str)

@@ -122,9 +122,10 @@ class NewKey(Message):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """One sentence about what was wrong; nothing was changed."""
+    """One sentence about what was wrong, and a code that stays the same; nothing was changed."""
 
     error: str
+    code: str
 
 
 class Health(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from threading import Timer
 import uvicorn
 
 from submax.core.checks import positive
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
@@ -113,7 +113,7 @@ def _deadline() -> Iterator[None]:
 def check_address(host: str, has_keys: bool) -> None:
     """Refuse to be reached from other machines without a key."""
     if not has_keys and not is_loopback(host):
-        raise InvalidValue(
+        raise InputError(
             f"{host} can be reached from other machines, and there is no key: make one first, "
             "submax keys add STORE --scope admin, or listen on 127.0.0.1"
         )
@@ -122,7 +122,7 @@ def check_address(host: str, has_keys: bool) -> None:
 def check_port(port: int) -> None:
     """Refuse numbers that are no ports; 0 takes any that is free."""
     if not 0 <= port <= 65_535:
-        raise InvalidValue(f"a port is a number from 0 to 65535, not {port}")
+        raise InputError(f"a port is a number from 0 to 65535, not {port}")
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -137,7 +137,7 @@ def _bound(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         listening.close()
         reason = getattr(error, "strerror", None) or error
-        raise InvalidValue(
+        raise InputError(
             f"cannot listen on {host}:{port}: {reason}; give another --port or --host"
         ) from error
     return listening

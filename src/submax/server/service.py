@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from threading import Lock, Thread
 from typing import Any
 
-from submax.core.errors import InvalidValue, Unknown
+from submax.core.errors import InputError, NotFoundError
 from submax.core.running.names_file import names_file
 from submax.live.background import Background
 from submax.live.bandit import Bandit
@@ -77,7 +77,7 @@ class Service:
         if name not in self._bandits:
             check_bandit(name)
             if self.store.find(settings_stream(name), "declared") is None:
-                raise Unknown(f"there is no bandit {name!r}")
+                raise NotFoundError(f"there is no bandit {name!r}")
             self._open(name)
         return self._bandits[name]
 
@@ -109,6 +109,4 @@ class Service:
 def refuse_files(specification: object) -> None:
     """A policy from a file is code: it is declared on the machine itself, not over HTTP."""
     if names_file(specification):
-        raise InvalidValue(
-            "a policy from a file is declared on the server's machine, not over HTTP"
-        )
+        raise InputError("a policy from a file is declared on the server's machine, not over HTTP")

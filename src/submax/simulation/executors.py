@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from submax.core.checks import whole_number
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InputError, MissingExtraError
 from submax.core.running.single_thread import SINGLE_THREAD
 from submax.simulation.meter import Meter, install
 
@@ -65,13 +65,13 @@ def dask_executor(address: str) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise MissingExtra(
+        raise MissingExtraError(
             'a Dask cluster needs one more package: pip install "submax[dask]"'
         ) from error
     try:
         client: Any = Client(address, timeout="10s")  # type: ignore[no-untyped-call]  # untyped
     except (OSError, ValueError) as error:
-        raise InvalidValue(
+        raise InputError(
             f"no Dask scheduler answers at {address!r}; start one with 'dask scheduler' and give "
             "its address, such as tcp://127.0.0.1:8786"
         ) from error

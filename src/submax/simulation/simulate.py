@@ -11,7 +11,7 @@ from submax.core.contracts.environment import Environment
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.delay import Delay
 from submax.simulation.pending import Pending
@@ -80,25 +80,25 @@ def simulate(
             progress(step.decide * replicas, replicas if step.receive else 0)
     trace = recorder.trace()
     if not np.isfinite(trace.final_regret).all():
-        raise InvalidValue(f"{environment} gave a mean that is not a finite number")
+        raise InputError(f"{environment} gave a mean that is not a finite number")
     return trace
 
 
 def _check_parts(environment: object, policy: object, delay: object) -> None:
     """Say what a part must be where it is something else."""
     if not isinstance(environment, Environment):
-        raise InvalidValue(f"environment must be one such as Bernoulli(10), not {environment!r}")
+        raise InputError(f"environment must be one such as Bernoulli(10), not {environment!r}")
     if not isinstance(policy, Policy):
-        raise InvalidValue(f"policy must be what make_policy gives, not {policy!r}")
+        raise InputError(f"policy must be what make_policy gives, not {policy!r}")
     if not isinstance(delay, Delay):
-        raise InvalidValue(f"delay must be one such as BatchFlush(100), not {delay!r}")
+        raise InputError(f"delay must be one such as BatchFlush(100), not {delay!r}")
 
 
 def _check_length(environment: Environment[Any], observations: int) -> None:
     """Refuse more decisions than the environment allows, before any of them is taken."""
     most = environment.most_decisions
     if most is not None and observations > most:
-        raise InvalidValue(
+        raise InputError(
             f"{environment} allows at most {most} decisions, not {observations}: "
             f"set observations to {most} or fewer"
         )
@@ -110,7 +110,7 @@ def _check(
     """Name the policy that chose what does not exist, before it indexes another replica's arm."""
     fits = action.shape == shape and action.dtype == problem.space.dtype
     if not (fits and problem.space.contains(action)):
-        raise InvalidValue(
+        raise InputError(
             f"{policy} must choose {problem.space.dtype.__name__} numbers of shape {shape} within "
             f"{problem.space}, and gave "
             f"shape {action.shape} of type {action.dtype} from {action.min(initial=0)} to "
@@ -122,6 +122,4 @@ def _check_reward(reward: Floats, problem: Problem, environment: Environment[Any
     """Name the environment whose rewards are not those it declares."""
     if not problem.scale.contains(reward).all():
         stranger = reward[~problem.scale.contains(reward)][0]
-        raise InvalidValue(
-            f"{environment} gave a reward of {stranger}, and declares {problem.scale}"
-        )
+        raise InputError(f"{environment} gave a reward of {stranger}, and declares {problem.scale}")

@@ -15,7 +15,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.scale import Scale
@@ -90,7 +90,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         check_classification_targets(actions)
         if first:
             if classes is None:
-                raise InvalidValue(
+                raise InputError(
                     "the first call of partial_fit was given no classes; a list of all actions is "
                     "allowed: pass classes=[...]"
                 )
@@ -169,7 +169,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         scale = self.state_.problem.scale
         fits = scale.contains(reward)
         if not fits.all():
-            raise InvalidValue(
+            raise InputError(
                 f"rewards has {reward[~fits][0]:g}, and the rewards so far were of {scale}; these "
                 "are allowed: pass scale=submax.Continuous() to BanditClassifier before the first "
                 "fit, or another scale that contains all rewards"
@@ -184,14 +184,14 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     ) -> Feedback:
         if rewards is not None:
             if propensities is None and self.policy_.needs_propensities:
-                raise InvalidValue(
+                raise InputError(
                     f"no propensities were given, and the policy {self.policy!r:.80} learns from "
                     "them; probabilities above 0 are allowed: pass propensities=[...], or take "
                     "another policy, such as rcp-adaptive"
                 )
             return decisions_as_feedback(context, index, rewards, propensities)
         if propensities is not None:
-            raise InvalidValue(
+            raise InputError(
                 "propensities were given without rewards; they are allowed with rewards alone: "
                 "pass rewards=[...], or leave propensities out to learn from labels"
             )
@@ -201,7 +201,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """The place of each action among the classes, ``[n]``."""
         known = np.isin(actions, self.classes_)
         if not known.all():
-            raise InvalidValue(
+            raise InputError(
                 f"y has the action {actions[~known][0]!r}, which is not among the classes "
                 f"{list(self.classes_)}; these are allowed: call fit again, or the first "
                 "partial_fit with all classes"

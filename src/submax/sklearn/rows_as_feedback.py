@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 def labels_as_feedback(context: Floats, label: Integers, actions: int) -> Feedback:
@@ -40,7 +40,7 @@ def checked_propensities(given: ArrayLike, rows: int) -> Floats:
     column = checked_column("propensities", given, rows)
     wrong = (column <= 0) | (column > 1)
     if wrong.any():
-        raise InvalidValue(
+        raise InputError(
             f"propensities has {column[wrong][0]:g} in row {int(wrong.argmax())}; numbers above 0 "
             "and at most 1 are allowed: give the probability with which the action was chosen"
         )
@@ -52,18 +52,18 @@ def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
     try:
         column = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidValue(
+        raise InputError(
             f"{name} is {given!r:.60}, which holds no numbers; one number for each of {rows} rows "
             "is allowed: convert it first"
         ) from error
     if column.shape != (rows,):
-        raise InvalidValue(
+        raise InputError(
             f"{name} has shape {column.shape}; one number for each row of X is allowed: give it "
             f"the shape ({rows},)"
         )
     finite = np.isfinite(column)
     if not finite.all():
-        raise InvalidValue(
+        raise InputError(
             f"{name} has {column[~finite][0]} in row {int(finite.argmin())}; finite numbers are "
             "allowed: leave such rows out"
         )

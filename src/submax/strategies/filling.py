@@ -11,7 +11,7 @@ from submax.core.checks import positive
 from submax.core.conditioning.marginalization import ends, normalized
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Experience, Table
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.falling_root import falling_root
 
 DEMAND = 44.0
@@ -115,7 +115,7 @@ class Filling(Strategy):
     def probabilities(self, table: Table) -> Floats:
         """Find the mark and fill up to it."""
         if table.experience is None:
-            raise InvalidValue("the filling strategy must be told how much evidence there is")
+            raise InputError("the filling strategy must be told how much evidence there is")
         arms = _arms(table, table.experience)
         decisions = np.maximum(table.experience.decisions, 1.0)[..., None]
         demand = self.demand * demanded(table.experience.observations[..., None], decisions)

@@ -9,12 +9,12 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
-from submax.core.running.fallback import Fallback, fall_back
+from submax.core.running.fallback import FallbackWarning, fall_back
 from submax.strategies.batched_simplex import maximize
 from submax.strategies.optimized import Optimized, bounds, check_values
 
 
-class Unsolved(Fallback):
+class Unsolved(FallbackWarning):
     """Some linear programs had no solution, and the decisions were optimistic."""
 
 

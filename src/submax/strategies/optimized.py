@@ -10,7 +10,7 @@ from submax.core.arrays import Floats
 from submax.core.conditioning.marginalization import ROUNDING, ends
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 class Bounds(NamedTuple):
@@ -53,7 +53,7 @@ class Optimized(Strategy):
 def check_values(name: str, table: Table) -> None:
     """Refuse a table without the values that the strategy of this ``name`` reads."""
     if not np.all(np.isfinite(table.values)):
-        raise InvalidValue(
+        raise InputError(
             f"the {name} strategy needs the logged probability of every decision, "
             "and some feedback had none"
         )

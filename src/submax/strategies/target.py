@@ -10,7 +10,7 @@ from submax.core.arrays import Floats
 from submax.core.checks import probability
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Target(Strategy):
         for value in self.distribution:
             probability("each number of distribution", value)
         if not np.isclose(sum(self.distribution), 1.0):
-            raise InvalidValue(
+            raise InputError(
                 "distribution must be probabilities of the reward levels that sum to 1, "
                 f"not {self.distribution}"
             )
@@ -42,7 +42,7 @@ class Target(Strategy):
     def check_levels(self, levels: int) -> None:
         """As many as probabilities."""
         if len(self.distribution) != levels:
-            raise InvalidValue(
+            raise InputError(
                 f"distribution has {len(self.distribution)} probabilities, "
                 f"but the problem has {levels} reward levels"
             )

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.errors import InputError, StoreError
 from submax.live.store.event import Entry, Event, Written
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
@@ -221,7 +221,7 @@ def _check_backup(store: Store) -> None:
             require(later, store, "a backup goes on behind the last position")
         finally:
             copy.close()
-        with contextlib.suppress(InvalidValue):
+        with contextlib.suppress(InputError):
             store.backup(path)
             require(False, store, "a backup does not write over a file")
 
@@ -259,7 +259,7 @@ def _check_closed(store: Store) -> None:
     for rule, use in uses.items():
         try:
             use()
-        except StoreUnavailable as error:
+        except StoreError as error:
             require("closed" in str(error), store, f"{rule} after closing says that it is closed")
         else:
-            require(False, store, f"{rule} after closing is refused by StoreUnavailable")
+            require(False, store, f"{rule} after closing is refused by StoreError")

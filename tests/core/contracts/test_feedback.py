@@ -3,7 +3,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 
@@ -43,7 +43,7 @@ def test_sound_feedback_passes():
 )
 def test_a_wrong_shape_is_named(name, shape):
     feedback = sound()._replace(**{name: np.ones(shape, dtype=getattr(sound(), name).dtype)})
-    with pytest.raises(InvalidValue, match=f"{name} has shape"):
+    with pytest.raises(InputError, match=f"{name} has shape"):
         feedback.check(PROBLEM)
 
 
@@ -63,7 +63,7 @@ def test_a_wrong_shape_is_named(name, shape):
     ],
 )
 def test_a_bad_value_is_named(name, value, message):
-    with pytest.raises(InvalidValue, match=message):
+    with pytest.raises(InputError, match=message):
         with_entry(name, value).check(PROBLEM)
 
 
@@ -90,7 +90,7 @@ def test_a_row_that_is_not_there_may_hold_anything(name, value):
     ],
 )
 def test_what_does_not_fit_is_said_in_a_sentence(change, message):
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InputError) as error:
         sound()._replace(**change).check(PROBLEM)
     assert message in str(error.value)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import NEGLIGIBLE, Memory
 from submax.core.rewards.continuous import Continuous
@@ -99,7 +99,7 @@ def test_a_light_new_row_stays_beside_a_heavy_old_one():
 
 
 def test_a_window_and_a_reservoir_together_are_refused():
-    with pytest.raises(InvalidValue, match="window or reservoir, not both"):
+    with pytest.raises(InputError, match="window or reservoir, not both"):
         Memory(window=3, reservoir=3)
 
 
@@ -218,6 +218,6 @@ def test_by_default_nothing_is_forgotten():
     ids=str,
 )
 def test_bad_settings_are_refused(settings, sentence):
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         Memory(**settings)
     assert str(refusal.value) == sentence

@@ -1,6 +1,6 @@
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.estimators import ESTIMATORS
 from submax.estimators.cvae import CVAE
@@ -9,24 +9,24 @@ from submax.estimators.cvae import CVAE
 @pytest.mark.parametrize("name", ["steps", "batch"])
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, None, "5"])
 def test_bad_counts_are_refused(name, value):
-    with pytest.raises(InvalidValue, match=f"{name} must be a whole number, at least 1, not"):
+    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1, not"):
         Training(**{name: value})
 
 
 @pytest.mark.parametrize("value", [0.0, -0.1, float("nan"), float("inf"), True, None])
 def test_a_bad_learning_rate_is_refused(value):
-    with pytest.raises(InvalidValue, match="learning_rate must be a finite number above 0, not"):
+    with pytest.raises(InputError, match="learning_rate must be a finite number above 0, not"):
         Training(learning_rate=value)
 
 
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), True, None])
 def test_a_bad_weight_decay_is_refused(value):
-    with pytest.raises(InvalidValue, match="weight_decay must be a finite number, 0 or more, not"):
+    with pytest.raises(InputError, match="weight_decay must be a finite number, 0 or more, not"):
         Training(weight_decay=value)
 
 
 def test_fitted_steps_go_on_by_themselves():
-    with pytest.raises(InvalidValue, match="continued goes with a number of steps"):
+    with pytest.raises(InputError, match="continued goes with a number of steps"):
         Training(continued=True)
 
 
@@ -69,6 +69,6 @@ def test_it_is_read_from_a_table_within_a_table():
     ids=str,
 )
 def test_a_bad_table_is_refused(table, sentence):
-    with pytest.raises(InvalidValue) as error:
+    with pytest.raises(InputError) as error:
         built(table)
     assert sentence in str(error.value)

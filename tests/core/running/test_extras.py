@@ -1,6 +1,6 @@
 import pytest
 
-from submax.core.errors import MissingExtra
+from submax.core.errors import MissingExtraError
 from submax.core.running import extras
 from submax.core.running.extras import require_extra
 
@@ -11,7 +11,7 @@ def test_what_is_installed_is_not_refused():
 
 def test_what_is_missing_is_named_with_the_extra_to_install(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name != "scipy" else object())
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtraError) as error:
         require_extra("neural", "this estimator", "jax", "scipy", "optax")
     expected = 'this estimator needs jax, optax, not installed here: pip install "submax[neural]"'
     assert str(error.value) == expected

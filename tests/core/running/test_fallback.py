@@ -3,15 +3,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from submax.core.running.fallback import Fallback, counted_fallbacks, fall_back, standing_for
+from submax.core.running.fallback import FallbackWarning, counted_fallbacks, fall_back, standing_for
 
 
-class Simpler(Fallback):
+class Simpler(FallbackWarning):
     """A kind of its own."""
 
 
 def test_it_keeps_its_count_and_words_when_pickled():
-    restored = pickle.loads(pickle.dumps(Fallback("3 of 5 decisions were uniform", 3)))
+    restored = pickle.loads(pickle.dumps(FallbackWarning("3 of 5 decisions were uniform", 3)))
     assert str(restored) == "3 of 5 decisions were uniform"
     assert restored.decisions == 3
 
@@ -33,7 +33,7 @@ def fall_back_here():
 def test_the_decisions_of_all_fallbacks_add_up_without_a_warning():
     with counted_fallbacks() as counts:
         for decisions in (3, 1, 3):
-            fall_back(Fallback, "uniform instead", decisions)
+            fall_back(FallbackWarning, "uniform instead", decisions)
         fall_back(Simpler, "optimistic instead", 40)
     assert counts == [3, 1, 3, 40]
 
@@ -41,23 +41,23 @@ def test_the_decisions_of_all_fallbacks_add_up_without_a_warning():
 def test_what_is_solved_once_stands_for_all_decisions_that_share_it():
     with counted_fallbacks() as counts:
         with standing_for(100):
-            fall_back(Fallback, "uniform instead", 3)
-        fall_back(Fallback, "uniform instead", 3)
+            fall_back(FallbackWarning, "uniform instead", 3)
+        fall_back(FallbackWarning, "uniform instead", 3)
     assert counts == [300, 3]
 
 
 def test_an_error_in_the_body_passes_and_ends_the_counting():
     with pytest.raises(KeyError), counted_fallbacks():
         raise KeyError("arm")
-    with pytest.warns(Fallback):
-        fall_back(Fallback, "uniform instead", 1)
+    with pytest.warns(FallbackWarning):
+        fall_back(FallbackWarning, "uniform instead", 1)
 
 
 def test_threads_count_for_themselves():
     def count(decisions):
         with counted_fallbacks() as counts:
             for _ in range(200):
-                fall_back(Fallback, "uniform instead", decisions)
+                fall_back(FallbackWarning, "uniform instead", decisions)
         return sum(counts)
 
     with ThreadPoolExecutor(4) as threads:

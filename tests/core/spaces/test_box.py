@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.box import Box
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE
 
@@ -72,10 +72,10 @@ def test_what_needs_a_list_is_refused():
         lambda: BOX.action(np.zeros(1, dtype=np.int64)),
         BOX.listing,
     ):
-        with pytest.raises(InvalidValue) as refusal:
+        with pytest.raises(InputError) as refusal:
             ask()
         assert str(refusal.value) == sentence
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         BOX.check_listable("someone")
     assert str(refusal.value) == (
         f"someone keeps a number for every joint action, and {BOX} has no list"
@@ -97,6 +97,6 @@ def test_what_needs_a_list_is_refused():
     ],
 )
 def test_bad_bounds_are_refused(low, high, sentence):
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         Box(low, high)
     assert sentence in str(refusal.value)

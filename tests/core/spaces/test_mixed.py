@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.mixed import Mixed
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -63,9 +63,9 @@ def test_strangers_are_not_contained(stranger):
 
 def test_what_needs_a_list_is_refused():
     for ask in (lambda: SPACE.size, SPACE.listing, lambda: SPACE.index(np.zeros((1, 3)))):
-        with pytest.raises(InvalidValue, match=r"^the actions of Mixed\(.*\) cannot be listed or"):
+        with pytest.raises(InputError, match=r"^the actions of Mixed\(.*\) cannot be listed or"):
             ask()
-    with pytest.raises(InvalidValue, match=r"^someone keeps a number .*, and Mixed\(.*has no list"):
+    with pytest.raises(InputError, match=r"^someone keeps a number .*, and Mixed\(.*has no list"):
         SPACE.check_listable("someone")
 
 
@@ -80,6 +80,6 @@ def test_what_needs_a_list_is_refused():
     ],
 )
 def test_bad_settings_are_refused(settings, sentence):
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         Mixed(*settings)
     assert sentence in str(refusal.value)

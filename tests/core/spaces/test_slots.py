@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.slots import Slots
 
 
@@ -33,11 +33,11 @@ def test_the_space_of_the_paper_has_its_size():
 
 @pytest.mark.parametrize("sizes", [(), (0,), (2, -1), (2.0,), (True, 2), ("2",)])
 def test_bad_sizes_are_refused(sizes):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         Slots(sizes)
 
 
 def test_a_space_that_cannot_be_listed_says_so():
-    with pytest.raises(InvalidValue, match=r"my policy keeps a number .* 2000000"):
+    with pytest.raises(InputError, match=r"my policy keeps a number .* 2000000"):
         Slots((1000, 2000)).check_listable("my policy")
     Slots((1024, 1024)).check_listable("my policy")

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.environments.arms.drifting_bernoulli import DriftingBernoulli, MovingChances
 
@@ -75,12 +75,12 @@ def test_advancing_leaves_the_old_world_as_it_was(seed):
 
 @pytest.mark.parametrize("arms", [0, -3, 2.0, True, "3", None])
 def test_a_bad_number_of_arms_is_refused(arms):
-    with pytest.raises(InvalidValue, match="arms must be a whole number, at least 1"):
+    with pytest.raises(InputError, match="arms must be a whole number, at least 1"):
         DriftingBernoulli(arms)
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "memory"])
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_a_bad_number_is_refused(name, value):
-    with pytest.raises(InvalidValue, match=f"{name} must be a finite number above 0"):
+    with pytest.raises(InputError, match=f"{name} must be a finite number above 0"):
         DriftingBernoulli(3, **{name: value})

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.environments.arms.few_good import FewGood
 
 
@@ -32,5 +32,5 @@ def test_rewards_have_the_chance_of_their_arm():
     [{"arms": 0}, {"arms": 3, "good": 4}, {"arms": 3, "high": 1.5}, {"arms": 3, "low": 0.6}],
 )
 def test_what_cannot_be_is_refused(wrong):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         FewGood(**wrong)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -160,5 +160,5 @@ def test_rewards_have_the_noise_that_is_asked_for(seed):
     ],
 )
 def test_bad_parameters_are_refused(fields, message):
-    with pytest.raises(InvalidValue, match=message):
+    with pytest.raises(InputError, match=message):
         Bump(**fields)

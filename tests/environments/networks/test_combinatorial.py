@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
 from submax.core.rewards.binary import Binary
 from submax.core.spaces.slots import Slots
@@ -42,7 +42,7 @@ def test_a_huge_space_has_means_and_no_best(seed):
     mean = environment.mean_reward(world, context, action)
     assert mean.shape == (2, 50)
     assert np.all((mean > 0) & (mean < 1))
-    with pytest.raises(InvalidValue, match="at most 1048576, and this space has 1000000000000"):
+    with pytest.raises(InputError, match="at most 1048576, and this space has 1000000000000"):
         environment.best_reward(world, context)
 
 
@@ -74,11 +74,11 @@ def test_the_average_reward_is_that_of_the_paper():
 
 @pytest.mark.parametrize("sizes", [(), (2, 0), (2.0,), (True, 2), ("2",), [2, 3], 4])
 def test_bad_sizes_are_refused(sizes):
-    with pytest.raises(InvalidValue, match=r"slot|sizes must be a tuple"):
+    with pytest.raises(InputError, match=r"slot|sizes must be a tuple"):
         Combinatorial(sizes)
 
 
 @pytest.mark.parametrize("name", ["dimension", "hidden"])
 def test_a_bad_number_is_refused(name):
-    with pytest.raises(InvalidValue, match=f"{name} must be a whole number, at least 1, not 0"):
+    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1, not 0"):
         Combinatorial(**{name: 0})

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.slots import Slots
 from submax.environments.networks.highest_logits import highest_logits
 from submax.environments.networks.truth_network import (
@@ -139,11 +139,11 @@ def test_the_highest_of_no_contexts_is_empty():
 
 def test_too_many_actions_to_look_through_are_refused():
     truth = draw_network(1, 42, 2, 4, np.random.default_rng(0))
-    with pytest.raises(InvalidValue, match=r"at most 1048576, and this space has 2097152"):
+    with pytest.raises(InputError, match=r"at most 1048576, and this space has 2097152"):
         highest_logits(truth, (2,) * 21, np.zeros((1, 1, 2)))
 
 
 @pytest.mark.parametrize("shift", [float("nan"), float("inf"), True, "1", None])
 def test_a_bad_shift_is_refused(shift):
-    with pytest.raises(InvalidValue, match="shift must be a finite number"):
+    with pytest.raises(InputError, match="shift must be a finite number"):
         check_truth(2, shift, 3)

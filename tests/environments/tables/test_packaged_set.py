@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InputError, MissingExtraError
 from submax.core.running import extras
 from submax.core.spaces.arms import Arms
 from submax.environments.tables.classification import Classification
@@ -84,18 +84,18 @@ def test_a_pickled_copy_is_equal(datasets):
     ],
 )
 def test_a_wrong_name_is_refused_at_once(name, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Classification(name)
 
 
 def test_a_label_is_for_files(datasets):
-    with pytest.raises(InvalidValue, match=r"labels of its own: leave out label = 'kind'"):
+    with pytest.raises(InputError, match=r"labels of its own: leave out label = 'kind'"):
         Classification("sklearn:digits", "kind")
 
 
 def test_without_the_package_the_extra_is_named_at_once(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra) as error:
+    with pytest.raises(MissingExtraError) as error:
         Classification("sklearn:digits")
     expected = 'sklearn:digits needs sklearn, not installed here: pip install "submax[data]"'
     assert str(error.value) == expected
@@ -103,7 +103,7 @@ def test_without_the_package_the_extra_is_named_at_once(monkeypatch):
 
 def test_without_the_package_a_wrong_name_is_still_a_wrong_name(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(InvalidValue, match="did you mean"):
+    with pytest.raises(InputError, match="did you mean"):
         Classification("sklearn:digit")
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import chi2
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
 from submax.evaluation import Log
 from submax.evaluation.logs import propensity_model as model
@@ -155,5 +155,5 @@ def test_a_log_without_gaps_is_left_alone():
 def test_propensities_of_intervals_are_not_estimated():
     table = {"action_price": [1.5, 2.5], "reward": [1, 0]}
     log = Log.read(table, actions={"price": (1, 10)})
-    with pytest.raises(InvalidValue, match="real-valued actions cannot be estimated"):
+    with pytest.raises(InputError, match="real-valued actions cannot be estimated"):
         log.with_estimated_propensities()

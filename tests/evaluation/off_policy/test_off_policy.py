@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.off_policy import OFF_POLICY, make_off_policy, off_policy_estimators
 
 SEEDS = range(4)
@@ -111,7 +111,7 @@ def test_the_pseudo_inverse_of_one_slot_is_inverse_propensity(evidence_of):
 
 
 def test_the_pseudo_inverse_refuses_plain_arms(evidence_of):
-    with pytest.raises(InvalidValue, match="needs a log of slots"):
+    with pytest.raises(InputError, match="needs a log of slots"):
         value("pseudo-inverse", evidence_of(0)._replace(slot_weight=None))
 
 
@@ -156,14 +156,14 @@ def test_an_estimator_is_made_from_its_short_name_its_name_or_a_table():
     ],
 )
 def test_what_cannot_be_made_says_why(specification, message):
-    with pytest.raises(InvalidValue, match=message):
+    with pytest.raises(InputError, match=message):
         make_off_policy(specification)
 
 
 @pytest.mark.parametrize("threshold", [0, -1.0, float("nan"), float("inf"), "2", True])
 @pytest.mark.parametrize("name", PARAMETER)
 def test_a_wrong_threshold_is_refused(name, threshold):
-    with pytest.raises(InvalidValue, match=f"{PARAMETER[name]}.* must be"):
+    with pytest.raises(InputError, match=f"{PARAMETER[name]}.* must be"):
         make_off_policy({"kind": name, PARAMETER[name]: threshold})
 
 

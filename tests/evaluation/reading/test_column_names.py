@@ -1,6 +1,6 @@
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.reading.column_names import find_columns
 from submax.schema.choices import ARMS
 
@@ -70,5 +70,5 @@ def test_the_export_of_a_bandit_has_a_status():
     ],
 )
 def test_columns_that_make_no_sense_are_refused(columns, given, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         find_columns(columns, given)

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import csv, parquet
 
 import submax
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation import Log, learn
 from submax.schema.context_schema import ContextSchema
 
@@ -145,7 +145,7 @@ def test_positions_of_obp_are_a_category():
     ],
 )
 def test_feedback_that_makes_no_sense_is_refused(feedback, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Log.from_obp(feedback)
 
 
@@ -162,7 +162,7 @@ def test_feedback_that_makes_no_sense_is_refused(feedback, words):
     ],
 )
 def test_arrays_that_make_no_sense_are_refused(arrays, words):
-    with pytest.raises(InvalidValue, match=words):
+    with pytest.raises(InputError, match=words):
         Log.from_arrays(*arrays)
 
 
@@ -203,7 +203,7 @@ def test_an_interval_holds_numbers_and_its_propensity_is_a_density():
     log = Log.read(table, actions={"price": (1, 10)})
     assert log.action.tolist() == [[1.0], [10.0], [2.5]]
     assert log.propensity.tolist() == [2.5, 0.1, 1.0]
-    with pytest.raises(InvalidValue, match=r"'action_price', row 2: 10\.0 is not from 1 to 9"):
+    with pytest.raises(InputError, match=r"'action_price', row 2: 10\.0 is not from 1 to 9"):
         Log.read(table, actions={"price": (1, 9)})
 
 
@@ -246,7 +246,7 @@ def test_a_schema_is_refused_where_the_log_has_other_columns():
         ({"context": {"age": float, "size": float}}, "'size' is declared"),
         ({"context": {"age": float}}, "'country', which is not declared"),
     ]:
-        with pytest.raises(InvalidValue, match=words):
+        with pytest.raises(InputError, match=words):
             Log.read(TABLE, **declared)
 
 
@@ -270,7 +270,7 @@ def test_defaults_stand_for_what_is_missing_and_are_counted():
 
 def test_a_default_does_not_stand_for_what_is_no_number():
     table = {"action": ["A", "B"], "reward": [1, 0], "context_age": ["x", "1"]}
-    with pytest.raises(InvalidValue, match="column 'context_age', row 1: 'x' is no finite number"):
+    with pytest.raises(InputError, match="column 'context_age', row 1: 'x' is no finite number"):
         Log.read(table, context={"age": submax.Number(default=0.0)})
 
 
@@ -333,13 +333,13 @@ def test_sets_of_rows_that_are_skipped_leave_nothing_behind():
 )
 def test_cells_that_hold_no_set_are_bad_rows(cell):
     table = {"action": ["A", "A"], "reward": [1, 0], "eligible": ["A|B", cell]}
-    with pytest.raises(InvalidValue, match=r"'eligible', row 2: .* holds no list of actions"):
+    with pytest.raises(InputError, match=r"'eligible', row 2: .* holds no list of actions"):
         Log.read(table, actions=["A", "B"])
 
 
 def test_an_action_that_was_not_eligible_is_a_bad_row():
     table = {"action": ["A", "B", "C"], "reward": [1, 0, 1], "eligible": ["A|B", "A|C", "A|B"]}
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(InputError) as refused:
         Log.read(table)
     assert "2 of 3 rows" in str(refused.value)
     assert (
@@ -399,7 +399,7 @@ def test_moments_are_numbers_dates_or_text(moments):
 
 def test_what_is_no_moment_is_a_bad_row():
     table = {"action": ["A"] * 3, "reward": [1, 0, 1], "at": ["2024-01-01", "soon", None]}
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(InputError) as refused:
         Log.read(table)
     assert "column 'at', row 2: 'soon' is no moment in time (1 row)" in str(refused.value)
     assert "column 'at', row 3: None is missing (1 row)" in str(refused.value)
@@ -421,7 +421,7 @@ IDS = {"action": ["A", "B", "A", "B"], "reward": [0, 1, 1, 0], "propensity": [0.
 )
 def test_an_id_that_was_there_before_is_named_with_its_row(ids):
     table = pd.DataFrame({**IDS, "id": ids})
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(InputError) as refused:
         Log.read(table)
     assert "2 of 4 rows of the table" in str(refused.value)
     assert "column 'id', row 3: the id was there before, in row 1 (2 rows)" in str(refused.value)
@@ -433,7 +433,7 @@ def test_an_id_that_was_there_before_is_named_with_its_row(ids):
 def test_where_ids_repeat_the_error_says_how_to_have_none():
     table = {**IDS, "user": ["ann", "bob", "ann", "bob"]}
     advice = "If 'user' is not the id of a row but of a user, say that there is no id, --column id="
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(InputError) as refused:
         Log.read(table, columns={"id": "user"})
     assert "--skip-bad-rows" in str(refused.value)
     assert advice in str(refused.value)
@@ -441,7 +441,7 @@ def test_where_ids_repeat_the_error_says_how_to_have_none():
 
 
 def test_other_bad_rows_are_no_reason_to_speak_of_ids():
-    with pytest.raises(InvalidValue) as refused:
+    with pytest.raises(InputError) as refused:
         Log.read({**IDS, "id": [1, 2, 3, 4], "reward": [0, 1, None, 0]})
     assert "--column id=" not in str(refused.value)
 
@@ -502,7 +502,7 @@ def test_the_first_row_of_an_id_that_can_be_used_is_kept():
 
 @pytest.mark.parametrize("ids", [[None, "a", "b", "c"], ["", "a", "b", "c"], [None, 1, 2, 3]])
 def test_every_row_has_an_id(ids):
-    with pytest.raises(InvalidValue, match=r"column 'id', row 1: .* is missing: every row has"):
+    with pytest.raises(InputError, match=r"column 'id', row 1: .* is missing: every row has"):
         Log.read({**IDS, "id": ids})
 
 
@@ -543,7 +543,7 @@ def test_gaps_among_propensities_are_counted_and_nan_is_bad():
     none = Log.read({"action": ["A", "B"], "reward": [1, 0]})
     assert none.notes == ("2 of 2 rows have no propensity",)
     for values in ([0.5, np.nan, 0.5, 0.5], ["0.5", "nan", "0.5", "0.5"]):
-        with pytest.raises(InvalidValue, match=r"'propensity', row 2: .* is no finite number"):
+        with pytest.raises(InputError, match=r"'propensity', row 2: .* is no finite number"):
             Log.read({**IDS, "propensity": values})
 
 
@@ -569,7 +569,7 @@ def test_numbers_that_are_names_are_sorted_as_numbers():
 def test_columns_of_several_types_name_the_row_that_is_odd():
     table = {"action": ["A", 1], "reward": [1, "x"]}
     for source in (table, pd.DataFrame(table)):
-        with pytest.raises(InvalidValue, match="column 'reward', row 2: 'x' is no finite number"):
+        with pytest.raises(InputError, match="column 'reward', row 2: 'x' is no finite number"):
             Log.read(source)
         log = Log.read(source, skip_bad_rows=True)
         assert log.schema.menu.declaration == ["A"]

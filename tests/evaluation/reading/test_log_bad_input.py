@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation import Log
 from submax.evaluation.reading import csv_source, csv_text, source
 
@@ -31,7 +31,7 @@ def batches(request, monkeypatch):
 
 
 def refused(log, *words, **options):
-    with pytest.raises(InvalidValue) as found:
+    with pytest.raises(InputError) as found:
         Log.read(log, **options)
     for word in words:
         assert word in str(found.value), str(found.value)

@@ -4,7 +4,7 @@ import pytest
 from pyarrow import parquet
 
 import submax
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation import Log
 from submax.live.log.export import Export
 from submax.live.store.memory_store import MemoryStore
@@ -97,7 +97,7 @@ def test_rows_that_are_left_out_are_never_bad(opened, clock, tmp_path):
 def test_a_log_with_nothing_learned_says_what_was_left_out(opened, tmp_path):
     store, bandit = opened()
     decided(bandit, 3)
-    with pytest.raises(InvalidValue, match="no rows to learn from; left out: 3 pending"):
+    with pytest.raises(InputError, match="no rows to learn from; left out: 3 pending"):
         Log.read(exported(store, tmp_path / "log.parquet"))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from submax.core.contracts.feedback import ROUNDING
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation import Log
 from submax.evaluation.reading import csv_source, source
 
@@ -107,7 +107,7 @@ def test_exactly_the_rows_that_are_good_are_kept(block, path):
         write(path, rows)
         kept = oracle(rows)
         if not kept:
-            with pytest.raises(InvalidValue, match="no rows to learn from"):
+            with pytest.raises(InputError, match="no rows to learn from"):
                 Log.read(path, skip_bad_rows=True, **DECLARED)
             return
         log = Log.read(path, skip_bad_rows=True, **DECLARED)
@@ -139,7 +139,7 @@ def test_the_first_bad_row_is_the_one_that_is_named(path):
         bad = [place for place, row in enumerate(rows, start=1) if not usable(row)]
         if len(bad) == 0:
             return
-        with pytest.raises(InvalidValue) as refused:
+        with pytest.raises(InputError) as refused:
             Log.read(path, **DECLARED)
         assert f"row {bad[0]}" in str(refused.value)
         assert f"{len(rows) - len(oracle(rows))} of {len(rows)} rows" in str(refused.value)

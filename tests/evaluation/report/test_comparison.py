@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
@@ -140,7 +140,7 @@ def test_estimators_of_one_kind_are_told_apart(log):
     two = [{"kind": "clipped", "threshold": one} for one in (0.5, 2)]
     found = compare(log, ["linucb"], estimators=[*two, "ips"])
     assert found.estimators()[1:] == ["Clipped(threshold=0.5)", "Clipped(threshold=2.0)", "ips"]
-    with pytest.raises(InvalidValue, match="asked for twice"):
+    with pytest.raises(InputError, match="asked for twice"):
         compare(log, ["linucb"], estimators=["ips", "ips"])
 
 
@@ -163,7 +163,7 @@ def test_arms_that_were_taken_by_turns_are_predicted_by_models_that_saw_them():
 
 
 def test_a_share_of_one_learns_nothing_to_compare(log):
-    with pytest.raises(InvalidValue, match="share"):
+    with pytest.raises(InputError, match="share"):
         compare(log, ["linucb"], share=1.0)
 
 
@@ -239,13 +239,13 @@ def test_what_cannot_be_is_refused_before_anything_is_learned(
 ):
     monkeypatch.setattr(comparison, "learn", None)
     monkeypatch.setattr(comparison, "Witness", None)
-    with pytest.raises(InvalidValue, match=f"(?i){sentence}"):
+    with pytest.raises(InputError, match=f"(?i){sentence}"):
         compare(log, policies, **options)
 
 
 def test_a_policy_that_does_not_suit_the_rewards_is_refused_first(monkeypatch):
     monkeypatch.setattr(comparison, "learn", None)
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         compare(slots_of(0), ["random", "thompson-1-1"])
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
@@ -221,7 +221,7 @@ def test_choices_that_the_log_never_has_are_told_by_draws(monkeypatch, seed):
 def test_eligible_choices_need_a_list_of_actions(monkeypatch):
     log = arms(0, eligible=True)
     monkeypatch.setattr(witness, "LISTED", 1)
-    with pytest.raises(InvalidValue, match="joint actions"):
+    with pytest.raises(InputError, match="joint actions"):
         Witness(log).of(learn(arms(1), "linucb"))
 
 
@@ -281,5 +281,5 @@ def test_a_policy_for_other_actions_or_contexts_is_refused():
         Log.read({"action": ["A", "B"], "reward": [0, 1], "context_x": [1.0, 2.0]}),
         Log.read({"action": ["A", "B", "C"], "reward": [0, 1, 1]}),
     ):
-        with pytest.raises(InvalidValue, match=r"schema=learned\.schema"):
+        with pytest.raises(InputError, match=r"schema=learned\.schema"):
             Witness(log).of(learn(other, "rcp-submax"))

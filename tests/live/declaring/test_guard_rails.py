@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DECISION, DecisionMade, body_of
@@ -73,11 +73,11 @@ def test_the_minimum_is_kept_among_those_that_are_eligible(opened):
 
 
 def test_a_minimum_that_cannot_be_kept_for_all_is_refused(opened):
-    with pytest.raises(InvalidValue, match=r"minimum 0\.3 is more than 4 joint actions can have"):
+    with pytest.raises(InputError, match=r"minimum 0\.3 is more than 4 joint actions can have"):
         opened({"minimum": 0.3})
     bandit = opened({"minimum": 0.25})
     assert probabilities(bandit) == pytest.approx(dict.fromkeys(ARMS, 0.25))
-    with pytest.raises(InvalidValue, match="more than 5 joint actions"):
+    with pytest.raises(InputError, match="more than 5 joint actions"):
         bandit.add("E")
 
 
@@ -243,7 +243,7 @@ def test_rails_can_be_changed_when_the_bandit_is_opened_again(opened, clock):
 )
 def test_rails_that_make_no_sense_are_refused_and_nothing_is_written(clock, rails):
     store = MemoryStore(clock)
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         open_bandit(store, actions=ARMS, policy="random", guard_rails=rails, background=False)
     assert store.streams() == []
 
@@ -253,7 +253,7 @@ def test_rails_that_make_no_sense_are_refused_and_nothing_is_written(clock, rail
     [{"price": (0.0, 4.0)}, {slot: [str(n) for n in range(10)] for slot in "abcde"}],
 )
 def test_a_minimum_needs_actions_that_can_be_listed(actions):
-    with pytest.raises(InvalidValue, match="minimum and control are for up to"):
+    with pytest.raises(InputError, match="minimum and control are for up to"):
         GuardRails(minimum=0.1).check(Menu.of(actions))
     GuardRails(burn_in=10).check(Menu.of(actions))
 

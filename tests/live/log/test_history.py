@@ -5,7 +5,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from submax.core.errors import Conflict, InvalidValue
+from submax.core.errors import ConflictError, InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.live.declaring.control import control_of
@@ -118,7 +118,7 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
 def test_a_policy_that_kept_too_few_rows_is_refused_and_nothing_written(opened, store, keep_rows):
     few = learn(log_of(), "linear-thompson", keep_rows=keep_rows)
     sentence = f"from 100 rows and kept {keep_rows}, .* with more --keep-rows, at least 100"
-    with pytest.raises(InvalidValue, match=sentence):
+    with pytest.raises(InputError, match=sentence):
         opened(learned=few)
     assert store.streams() == []
 
@@ -179,7 +179,7 @@ def test_opening_again_with_the_same_file_changes_nothing(opened, store, learned
 def test_another_learned_policy_is_refused(opened, store, learned, other):
     opened(learned=learned)
     before = events_of(store)
-    with pytest.raises(Conflict, match="started from another learned policy"):
+    with pytest.raises(ConflictError, match="started from another learned policy"):
         opened(learned=other())
     assert events_of(store) == before
 
@@ -199,17 +199,17 @@ def test_a_bandit_of_other_actions_contexts_or_rewards_is_refused(
     opened(
         **{"actions": ARMS, "context": CONTEXT, "policy": "linear-thompson", **declaration},
     )
-    with pytest.raises(InvalidValue, match=f"learned for other {what}"):
+    with pytest.raises(InputError, match=f"learned for other {what}"):
         opened(learned=learned)
 
 
 @pytest.mark.parametrize("declaration", [{"actions": ["A", "B"]}, {"context": {"age": float}}])
 def test_a_declaration_that_does_not_fit_declares_nothing(tmp_path, learned, declaration):
-    with pytest.raises(InvalidValue, match="learned for other"):
+    with pytest.raises(InputError, match="learned for other"):
         open_bandit(tmp_path / "page.db", learned=learned, **declaration)
     assert list(tmp_path.iterdir()) == []
     store = SQLiteStore(tmp_path / "page.db")
-    with pytest.raises(InvalidValue, match="learned for other"):
+    with pytest.raises(InputError, match="learned for other"):
         open_bandit(store, learned=learned, **declaration)
     assert list(store.streams()) == []
     store.close()
@@ -218,7 +218,7 @@ def test_a_declaration_that_does_not_fit_declares_nothing(tmp_path, learned, dec
 def test_a_policy_that_needs_propensities_is_not_started_from_rows_without(opened, store):
     table = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
     without = learn(Log.read(table), "rcp-submax")
-    with pytest.raises(InvalidValue, match="needs propensities"):
+    with pytest.raises(InputError, match="needs propensities"):
         opened(learned=without, policy="rcp-optimized")
     assert list(store.streams()) == []
     estimated = opened(learned=learn(Log.read(table), "rcp-optimized"))
@@ -227,13 +227,13 @@ def test_a_policy_that_needs_propensities_is_not_started_from_rows_without(opene
 
 
 def test_a_policy_given_as_an_object_has_no_name_to_start_by(opened):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         opened(learned=learn(log_of(), Thompson()))
 
 
 def test_a_file_that_is_no_policy_makes_no_store(tmp_path):
     (tmp_path / "policy.safetensors").write_bytes(b"nothing")
-    with pytest.raises(InvalidValue, match="damaged"):
+    with pytest.raises(InputError, match="damaged"):
         open_bandit(tmp_path / "page.db", learned=tmp_path / "policy.safetensors")
     assert not (tmp_path / "page.db").exists()
 
@@ -251,7 +251,7 @@ def test_damaged_rows_are_named_and_decisions_go_on(opened, store, learned, cloc
     elif damage == "another":
         other = learned.rows._replace(reward=1 - learned.rows.reward)
         store.keep(name, history.state_bytes(other, {}))
-    with pytest.raises(InvalidValue, match="part 0 of what default was started with is"):
+    with pytest.raises(InputError, match="part 0 of what default was started with is"):
         bandit.refit()
     decision = bandit.decide(context_of(3))
     assert decision.version == bandit.version == 1
@@ -362,7 +362,7 @@ def test_choices_that_were_retired_or_paused_in_the_log_are_so_from_the_start(op
     fed(bandit, clock)
     fitted = bandit.refit().fitted
     assert (fitted.rows, fitted.shown) == (140, ((0, 1),))
-    with pytest.raises(Conflict, match="retired for good"):
+    with pytest.raises(ConflictError, match="retired for good"):
         bandit.resume("C")
 
 
@@ -396,7 +396,7 @@ def test_the_last_active_choice_is_not_retired_and_nothing_is_written(opened, st
     bandit.retire("A")
     bandit.retire("B")
     before = events_of(store)
-    with pytest.raises(Conflict, match="last active choice"):
+    with pytest.raises(ConflictError, match="last active choice"):
         opened(learned=learned_with(Change("pause", "C")), refit_rows=7)
     assert events_of(store) == before
 
@@ -411,7 +411,7 @@ def test_a_policy_that_needs_propensities_is_refused_later_too(opened, store):
     opened(learned=without)
     before = events_of(store)
     for given in ({}, {"learned": without}):
-        with pytest.raises(InvalidValue, match="40 of the rows that were learned from have none"):
+        with pytest.raises(InputError, match="40 of the rows that were learned from have none"):
             opened(policy="rcp-optimized", **given)
     assert events_of(store) == before
     assert opened(policy="thompson-1-1").version == 1
@@ -446,12 +446,12 @@ def test_a_start_that_is_refused_changes_no_setting(opened, store, learned):
     before = events_of(store)
     few = learn(log_of(), "linear-thompson", keep_rows=0)
     for wrong in (few, learn(Log.read(WITHOUT), "rcp-submax")):
-        with pytest.raises(InvalidValue):
+        with pytest.raises(InputError):
             opened(learned=wrong, refit_rows=7)
     assert events_of(store) == before
     opened(learned=learned, refit_rows=7)
     before = events_of(store)
-    with pytest.raises(Conflict, match="another learned policy"):
+    with pytest.raises(ConflictError, match="another learned policy"):
         opened(learned=learn(log_of(1), "linear-thompson"), refit_rows=8)
     assert events_of(store) == before
 
@@ -472,7 +472,7 @@ def test_a_bandit_starts_from_a_policy_of_a_file_that_was_read_with_trust(opened
     (tmp_path / "own.py").write_text(OWN)
     path = tmp_path / "policy.safetensors"
     learn(Log.read(WITHOUT), {"kind": f"{tmp_path / 'own.py'}:Own"}).write(path)
-    with pytest.raises(InvalidValue, match="would be run"):
+    with pytest.raises(InputError, match="would be run"):
         opened(learned=path)
     bandit = opened(learned=Learned.read(path, trust=True))
     assert bandit.version == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
 from submax.live.open import open_bandit
@@ -106,7 +106,7 @@ def test_the_one_that_is_eligible_is_certain(opened, actions):
 def test_where_none_is_eligible_nothing_is_written(opened, eligible):
     bandit = opened()
     bandit.pause("A")
-    with pytest.raises(InvalidValue, match="no choice is eligible"):
+    with pytest.raises(InputError, match="no choice is eligible"):
         bandit.decide(eligible=eligible)
     assert bandit.store.read(log_stream(bandit.name)) == []
 
@@ -164,7 +164,7 @@ def test_a_resumed_choice_has_what_it_had(opened, clock):
 
 
 @pytest.mark.parametrize("policy", ["linear-thompson", "linucb", "thompson-1-1", "rcp-submax"])
-@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnored")
+@pytest.mark.filterwarnings("ignore::submax.live.declaring.declare.ContextIgnoredWarning")
 def test_the_probabilities_that_are_kept_agree_with_the_propensity(opened, clock, policy, seed):
     bandit = opened(PAGE, policy, context={"age": float, "country": ["fr", "de"]})
     rng = np.random.default_rng(seed)
@@ -252,7 +252,7 @@ def test_draws_of_a_gridded_policy_agree_with_their_density(opened, clock):
         assert abs(part.mean() - (high - low)) < SIGMAS * error
 
 
-@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.Fallback")
+@pytest.mark.filterwarnings("ignore::submax.core.running.fallback.FallbackWarning")
 @pytest.mark.parametrize("policy", ["epsilon-greedy-0.2", "thompson-1-1", "rcp-submax", "random"])
 def test_more_joint_actions_than_can_be_listed_are_drawn_by_the_policy(opened, clock, policy):
     bandit = opened(MANY, policy)
@@ -286,7 +286,7 @@ def test_real_valued_actions_are_uniform_until_a_version_knows_the_choices(opene
 def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, actions):
     bandit = opened(actions, "random")
     slot = next(iter(actions))
-    with pytest.raises(InvalidValue, match="pause choices instead"):
+    with pytest.raises(InputError, match="pause choices instead"):
         bandit.decide(eligible={slot: actions[slot][:1]})
     bandit.pause(actions[slot][0], slot=slot)
     assert bandit.decide().action[slot] != actions[slot][0]
@@ -294,7 +294,7 @@ def test_eligible_choices_cannot_be_named_where_actions_are_not_listed(opened, a
 
 @pytest.mark.parametrize("policy", ["thompson-1-1", "linucb", "hill-climbing-thompson"])
 def test_a_policy_without_real_valued_actions_says_so_when_it_is_declared(opened, policy):
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InputError):
         opened({"price": (1.0, 20.0)}, policy)
 
 

@@ -11,7 +11,7 @@ from random import Random
 import psycopg
 import pytest
 
-from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.errors import InputError, StoreError
 from submax.live.store.event import Entry
 from submax.live.store.migrations import POSTGRES
 from submax.live.store.postgres_store import PostgresStore
@@ -100,7 +100,7 @@ def select(address, statement):
 def leads(store):
     try:
         return store.lead("matter")
-    except StoreUnavailable:
+    except StoreError:
         return False
 
 
@@ -191,7 +191,7 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
             # At once: a server that ends its sessions one by one may end the blocker's first, and
             # then the append is rightly done.
             postgres.stop(signal.SIGQUIT)
-        with pytest.raises(StoreUnavailable, match=r"was lost .* try again with the same keys"):
+        with pytest.raises(StoreError, match=r"was lost .* try again with the same keys"):
             waiting.result()
         for use in (
             lambda: append(store, "k"),
@@ -199,7 +199,7 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
             lambda: store.lead("matter"),
             lambda: store.keep("name", b""),
         ):
-            with pytest.raises(StoreUnavailable, match="cannot be reached"):
+            with pytest.raises(StoreError, match="cannot be reached"):
                 use()
         postgres.start()
         assert append(store, "k", "before")[0].new
@@ -242,7 +242,7 @@ def test_a_value_that_cannot_be_held_fails_alone(postgres_address, key):
             store.append("s", [Entry("kind", b"", f"with {each}"), Entry("kind", b"", each)])
             for each in ("a", key, "b")
         ]
-        with pytest.raises(InvalidValue, match="cannot hold a value"):
+        with pytest.raises(InputError, match="cannot hold a value"):
             appends[1].result()
         assert [len(each.result()) for each in (appends[0], appends[2])] == [2, 2]
         assert keys(store) == ["with a", "a", "with b", "b"]
@@ -251,9 +251,9 @@ def test_a_value_that_cannot_be_held_fails_alone(postgres_address, key):
 def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         execute(postgres_address, "ALTER TABLE events RENAME TO elsewhere")
-        with pytest.raises(StoreUnavailable, match=r'cannot do this .relation "events" does not'):
+        with pytest.raises(StoreError, match=r'cannot do this .relation "events" does not'):
             append(store, "k")
-        with pytest.raises(StoreUnavailable, match="does not exist"):
+        with pytest.raises(StoreError, match="does not exist"):
             keys(store)
         execute(postgres_address, "ALTER TABLE elsewhere RENAME TO events")
         assert append(store, "k")[0].new
@@ -263,13 +263,13 @@ def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_ad
 def test_a_newer_schema_is_refused_with_both_versions(postgres_address):
     PostgresStore(postgres_address).close()
     execute(postgres_address, "UPDATE submax_schema SET version = 7")
-    with pytest.raises(InvalidValue, match=rf"version 7, .* up to {len(POSTGRES)}: install"):
+    with pytest.raises(InputError, match=rf"version 7, .* up to {len(POSTGRES)}: install"):
         PostgresStore(postgres_address)
 
 
 def test_a_table_of_the_same_name_is_left_alone(postgres_address):
     execute(postgres_address, "CREATE TABLE events (name TEXT)")
-    with pytest.raises(InvalidValue, match="holds a table 'events' that is not of submax"):
+    with pytest.raises(InputError, match="holds a table 'events' that is not of submax"):
         PostgresStore(postgres_address)
     assert select(postgres_address, "SELECT to_regclass('submax_schema')") == [(None,)]
 
@@ -289,7 +289,7 @@ def test_a_migration_reaches_the_newest_schema(postgres_address, filled):
 def test_a_migration_that_fails_changes_nothing(postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         append(store, "before")
-    with pytest.raises(StoreUnavailable, match="nowhere"):
+    with pytest.raises(StoreError, match="nowhere"):
         PostgresStore(postgres_address, migrations=(*POSTGRES, BROKEN))
     assert select(postgres_address, "SELECT to_regclass('more')") == [(None,)]
     with closing(PostgresStore(postgres_address)) as store:
@@ -315,7 +315,7 @@ def test_a_migration_that_fails_changes_nothing(postgres_address):
 )
 def test_a_wrong_address_is_told_in_a_sentence_without_the_password(postgres, address, why):
     password = postgres.address("").split(":")[2].split("@")[0]
-    with pytest.raises(StoreUnavailable, match=why) as refused:
+    with pytest.raises(StoreError, match=why) as refused:
         PostgresStore(address.format(port=postgres.port, password=password))
     text = str(refused.value)
     assert "\n" not in text
@@ -329,5 +329,5 @@ def test_closing_twice_does_nothing_and_writes_what_is_queued(postgres_address):
     store.close()
     store.close()
     assert all(each.done() and each.result()[0].new for each in appends)
-    with pytest.raises(StoreUnavailable, match="closed"):
+    with pytest.raises(StoreError, match="closed"):
         store.lead("matter")

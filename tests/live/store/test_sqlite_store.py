@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.errors import InputError, StoreError
 from submax.live.store.event import Entry
 from submax.live.store.migrations import SQLITE
 from submax.live.store.sqlite_store import SQLiteStore
@@ -21,7 +21,7 @@ sys.stdin.read()
 """
 FILL = """
 import resource, sys
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 from submax.live.store.event import Entry
 from submax.live.store.sqlite_store import SQLiteStore
 
@@ -37,7 +37,7 @@ try:
     while True:
         append(number)
         number += 1
-except StoreUnavailable as error:
+except StoreError as error:
     print(error, file=sys.stderr)
 resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
 append(number)
@@ -78,14 +78,14 @@ def execute(path, statement):
 
 
 def test_a_second_process_that_writes_is_refused(path, holder):
-    with pytest.raises(StoreUnavailable) as refused:
+    with pytest.raises(StoreError) as refused:
         SQLiteStore(path)
     assert str(path) in str(refused.value)
     assert f"process {holder.pid}" in str(refused.value)
 
 
 def test_a_second_writer_in_the_same_process_is_refused(path):
-    with closing(SQLiteStore(path)), pytest.raises(StoreUnavailable, match="in this process"):
+    with closing(SQLiteStore(path)), pytest.raises(StoreError, match="in this process"):
         SQLiteStore(path)
 
 
@@ -116,12 +116,12 @@ def test_a_reader_does_not_write(path):
             lambda: reader.keep("n", b""),
             lambda: reader.drop("n"),
         ):
-            with pytest.raises(StoreUnavailable, match="opened to be read only"):
+            with pytest.raises(StoreError, match="opened to be read only"):
                 write()
 
 
 def test_a_reader_needs_a_store_that_is_there(path):
-    with pytest.raises(InvalidValue, match=r"there is no store .*store\.db"):
+    with pytest.raises(InputError, match=r"there is no store .*store\.db"):
         SQLiteStore(path, read_only=True)
     assert not path.exists()
 
@@ -129,14 +129,14 @@ def test_a_reader_needs_a_store_that_is_there(path):
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_file_that_is_no_database_is_named(path, read_only):
     path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
-    with pytest.raises(InvalidValue, match=r"store\.db is not a store of submax"):
+    with pytest.raises(InputError, match=r"store\.db is not a store of submax"):
         SQLiteStore(path, read_only=read_only)
 
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_database_with_other_tables_is_left_alone(path, read_only):
     execute(path, "CREATE TABLE customers (name TEXT)")
-    with pytest.raises(InvalidValue, match=r"holds other tables \(customers\)"):
+    with pytest.raises(InputError, match=r"holds other tables \(customers\)"):
         SQLiteStore(path, read_only=read_only)
     assert execute(path, "SELECT name FROM sqlite_master") == [("customers",)]
 
@@ -145,7 +145,7 @@ def test_a_database_with_other_tables_is_left_alone(path, read_only):
 def test_a_newer_schema_is_refused_with_both_versions(path, read_only):
     SQLiteStore(path).close()
     execute(path, "UPDATE submax_schema SET version = 7")
-    with pytest.raises(InvalidValue, match=rf"version 7, .* up to {len(SQLITE)}: install"):
+    with pytest.raises(InputError, match=rf"version 7, .* up to {len(SQLITE)}: install"):
         SQLiteStore(path, read_only=read_only)
 
 
@@ -164,7 +164,7 @@ def test_a_migration_reaches_the_newest_schema(path, filled):
 def test_a_migration_that_fails_changes_nothing(path):
     with closing(SQLiteStore(path)) as store:
         append(store, "before")
-    with pytest.raises(StoreUnavailable, match="nowhere"):
+    with pytest.raises(StoreError, match="nowhere"):
         SQLiteStore(path, migrations=(*SQLITE, BROKEN))
     assert execute(path, "SELECT name FROM sqlite_master WHERE name = 'more'") == []
     with closing(SQLiteStore(path)) as store:
@@ -176,9 +176,9 @@ def test_a_full_disk_fails_in_words_and_loses_nothing(path):
         append(store, "before")
         (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
         store._writer.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreUnavailable, match=r"store\.db cannot grow, .* free some space"):
+        with pytest.raises(StoreError, match=r"store\.db cannot grow, .* free some space"):
             store.append("s", [Entry("kind", bytes(100_000), "too large")]).result()
-        with pytest.raises(StoreUnavailable, match="cannot grow"):
+        with pytest.raises(StoreError, match="cannot grow"):
             store.keep("name", bytes(100_000))
         assert keys(store) == ["before"]
         store._writer.execute("PRAGMA max_page_count = 1000000")
@@ -218,13 +218,13 @@ def test_what_is_queued_is_written_when_the_store_is_closed(path):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidValue, match=r"no folder for a store .*nowhere"):
+    with pytest.raises(InputError, match=r"no folder for a store .*nowhere"):
         SQLiteStore(tmp_path / "nowhere" / "store.db")
 
 
 FORK = """
 import os, sys
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 from submax.live.store.event import Entry
 from submax.live.store.sqlite_store import SQLiteStore
 store = SQLiteStore(sys.argv[1])
@@ -232,7 +232,7 @@ child = os.fork()
 if child == 0:
     try:
         store.append("log", [Entry("kind", b"")])
-    except StoreUnavailable as error:
+    except StoreError as error:
         print(error, flush=True)
     os._exit(0)
 os.waitpid(child, 0)

@@ -8,12 +8,12 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.memory.minibatches import Minibatches
 from submax.core.memory.training import Training
-from submax.core.numerics.divergence import Diverged
+from submax.core.numerics.divergence import DivergedWarning
 from submax.core.spaces.arms import Arms
 from submax.estimators.softmax import Softmax
 from submax.networks.slot_choices import choice_probabilities
@@ -231,7 +231,7 @@ def test_wrong_parameters_are_refused(buffer, trained, seed):
     turned = {**trained.parameters, name: trained.parameters[name][..., :-1]}
     more = {**trained.parameters, "another": np.zeros((REPLICAS, 2), dtype=np.float32)}
     for wrong in (fewer, turned, more, {}):
-        with pytest.raises(InvalidValue, match="these are not the parameters of SoftmaxDesign"):
+        with pytest.raises(InputError, match="these are not the parameters of SoftmaxDesign"):
             trained_on(buffer, TRAINING, rng, wrong)
 
 
@@ -302,7 +302,7 @@ def test_in_the_estimator_the_last_good_network_stays(monkeypatch, seed):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         second = estimator.fit(first, rows_of(feedback, slice(20, 40)), rng)
-    said = [str(one.message) for one in caught if one.category is Diverged]
+    said = [str(one.message) for one in caught if one.category is DivergedWarning]
     assert [one.split(";")[0] for one in said] == [
         "the loss of replica 1 was not finite at step 17",
         "the loss of replica 2 was not finite at step 3",
@@ -323,7 +323,9 @@ def test_in_the_estimator_an_absurd_learning_rate_leaves_probabilities(seed):
     # Rows that are not there, for a replica that learns nothing and does not diverge.
     feedback.weight[1] = 0.0
     fresh = estimator.init(PROBLEM, REPLICAS, rng)
-    with pytest.warns(Diverged, match="the loss of replica [02] was not finite at step [123]; it"):
+    with pytest.warns(
+        DivergedWarning, match="the loss of replica [02] was not finite at step [123]; it"
+    ):
         params = estimator.fit(fresh, feedback, rng)
     found = estimator.prob_of_all(params, feedback.context[:, :5], PROBLEM.space)
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)

@@ -10,7 +10,7 @@ from scipy.special import betaln
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
@@ -501,7 +501,7 @@ def test_on_a_grid_without_real_parts_it_is_itself(seed):
 
 
 def test_real_actions_without_a_grid_are_refused(seed):
-    with pytest.raises(InvalidValue, match="the Filling strategy must see every action"):
+    with pytest.raises(InputError, match="the Filling strategy must see every action"):
         ADAPTIVE.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
 
 

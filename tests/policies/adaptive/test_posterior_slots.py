@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
@@ -127,12 +127,12 @@ def test_a_stored_state_decides_the_same(seed):
 
 
 def test_what_it_refuses():
-    with pytest.raises(InvalidValue, match="real-valued"):
+    with pytest.raises(InputError, match="real-valued"):
         PosteriorSlots().init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(0))
     wide = Problem(Slots((100, 100)), 200)
-    with pytest.raises(InvalidValue, match="effects"):
+    with pytest.raises(InputError, match="effects"):
         PosteriorSlots().init(wide, 1, np.random.default_rng(0))
-    with pytest.raises(InvalidValue, match="sweeps"):
+    with pytest.raises(InputError, match="sweeps"):
         PosteriorSlots(sweeps=0)
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.arms import Arms
@@ -172,16 +172,16 @@ def test_an_arm_that_was_never_seen_is_still_tried(seed):
 def test_contexts_that_are_not_finite_are_refused(number):
     problem = Problem(Arms(3), 2)
     state = SMALL.init(problem, 1, np.random.default_rng(0))
-    with pytest.raises(InvalidValue, match="finite"):
+    with pytest.raises(InputError, match="finite"):
         SMALL.act(state, np.array([[[0.0, number]]]), np.random.default_rng(0))
 
 
 def test_parameters_are_checked():
-    with pytest.raises(InvalidValue, match="depth"):
+    with pytest.raises(InputError, match="depth"):
         PosteriorSubMax(depth=0)
-    with pytest.raises(InvalidValue, match="window"):
+    with pytest.raises(InputError, match="window"):
         BayesianFeatures(memory=Memory(window=5))
-    with pytest.raises(InvalidValue, match="actions"):
+    with pytest.raises(InputError, match="actions"):
         BayesianFeatures().init(Problem(Arms(500_000), 3), 1, np.random.default_rng(0))
 
 
@@ -210,5 +210,5 @@ def test_a_stored_state_refuses_to_learn(seed):
     context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
     state = taught(SMALL, Problem(Arms(3), 2), context, action, action == 0, seed)
     restored, _ = read_state(state_bytes(state, {}))
-    with pytest.raises(InvalidValue, match="fit a new one"):
+    with pytest.raises(InputError, match="fit a new one"):
         SMALL.update(restored, rows(context, action, action == 0), rng)

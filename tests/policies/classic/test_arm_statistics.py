@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.policies.classic.arm_statistics import ArmStatistics
@@ -30,5 +30,5 @@ def test_pulls_and_rewards_are_counted_as_a_slow_loop_does(seed):
 
 
 def test_a_space_that_is_too_large_is_refused():
-    with pytest.raises(InvalidValue, match="keeps a number for every joint action"):
+    with pytest.raises(InputError, match="keeps a number for every joint action"):
         ArmStatistics.empty(Problem(Arms(2**20 + 1)), 1)

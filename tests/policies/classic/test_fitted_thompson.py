@@ -5,7 +5,7 @@ from scipy.special import betaln
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
@@ -204,11 +204,11 @@ def test_what_it_is_called():
 
 @pytest.mark.parametrize("scale", [Continuous(), Counts()], ids=repr)
 def test_rewards_without_bounds_are_refused(scale, seed):
-    with pytest.raises(InvalidValue, match="needs to know the lowest and the highest reward"):
+    with pytest.raises(InputError, match="needs to know the lowest and the highest reward"):
         FittedThompson().init(Problem(Arms(2), scale=scale), 1, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("value", [0, 0.09, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_a_bad_sharpness_is_refused(value):
-    with pytest.raises(InvalidValue, match=r"sharpness must be a finite number, at least 0\.1"):
+    with pytest.raises(InputError, match=r"sharpness must be a finite number, at least 0\.1"):
         FittedThompson(value)

@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies.classic.ucb1 import UCB1
@@ -102,5 +102,5 @@ def test_the_lowest_arm_wins_a_tie_without_exploration(seed):
 
 @pytest.mark.parametrize("exploration", [-1, float("nan"), float("inf"), True, "2", None])
 def test_bad_exploration_is_refused(exploration):
-    with pytest.raises(InvalidValue, match="exploration must be a finite number, 0 or more, not"):
+    with pytest.raises(InputError, match="exploration must be a finite number, 0 or more, not"):
         UCB1(exploration=exploration)

@@ -4,7 +4,7 @@ from scipy import integrate, special
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
@@ -293,35 +293,35 @@ def test_an_empty_pool_ends_within_the_space():
 @pytest.mark.parametrize("name", ["draws", "restarts", "sweeps"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, "3", None, True])
 def test_bad_counts_are_refused(name, value):
-    with pytest.raises(InvalidValue, match=f"{name} must be a whole number, at least 1, not"):
+    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1, not"):
         HillClimbingThompson(**{name: value})
 
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), "1", None])
 def test_a_bad_prior_variance_is_refused(value):
-    with pytest.raises(InvalidValue, match="prior_variance must be a finite number above 0, not"):
+    with pytest.raises(InputError, match="prior_variance must be a finite number above 0, not"):
         HillClimbingThompson(prior_variance=value)
 
 
 @pytest.mark.parametrize("value", [0, 1, "yes", None])
 def test_bad_context_effects_are_refused(value):
-    with pytest.raises(InvalidValue, match="context_effects must be a bool, not"):
+    with pytest.raises(InputError, match="context_effects must be a bool, not"):
         HillClimbingThompson(context_effects=value)
 
 
 def test_too_many_effects_are_refused_before_any_memory_is_taken():
     rng = np.random.default_rng(0)
-    with pytest.raises(InvalidValue, match="at most 268435456 numbers, and these are"):
+    with pytest.raises(InputError, match="at most 268435456 numbers, and these are"):
         HillClimbingThompson().init(Problem(Slots((10_000, 10_000, 10_000))), 1, rng)
     contextual = Problem(Slots((100,) * 6), context_width=1)
-    with pytest.raises(InvalidValue, match="times 20 replicas times 500 draws"):
+    with pytest.raises(InputError, match="times 20 replicas times 500 draws"):
         HillClimbingThompson(context_effects=True).init(contextual, 20, rng)
 
 
 def test_what_it_is_not_made_for_is_refused_before_any_decision():
     rng, policy = np.random.default_rng(0), HillClimbingThompson()
-    with pytest.raises(InvalidValue, match=r"made for choices, and not Mixed"):
+    with pytest.raises(InputError, match=r"made for choices, and not Mixed"):
         policy.init(Problem(Mixed((2,), (0.0,), (1.0,))), 1, rng)
-    with pytest.raises(InvalidValue, match="needs to know the lowest and the highest reward"):
+    with pytest.raises(InputError, match="needs to know the lowest and the highest reward"):
         policy.init(Problem(Slots((2, 2)), scale=Continuous()), 1, rng)
     policy.init(Problem(Slots((2, 2)), scale=Continuous(low=0.0, high=1.0)), 1, rng)

@@ -3,7 +3,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
@@ -90,9 +90,9 @@ def test_equal_rewards_are_no_reason_to_prefer_an_action(policy, seed):
 
 
 def test_too_large_problems_are_refused():
-    with pytest.raises(InvalidValue, match="keeps a number for every joint action"):
+    with pytest.raises(InputError, match="keeps a number for every joint action"):
         LinearBeliefs.empty(Problem(Slots((100,) * 6)), 1, 64)
-    with pytest.raises(InvalidValue, match="take fewer replicas"):
+    with pytest.raises(InputError, match="take fewer replicas"):
         LinearBeliefs.empty(Problem(Arms(2**16), context_width=99), 10, 64)
 
 

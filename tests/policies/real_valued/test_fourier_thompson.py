@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -162,7 +162,7 @@ def test_a_replica_that_heard_nothing_keeps_its_functions(seed):
 
 def test_more_cells_than_can_be_compared_are_refused(seed):
     box = Box((0.0, 0.0), (1.0, 1.0))
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         FourierThompson(points=129).init(Problem(box), 1, np.random.default_rng(seed))
     assert str(refusal.value) == (
         f"this policy compares at most 16384 cells, and 129 points in each dimension of {box} "
@@ -174,12 +174,12 @@ def test_more_cells_than_can_be_compared_are_refused(seed):
 @pytest.mark.parametrize("name", ["points", "features", "draws"])
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, None])
 def test_bad_numbers_are_refused(name, value):
-    with pytest.raises(InvalidValue, match=f"{name} must be a whole number, at least 1"):
+    with pytest.raises(InputError, match=f"{name} must be a whole number, at least 1"):
         FourierThompson(**{name: value})
 
 
 @pytest.mark.parametrize("name", ["length", "context_length", "scale", "ridge"])
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), True, None])
 def test_bad_lengths_are_refused(name, value):
-    with pytest.raises(InvalidValue, match=f"{name} must be a finite number above 0"):
+    with pytest.raises(InputError, match=f"{name} must be a finite number above 0"):
         FourierThompson(**{name: value})

@@ -5,7 +5,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.training import Training
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
@@ -68,12 +68,12 @@ def test_optimized_without_propensities_says_what_is_missing(seed):
     feedback = some_feedback(problem, 1, 20, seed)._replace(log_prob=None, reward=np.ones((1, 20)))
     policy = RewardConditioned(Counting(), Optimized())
     state = taught(policy, problem, feedback, seed)
-    with pytest.raises(InvalidValue, match="needs the logged probability of every decision"):
+    with pytest.raises(InputError, match="needs the logged probability of every decision"):
         policy.act(state, np.zeros((1, 1, 0)), np.random.default_rng(seed))
 
 
 def test_a_space_that_is_too_large_is_refused(seed):
-    with pytest.raises(InvalidValue, match="the counting estimator keeps a number"):
+    with pytest.raises(InputError, match="the counting estimator keeps a number"):
         RewardConditioned().init(Problem(Slots((2000, 2000))), 1, np.random.default_rng(seed))
 
 
@@ -206,7 +206,7 @@ def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief,
 @pytest.mark.parametrize("strategy", [Optimized(), Iterated(2)], ids=repr)
 def test_a_strategy_that_lists_refuses_a_space_beyond_the_limit(strategy, seed):
     name = type(strategy).__name__
-    with pytest.raises(InvalidValue) as refusal:
+    with pytest.raises(InputError) as refusal:
         RewardConditioned(NETWORK, strategy).init(
             Problem(Slots((100,) * 6)), 1, np.random.default_rng(seed)
         )
@@ -218,7 +218,7 @@ def test_a_strategy_that_lists_refuses_a_space_beyond_the_limit(strategy, seed):
 
 def test_a_strategy_for_other_levels_is_refused_before_any_decision(seed):
     policy = RewardConditioned(Counting(), Target((0.2, 0.3, 0.5)))
-    with pytest.raises(InvalidValue, match="has 3 probabilities, but the problem has 2 reward"):
+    with pytest.raises(InputError, match="has 3 probabilities, but the problem has 2 reward"):
         policy.init(Problem(Arms(2)), 1, np.random.default_rng(seed))
 
 
@@ -227,18 +227,18 @@ def test_strangers_are_named(listing_limit, seed):
     policy = RewardConditioned(NETWORK, SubMax(), listing_limit=listing_limit)
     rng = np.random.default_rng(seed)
     state = policy.init(CONTEXTUAL, 2, rng)
-    with pytest.raises(InvalidValue, match=r"shape \[R, n, 2\], not \[2, 4, 3\]"):
+    with pytest.raises(InputError, match=r"shape \[R, n, 2\], not \[2, 4, 3\]"):
         policy.act(state, np.zeros((2, 4, 3)), rng)
     context = np.zeros((2, 4, 2))
     context[1, 3, 0] = np.nan
-    with pytest.raises(InvalidValue, match="number 0 of row 3, replica 1 is nan"):
+    with pytest.raises(InputError, match="number 0 of row 3, replica 1 is nan"):
         policy.act(state, context, rng)
     action = np.zeros((2, 4, 3), dtype=np.int64)
-    with pytest.raises(InvalidValue, match="number 0 of row 3, replica 1 is nan"):
+    with pytest.raises(InputError, match="number 0 of row 3, replica 1 is nan"):
         policy.log_prob(state, context, action)
     action[0, 1] = (1, 3, 0)
     with pytest.raises(
-        InvalidValue, match=r"\(2, 3, 4\)\) has 3 parts within its bounds, and \[1, 3, 0\] is"
+        InputError, match=r"\(2, 3, 4\)\) has 3 parts within its bounds, and \[1, 3, 0\] is"
     ):
         policy.log_prob(state, np.zeros((2, 4, 2)), action)
 

@@ -11,7 +11,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.conditioning.conditioned import Conditioned
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 
 Params = TypeVar("Params")
@@ -87,7 +87,7 @@ class Estimator(ABC, Generic[Params]):
 
         Only some strategies ask; an estimator that can tell overrides this.
         """
-        raise InvalidValue(
+        raise InputError(
             f"the {type(self).__name__} estimator does not say how many observations its belief "
             "is worth, and the strategy must know: take another, such as submax"
         )

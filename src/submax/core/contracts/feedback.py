@@ -6,7 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 ROUNDING = 1e-6
 """A probability may be so much above one."""
@@ -32,13 +32,13 @@ class Feedback(NamedTuple):
         # Comparisons with NaN are false, so that extremes say all without an array of answers.
         lowest = self.weight.min(initial=np.inf)
         if not (lowest >= 0 and self.weight.max(initial=0.0) < np.inf):
-            raise InvalidValue("weight must be finite and 0 or more, and some of it is not")
+            raise InputError("weight must be finite and 0 or more, and some of it is not")
         # Taking rows out costs a copy, and mostly all of them are there.
         rows = slice(None) if lowest > 0 else self.weight > 0
         if not problem.space.contains(self.action[rows]):
-            raise InvalidValue(f"an action does not belong to the space {problem.space}")
+            raise InputError(f"an action does not belong to the space {problem.space}")
         if self.context.size and not np.isfinite(self.context[rows]).all():
-            raise InvalidValue("context must be finite, and some of it is not")
+            raise InputError("context must be finite, and some of it is not")
         problem.scale.check(self.reward[rows])
         if self.log_prob is not None:
             self._check_log_prob(problem, self.log_prob[rows])
@@ -46,7 +46,7 @@ class Feedback(NamedTuple):
     def _check_shapes(self, problem: Problem) -> None:
         for name, values in self._asdict().items():
             if not isinstance(values, np.ndarray) and not (name == "log_prob" and values is None):
-                raise InvalidValue(f"{name} must be an array of numpy, not {values!r:.60}")
+                raise InputError(f"{name} must be an array of numpy, not {values!r:.60}")
         shape = self.reward.shape
         expected = {
             "reward": (shape, shape[:2] if len(shape) >= 2 else ("R", "n")),
@@ -58,18 +58,18 @@ class Feedback(NamedTuple):
             expected["log_prob"] = (self.log_prob.shape, shape)
         for name, (got, wanted) in expected.items():
             if got != wanted:
-                raise InvalidValue(f"{name} has shape {got}, but this problem needs {wanted}")
+                raise InputError(f"{name} has shape {got}, but this problem needs {wanted}")
         for name, values in self._asdict().items():
             wanted_kinds = "iu" if name == "action" and not problem.space.reals else "iuf"
             if values is not None and values.dtype.kind not in wanted_kinds:
                 kind = "whole numbers" if wanted_kinds == "iu" else "numbers"
-                raise InvalidValue(f"{name} must hold {kind}, not {values.dtype}")
+                raise InputError(f"{name} must hold {kind}, not {values.dtype}")
 
     def _check_log_prob(self, problem: Problem, log_prob: Floats) -> None:
         highest = log_prob.max(initial=-np.inf)
         if not (log_prob.min(initial=0.0) > -np.inf and highest < np.inf):
-            raise InvalidValue("log_prob must be finite, and some of it is not")
+            raise InputError("log_prob must be finite, and some of it is not")
         if highest > ROUNDING and not problem.space.reals:
-            raise InvalidValue(
+            raise InputError(
                 f"log_prob must be the logarithm of a probability, 0 or less, not {highest:.6g}"
             )

@@ -7,7 +7,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.decision import Decision
 from submax.core.contracts.policy import Policy, State
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, log_prob_of
 
 
@@ -36,11 +36,11 @@ def _check(policy: object, probabilities: Floats, context: Floats, size: int) ->
     """Name the policy whose table is no table of probabilities."""
     replicas, rows = context.shape[:2]
     if probabilities.shape not in ((replicas, rows, size), (replicas, 1, size)):
-        raise InvalidValue(
+        raise InputError(
             f"the probabilities of {policy} must have shape {(replicas, 1, size)} or "
             f"{(replicas, rows, size)}, not {probabilities.shape}"
         )
     if probabilities.min(initial=0) < 0:
-        raise InvalidValue(
+        raise InputError(
             f"the probabilities of {policy} must be 0 or more, and one is {probabilities.min():.6g}"
         )

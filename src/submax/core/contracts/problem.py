@@ -6,7 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import finite, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.scale import Scale
 from submax.core.spaces.space import Space
@@ -39,22 +39,22 @@ class Problem:
     def __post_init__(self) -> None:
         whole_number("context_width", self.context_width, at_least=0)
         if not isinstance(self.space, Space):
-            raise InvalidValue(f"space must be a space such as Arms(3), not {self.space!r}")
+            raise InputError(f"space must be a space such as Arms(3), not {self.space!r}")
         if not isinstance(self.scale, Scale):
-            raise InvalidValue(f"scale must be a scale such as Binary(), not {self.scale!r}")
+            raise InputError(f"scale must be a scale such as Binary(), not {self.scale!r}")
         if self.action_features != ():
             self._check_action_features()
 
     def check_context(self, context: Floats) -> None:
         """Refuse contexts ``[R, n, D]`` of another width, or with numbers that are not finite."""
         if context.ndim != 3 or context.shape[-1] != self.context_width:
-            raise InvalidValue(
+            raise InputError(
                 f"context must have shape [R, n, {self.context_width}], not {list(context.shape)}"
             )
         # The sum of finite numbers is finite unless it overflows, and then the slow look decides.
         if not np.isfinite(context.sum()) and not np.isfinite(context).all():
             replica, row, column = np.argwhere(~np.isfinite(context))[0]
-            raise InvalidValue(
+            raise InputError(
                 f"context must be finite, and number {column} of row {row}, replica {replica} is "
                 f"{context[replica, row, column]}"
             )
@@ -62,7 +62,7 @@ class Problem:
     def check_action(self, action: Actions) -> None:
         """Refuse actions that are not in the space."""
         if not self.space.contains(action):
-            raise InvalidValue(
+            raise InputError(
                 f"an action of {self.space} has {self.space.slots} parts within its bounds, "
                 f"and {_stranger(self.space, action)} is none"
             )
@@ -71,19 +71,19 @@ class Problem:
         """Refuse features that are not a row of finite numbers for every choice of a slot."""
         features, choices = self.action_features, self.space.choices
         if not isinstance(features, tuple) or len(features) != len(choices):
-            raise InvalidValue(
+            raise InputError(
                 f"action_features must be a tuple with rows for each of {len(choices)} slots, an "
                 f"empty tuple for a slot without features, not {features!r:.80}"
             )
         for slot, (rows, count) in enumerate(zip(features, choices, strict=True)):
             if not isinstance(rows, tuple) or len(rows) not in (0, count):
-                raise InvalidValue(
+                raise InputError(
                     f"action_features of slot {slot} must be a tuple with a row for each of "
                     f"{count} choices, not {rows!r:.80}"
                 )
             for choice, row in enumerate(rows):
                 if not isinstance(row, tuple) or len(row) != len(rows[0]):
-                    raise InvalidValue(
+                    raise InputError(
                         f"action_features of slot {slot} must be rows of {len(rows[0])} numbers, "
                         f"as that of choice 0 is, and that of choice {choice} is {row!r:.80}"
                     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from submax.core.checks import whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 NEGLIGIBLE = 1e-4
 """Rows whose weight has faded below this share are left out."""
@@ -29,12 +29,10 @@ class Memory:
             if rows is not None:
                 whole_number(name, rows, at_least=1)
         if self.window is not None and self.reservoir is not None:
-            raise InvalidValue("give window or reservoir, not both: one drops what the other keeps")
+            raise InputError("give window or reservoir, not both: one drops what the other keeps")
         number = isinstance(self.discount, (int, float)) and not isinstance(self.discount, bool)
         if not (number and 0 < self.discount <= 1):
-            raise InvalidValue(
-                f"discount must be a number above 0, at most 1, not {self.discount!r}"
-            )
+            raise InputError(f"discount must be a number above 0, at most 1, not {self.discount!r}")
 
     @property
     def forgets(self) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from submax.core.checks import non_negative, positive, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Training:
         if self.steps != "fitted":
             whole_number("steps", self.steps, at_least=1)
         elif self.continued:
-            raise InvalidValue(
+            raise InputError(
                 "continued goes with a number of steps, and steps are 'fitted', which decides by "
                 "itself where training begins: leave continued out, or give steps as a number"
             )

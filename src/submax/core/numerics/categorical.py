@@ -3,7 +3,7 @@
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 TOLERANCE = 1e-6
 LOTS = 6.0
@@ -95,7 +95,7 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
 def _check_sums(total: Floats) -> None:
     # Written so that NaN does not pass.
     if not (total.size == 0 or np.abs(total - 1).max() < TOLERANCE):
-        raise InvalidValue(
+        raise InputError(
             "the probabilities of all actions must sum to 1, and here they sum to "
             f"{total.min():.6g} up to {total.max():.6g}"
         )

@@ -7,7 +7,7 @@ import numpy as np
 from submax.core.arrays import Integers
 
 
-class Diverged(UserWarning):
+class DivergedWarning(UserWarning):
     """Training met a loss that is not finite."""
 
 
@@ -17,6 +17,6 @@ def warn_of_divergence(step: Integers) -> None:
         warnings.warn(
             f"the loss of replica {replica} was not finite at step {step[replica]}; "
             "it keeps its last good parameters",
-            Diverged,
+            DivergedWarning,
             stacklevel=3,
         )

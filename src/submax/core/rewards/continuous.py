@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.checks import finite
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.quantile_levels import check_quantiles
 from submax.core.rewards.quantile_scale import QuantileScale
 
@@ -35,7 +35,7 @@ class Continuous(QuantileScale):
             if bound is not None:
                 finite(f"{name}, where there is one,", bound)
         if self.low is not None and self.high is not None and not self.low < self.high:
-            raise InvalidValue(f"low must be below high, not {self.low} and {self.high}")
+            raise InputError(f"low must be below high, not {self.low} and {self.high}")
         check_quantiles(self.quantiles, self.asked, self.knots)
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.checks import finite, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.ruler import Ruler
 from submax.core.rewards.scale import Scale
 
@@ -33,13 +33,11 @@ class Discrete(Scale):
 
     def __post_init__(self) -> None:
         if not isinstance(self.values, tuple) or len(self.values) < 2:
-            raise InvalidValue(
-                f"values must be a tuple of two rewards or more, not {self.values!r}"
-            )
+            raise InputError(f"values must be a tuple of two rewards or more, not {self.values!r}")
         for value in self.values:
             finite("each of values", value)
         if np.any(np.diff(self.values) <= 0):
-            raise InvalidValue(f"values must rise from lowest to highest, not {self.values}")
+            raise InputError(f"values must rise from lowest to highest, not {self.values}")
         if self.asked is not None:
             whole_number("asked", self.asked, at_least=2, at_most=len(self.values))
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.checks import probability, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.ruler import Ruler
 
 MOST = 64
@@ -14,11 +14,11 @@ MOST = 64
 def check_quantiles(shares: tuple[float, float], levels: object, knots: object) -> None:
     """Refuse what cannot be the parameters of levels at quantiles."""
     if not isinstance(shares, tuple) or len(shares) != 2:
-        raise InvalidValue(f"quantiles must be two shares, low and high, not {shares}")
+        raise InputError(f"quantiles must be two shares, low and high, not {shares}")
     for share in shares:
         probability("each of quantiles", share)
     if not shares[0] < shares[1]:
-        raise InvalidValue(f"quantiles must rise from low to high, not {shares}")
+        raise InputError(f"quantiles must rise from low to high, not {shares}")
     whole_number("asked", levels, at_least=2, at_most=MOST)
     whole_number("knots", knots, at_least=2, at_most=MOST)
 

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.ruler import Ruler
 
 
@@ -51,12 +51,12 @@ class Scale(ABC):
         fits = self.contains(reward)
         if not fits.all():
             stranger = np.asarray(reward)[~fits].flat[0]
-            raise InvalidValue(f"a reward of {self} cannot be {stranger:.12g}")
+            raise InputError(f"a reward of {self} cannot be {stranger:.12g}")
 
     def known_bounds(self, who: str) -> tuple[float, float]:
         """The bounds, for someone who cannot do without."""
         if self.bounds is None:
-            raise InvalidValue(
+            raise InputError(
                 f"{who} needs to know the lowest and the highest reward, and {self} does not say"
             )
         return self.bounds

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Self
 
 
-class Fallback(UserWarning):
+class FallbackWarning(UserWarning):
     """Says what was done instead, and for how many ``decisions``."""
 
     def __init__(self, message: str, decisions: int) -> None:
@@ -23,7 +23,7 @@ _counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
 _shared: ContextVar[int] = ContextVar("shared", default=1)
 
 
-def fall_back(kind: type[Fallback], message: str, decisions: int) -> None:
+def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None:
     """Count where someone counts, else warn."""
     decisions *= _shared.get()
     counts = _counts.get()

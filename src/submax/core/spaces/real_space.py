@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import finite
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 
 LARGEST_LOG_VOLUME = 500.0
@@ -91,23 +91,23 @@ class RealSpace(Space):
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise InvalidValue(f"the actions of {self} cannot be listed or counted")
+        raise InputError(f"the actions of {self} cannot be listed or counted")
 
 
 def check_bounds(low: tuple[float, ...], high: tuple[float, ...]) -> None:
     """Refuse bounds that are missing, not finite or the wrong way round."""
     tuples = isinstance(low, tuple) and isinstance(high, tuple)
     if not (tuples and low and len(low) == len(high)):
-        raise InvalidValue(
+        raise InputError(
             f"low and high must be tuples, one number for each dimension, not {low} and {high}"
         )
     for below, above in zip(low, high, strict=True):
         finite("each of low", below)
         finite("each of high", above)
         if not below < above:
-            raise InvalidValue(f"low must be below high, not {below} and {above}")
+            raise InputError(f"low must be below high, not {below} and {above}")
     if not abs(_log_volume(low, high)) <= LARGEST_LOG_VOLUME:
-        raise InvalidValue(
+        raise InputError(
             f"the volume between {low} and {high} cannot be computed with: take other units"
         )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Integers
 from submax.core.checks import whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 
 
@@ -26,7 +26,7 @@ class Slots(Space):
 
     def __post_init__(self) -> None:
         if not isinstance(self.sizes, tuple) or not self.sizes:
-            raise InvalidValue(f"sizes must be a tuple with at least one slot, not {self.sizes!r}")
+            raise InputError(f"sizes must be a tuple with at least one slot, not {self.sizes!r}")
         for size in self.sizes:
             whole_number("the number of choices in a slot", size, at_least=1)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from submax.core.arrays import Actions, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 LISTING_LIMIT = 2**20
 """The largest number of joint actions that is ever written out one by one."""
@@ -92,11 +92,11 @@ class Space(ABC):
         """
         advice = f": {instead}" if instead else ""
         if self.reals:
-            raise InvalidValue(
+            raise InputError(
                 f"{who} keeps a number for every joint action, and {self} has no list{advice}"
             )
         if self.size > LISTING_LIMIT:
-            raise InvalidValue(
+            raise InputError(
                 f"{who} keeps a number for every joint action, at most {LISTING_LIMIT}, "
                 f"and this space has {self.size}{advice}"
             )

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import probability, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.environments.arms.chance_environment import ChanceEnvironment
 
 
@@ -31,7 +31,7 @@ class FewGood(ChanceEnvironment[Floats]):
         for name in ("high", "low"):
             probability(name, getattr(self, name))
         if self.low > self.high:
-            raise InvalidValue(f"low is {self.low}, and must be at most high, {self.high}")
+            raise InputError(f"low is {self.low}, and must be at most high, {self.high}")
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         """Draw which arms are good."""

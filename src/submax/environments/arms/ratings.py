@@ -11,7 +11,7 @@ from submax.core.arrays import Actions, Floats
 from submax.core.checks import positive, whole_number
 from submax.core.contracts.environment import Outcome
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.environments.arms.arm_environment import ArmEnvironment
@@ -33,7 +33,7 @@ class Ratings(ArmEnvironment[Floats]):
     def __post_init__(self) -> None:
         whole_number("arms", self.arms, at_least=1)
         if not isinstance(self.values, tuple) or not all(map(_is_number, self.values)):
-            raise InvalidValue(f"values must be a tuple of numbers, not {self.values!r}")
+            raise InputError(f"values must be a tuple of numbers, not {self.values!r}")
         Discrete(self.values)
         positive("concentration", self.concentration)
 

@@ -11,7 +11,7 @@ from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.contracts.environment import Environment, Outcome
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
@@ -60,7 +60,7 @@ class Bump(Environment[Bumps]):
     def __post_init__(self) -> None:
         whole_number("dimensions", self.dimensions, at_least=1)
         if not isinstance(self.sizes, tuple):
-            raise InvalidValue(f"sizes must be a tuple of whole numbers, not {self.sizes!r}")
+            raise InputError(f"sizes must be a tuple of whole numbers, not {self.sizes!r}")
         if self.sizes:
             Slots(self.sizes)
         whole_number("context", self.context, at_least=0)

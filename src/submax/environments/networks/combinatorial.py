@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.slots import Slots
 from submax.environments.networks.network_environment import NetworkEnvironment
 from submax.environments.networks.truth_network import check_truth
@@ -31,7 +31,7 @@ class Combinatorial(NetworkEnvironment):
 
     def __post_init__(self) -> None:
         if not isinstance(self.sizes, tuple):
-            raise InvalidValue(f"sizes must be a tuple of whole numbers, not {self.sizes!r}")
+            raise InputError(f"sizes must be a tuple of whole numbers, not {self.sizes!r}")
         Slots(self.sizes)
         check_truth(self.dimension, self.shift, self.hidden)
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.space import LISTING_LIMIT
 from submax.environments.networks.truth_network import TruthNetwork
 
@@ -56,7 +56,7 @@ def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -
     """The highest logit of all joint actions in each context: ``[R, n, D] -> [R, n]``."""
     size = math.prod(sizes)
     if size > LISTING_LIMIT:
-        raise InvalidValue(
+        raise InputError(
             f"the best of all joint actions is found among at most {LISTING_LIMIT}, "
             f"and this space has {size}"
         )

@@ -11,7 +11,7 @@ from submax.core.arrays import Actions, Floats
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.contracts.environment import Environment, Outcome
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.environments.networks.truth_network import draw_directions
@@ -57,7 +57,7 @@ class Pricing(Environment[Demand]):
         non_negative("low", self.low)
         positive("high", self.high)
         if not self.low < self.high:
-            raise InvalidValue(f"low must be below high, not {self.low} and {self.high}")
+            raise InputError(f"low must be below high, not {self.low} and {self.high}")
         whole_number("context", self.context, at_least=0)
 
     @property

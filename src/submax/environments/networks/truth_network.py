@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 
 class TruthNetwork(NamedTuple):
@@ -29,7 +29,7 @@ def check_truth(dimension: object, shift: object, hidden: object) -> None:
     whole_number("hidden", hidden, at_least=1)
     number = isinstance(shift, (int, float)) and not isinstance(shift, bool)
     if not (number and math.isfinite(shift)):  # type: ignore[arg-type]  # it is a number here
-        raise InvalidValue(f"shift must be a finite number, not {shift!r}")
+        raise InputError(f"shift must be a finite number, not {shift!r}")
 
 
 def draw_network(

@@ -14,7 +14,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.checks import one_of, probability
 from submax.core.contracts.environment import Environment, Outcome
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
 from submax.environments.tables.labelled_rows import (
     LabelledRows,
@@ -66,14 +66,14 @@ class Classification(Environment[int | RowOrders]):
     def __post_init__(self) -> None:
         for name in ("file", "label"):
             if not isinstance(getattr(self, name), str):
-                raise InvalidValue(f"{name} must be a text, not {getattr(self, name)!r}")
+                raise InputError(f"{name} must be a text, not {getattr(self, name)!r}")
         self._check_rest()
         if not is_packaged(self.file):
             check_file(self.file)
             return
         check_packaged(self.file)
         if self.label != "label":
-            raise InvalidValue(
+            raise InputError(
                 f"label names a column of a file, and {self.file} has labels of its own: "
                 f"leave out label = {self.label!r}"
             )
@@ -137,7 +137,7 @@ class Classification(Environment[int | RowOrders]):
             return features.take(rng.integers(len(features), size=(world, count)), axis=0)
         end = world.position + count
         if end > len(features):
-            raise InvalidValue(
+            raise InputError(
                 f"decision {end} was asked for, and without replacement {self.file} allows one for "
                 f"each of its {len(features)} rows: set observations to {len(features)} or fewer, "
                 "or replacement = true"
@@ -183,7 +183,7 @@ class Classification(Environment[int | RowOrders]):
     def _check_rest(self) -> None:
         for name in ("standardize", "replacement"):
             if not isinstance(getattr(self, name), bool):
-                raise InvalidValue(f"{name} must be true or false, not {getattr(self, name)!r}")
+                raise InputError(f"{name} must be true or false, not {getattr(self, name)!r}")
         _check_pays(self.pays)
 
     @classmethod
@@ -200,11 +200,11 @@ class Classification(Environment[int | RowOrders]):
 
 def _check_pays(pays: object) -> None:
     if not isinstance(pays, tuple) or len(pays) != 2:
-        raise InvalidValue(f"pays must be two chances, such as (0.01, 0.1), not {pays!r}")
+        raise InputError(f"pays must be two chances, such as (0.01, 0.1), not {pays!r}")
     for chance in pays:
         probability("a chance in pays", chance)
     if pays[0] > pays[1]:
-        raise InvalidValue(
+        raise InputError(
             "pays must name the chance of a wrong label first, and that of the right label must "
             f"not be lower, not {pays!r}: exchange the two"
         )
@@ -216,7 +216,7 @@ def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
     names = table.column_names
     one_of(f"column of {file.name}:", label, names)
     if names.count(label) > 1:
-        raise InvalidValue(f"{file.name} has more than one column {label!r}")
+        raise InputError(f"{file.name} has more than one column {label!r}")
     columns = [
         numbers(name, column)
         for name, column in zip(names, table.columns, strict=True)
@@ -224,6 +224,6 @@ def _read(file: Path, label: str) -> tuple[Floats, NDArray[Any]]:
     ]
     labels = table.column(label)
     if labels.null_count:
-        raise InvalidValue(f"column {label!r} has no label in row {first_row(labels.is_null())}")
+        raise InputError(f"column {label!r} has no label in row {first_row(labels.is_null())}")
     features = np.stack(columns, axis=1) if columns else np.zeros((len(labels), 0))
     return features, np.asarray(labels.to_numpy())

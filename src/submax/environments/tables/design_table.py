@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.space import LISTING_LIMIT
 from submax.environments.tables.table_file import first_row, numbers
 
@@ -35,7 +35,7 @@ class DesignTable(NamedTuple):
         _check_once(columns, choices, code, order)
         _check_all(columns, choices, code[order])
         if value.min() == value.max():
-            raise InvalidValue(f"there is nothing to choose: all of {name} is worth {value[0]:g}")
+            raise InputError(f"there is nothing to choose: all of {name} is worth {value[0]:g}")
         return cls(tuple(columns), choices, value[order])
 
 
@@ -43,12 +43,12 @@ def _columns(name: str, table: Any) -> list[str]:
     """The names of the columns, of a table that has as many rows and columns as it must."""
     columns: list[str] = table.column_names
     if len(columns) < 2:
-        raise InvalidValue(f"{name} must have a column of choices and one of values, not {columns}")
+        raise InputError(f"{name} must have a column of choices and one of values, not {columns}")
     for column in columns:
         if columns.count(column) > 1:
-            raise InvalidValue(f"{name} has more than one column {column!r}")
+            raise InputError(f"{name} has more than one column {column!r}")
     if not 1 <= table.num_rows <= LISTING_LIMIT:
-        raise InvalidValue(f"{name} must have 1 to {LISTING_LIMIT} rows, not {table.num_rows}")
+        raise InputError(f"{name} must have 1 to {LISTING_LIMIT} rows, not {table.num_rows}")
     return columns
 
 
@@ -58,12 +58,12 @@ def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
         column = column.cast(column.type.value_type)
     if column.null_count:
         row = first_row(column.is_null())
-        raise InvalidValue(f"column {name!r} has no choice in row {row}")
+        raise InputError(f"column {name!r} has no choice in row {row}")
     if pa.types.is_nested(column.type):
-        raise InvalidValue(f"column {name!r} must hold plain values, not those of {column.type}")
+        raise InputError(f"column {name!r} must hold plain values, not those of {column.type}")
     values = np.asarray(column.to_numpy())
     if np.any(values != values):
-        raise InvalidValue(f"column {name!r} has no choice in row {first_row(values != values)}")
+        raise InputError(f"column {name!r} has no choice in row {first_row(values != values)}")
     distinct, code = np.unique(values, return_inverse=True)
     order = np.array(sorted(range(len(distinct)), key=lambda place: _rank(distinct[place])))
     return distinct[order], np.argsort(order)[code]
@@ -87,7 +87,7 @@ def _check_once(
     repeats = np.all(code[order[1:]] == code[order[:-1]], axis=1)
     if repeats.any():
         row = int(order[1:][repeats].min())
-        raise InvalidValue(
+        raise InputError(
             "every combination of choices must be there once; rows that repeat another: "
             f"{repeats.sum()}, the first is row {row + 1} ({_told(columns, choices, code[row])})"
         )
@@ -101,7 +101,7 @@ def _check_all(columns: list[str], choices: tuple[tuple[Any, ...], ...], ordered
         expected = _first_combinations(sizes, len(ordered) + 1)
         gap = np.any(expected[:-1] != ordered, axis=1)
         place = int(np.argmax(gap)) if gap.any() else len(ordered)
-        raise InvalidValue(
+        raise InputError(
             "every combination of choices must be there once; missing ones: "
             f"{missing} of {math.prod(sizes)}, the first is "
             f"({_told(columns, choices, expected[place])})"

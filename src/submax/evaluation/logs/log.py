@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of, whole_number
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.logs.encoded_parts import EncodedParts
 from submax.evaluation.logs.log_view import log_summary
 from submax.schema.menu import Shown
@@ -170,9 +170,9 @@ class Log:
         one_of("split by", by, ["time", "random"])
         whole_number("seed", seed, at_least=0)
         if not 0 < share < 1:
-            raise InvalidValue(f"a share must be between 0 and 1, not {share!r}")
+            raise InputError(f"a share must be between 0 and 1, not {share!r}")
         if len(self) < 2:
-            raise InvalidValue(f"a log of {len(self)} rows cannot be split")
+            raise InputError(f"a log of {len(self)} rows cannot be split")
         count = min(max(round(share * len(self)), 1), len(self) - 1)
         first = np.zeros(len(self), dtype=bool)
         if by == "time":

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.standardization import Standardization
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def slot_estimates(log: "Log", seed: int) -> Floats:
     eligible have probability 0.
     """
     if log.schema.menu.intervals:
-        raise InvalidValue("propensities of real-valued actions cannot be estimated: log them")
+        raise InputError("propensities of real-valued actions cannot be estimated: log them")
     parts = log.parts
     standardization = Standardization.of(parts, log.schema.context.numeric)
     row = np.arange(len(log))

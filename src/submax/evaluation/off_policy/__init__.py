@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.folder import Folder
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 
@@ -30,7 +30,7 @@ def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimato
     """
     table = {"kind": specification} if isinstance(specification, str) else specification
     if not isinstance(table, Mapping):
-        raise InvalidValue(f"an off-policy estimator is a name or a table, not {specification!r}")
+        raise InputError(f"an off-policy estimator is a name or a table, not {specification!r}")
     names = dict(zip(off_policy_estimators(), OFF_POLICY.names(), strict=True))
     kind = table.get("kind")
     if isinstance(kind, str) and ":" not in kind:

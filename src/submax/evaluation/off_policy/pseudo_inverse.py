@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
@@ -29,7 +29,7 @@ class PseudoInverse(OffPolicyEstimator):
     def terms(self, evidence: Evidence) -> Terms:
         """The rewards, with the slots' weights added up."""
         if evidence.slot_weight is None:
-            raise InvalidValue("the pseudo-inverse needs a log of slots, and this has plain arms")
+            raise InputError("the pseudo-inverse needs a log of slots, and this has plain arms")
         weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
         return Terms(weight * evidence.reward, width=evidence.widest(weight))
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, check_same
 from submax.evaluation.reading.eligible_sets import EligibleSets
@@ -59,7 +59,7 @@ class ActionColumns:
         batch.note(column, "is missing: an action is needed", code == MISSING)
         batch.note(column, unknown, code == UNKNOWN)
         if len(vocabulary.numbers) > MOST_CHOICES:
-            raise InvalidValue(
+            raise InputError(
                 f"column {column!r} has more than {MOST_CHOICES} different actions: real "
                 f"numbers are declared as an interval, {self._as_interval(column)}"
             )

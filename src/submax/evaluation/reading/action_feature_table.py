@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.cells import numbers
 from submax.evaluation.reading.source import Source, open_source
@@ -33,7 +33,7 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     keys = [ACTION] if ACTION in source.columns else [SLOT, CHOICE]
     features = [name for name in source.columns if name not in keys]
     if not features or not set(keys) <= set(source.columns):
-        raise InvalidValue(
+        raise InputError(
             f"the action features in {source.name} must have a column 'action', or the columns "
             "'slot' and 'choice', and a column for each feature, and there are: "
             f"{', '.join(source.columns)[:200]}"
@@ -69,7 +69,7 @@ def _read(source: Source) -> Any:
     rows = sum(batch.num_rows for batch in batches)
     bad.refuse(source.name, rows + len(bad.lines))
     if not rows:
-        raise InvalidValue(f"the table of action features in {source.name} has no rows")
+        raise InputError(f"the table of action features in {source.name} has no rows")
     return pa.Table.from_batches(batches)
 
 
@@ -81,7 +81,7 @@ def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
     read = numbers(column)
     if read.wrong.any():
         row = int(np.argmax(read.wrong))
-        raise InvalidValue(
+        raise InputError(
             f"the action feature {name!r} has numbers, and {shown(column[row].as_py())} in row "
             f"{row + 1}: give finite numbers to all choices, or texts to all"
         )
@@ -97,7 +97,7 @@ def _by_name(
         slot, choice = key if len(key) > 1 else (ARMS, *key)
         choices = found.setdefault(slot, {})
         if choice in choices:
-            raise InvalidValue(
+            raise InputError(
                 f"row {row + 1} of the action features describes {choice!r}{where(slot)} again: "
                 "leave one of its rows out"
             )
@@ -110,7 +110,7 @@ def _complete(keys: list[tuple[str | None, ...]]) -> Iterator[tuple[str, ...]]:
     for row, key in enumerate(keys):
         names = tuple(name for name in key if name is not None)
         if len(names) < len(key):
-            raise InvalidValue(
+            raise InputError(
                 f"row {row + 1} of the action features names no choice: fill it, or leave it out"
             )
         yield names

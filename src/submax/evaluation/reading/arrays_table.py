@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.checks import whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.reading.column_names import ACTION, CONTEXT
 from submax.schema.choices import MOST_CHOICES
 
@@ -31,7 +31,7 @@ def arrays_table(
             table[f"{CONTEXT}x{field}"] = column
     for name, column in table.items():
         if len(column) != len(rewards):
-            raise InvalidValue(f"{name} has {len(column)} rows, and reward {len(rewards)}")
+            raise InputError(f"{name} has {len(column)} rows, and reward {len(rewards)}")
     return {name: np.ascontiguousarray(column) for name, column in table.items()}
 
 
@@ -39,9 +39,9 @@ def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], lis
     """The table of a bandit feedback, and the names of its actions."""
     for name in ("action", "reward"):
         if not isinstance(feedback, Mapping) or feedback.get(name) is None:
-            raise InvalidValue(f"a bandit feedback has the key {name!r}, and this has not")
+            raise InputError(f"a bandit feedback has the key {name!r}, and this has not")
     if np.ndim(feedback["action"]) != 1:
-        raise InvalidValue("the actions of a bandit feedback are one array [n_rounds]")
+        raise InputError("the actions of a bandit feedback are one array [n_rounds]")
     table = arrays_table(
         feedback["action"], feedback["reward"], feedback.get("pscore"), feedback.get("context")
     )
@@ -64,8 +64,8 @@ def _array(name: str, values: ArrayLike, dimensions: tuple[int, ...]) -> NDArray
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise InvalidValue(f"{name} must be an array: {error}") from error
+        raise InputError(f"{name} must be an array: {error}") from error
     if array.ndim not in dimensions:
         wanted = " or ".join("[N]" if count == 1 else f"[N, {name}s]" for count in dimensions)
-        raise InvalidValue(f"{name} must have the shape {wanted}, not {array.shape}")
+        raise InputError(f"{name} must have the shape {wanted}, not {array.shape}")
     return array

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 INDEX = "__index_level_"
 """So pandas calls the index of a frame that has no name."""
@@ -28,7 +28,7 @@ def arrow_table(source: Any) -> tuple[Any, list[str]]:
 def _column_by_column(source: Any, error: Exception) -> tuple[Any, list[str]]:
     columns = _columns(source)
     if columns is None:
-        raise InvalidValue(
+        raise InputError(
             "a log is a file, a data frame or a table of columns, and "
             f"{type(source).__name__} is none: {error}"
         ) from error
@@ -42,7 +42,7 @@ def _column_by_column(source: Any, error: Exception) -> tuple[Any, list[str]]:
     try:
         return pa.table(arrays), as_text
     except REFUSED as refused:
-        raise InvalidValue(f"the columns make no table: {refused}") from refused
+        raise InputError(f"the columns make no table: {refused}") from refused
 
 
 def _columns(source: Any) -> dict[str, Any] | None:
@@ -63,7 +63,7 @@ def _text(name: str, values: Any, error: Exception) -> Any:
         or not hasattr(values, "__iter__")
         or getattr(values, "ndim", 1) != 1
     ):
-        raise InvalidValue(
+        raise InputError(
             f"column {name!r} does not hold one value for each row: {error}"
         ) from error
     return pa.array([None if value is None else str(value) for value in values], pa.string())

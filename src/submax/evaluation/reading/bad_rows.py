@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Booleans
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.names import shown
 
 NO_DEFAULT = "no default is declared"
@@ -82,7 +82,7 @@ class BadRows:
     def refuse(self, name: str, rows: int) -> None:
         """Raise an error where anything was wrong."""
         if self.count:
-            raise InvalidValue(
+            raise InputError(
                 f"{self.count} of {rows + len(self.lines)} rows of {name} cannot be used:\n  "
                 + "\n  ".join(self.sentences())
                 + "\n".join(["", *self._advice(self.count == rows + len(self.lines))])

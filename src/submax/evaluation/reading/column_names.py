@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.choices import ARMS
 
 ROLES = ("action", "reward", "propensity", "context", "eligible", "id", "time", "status")
@@ -59,10 +59,10 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         one_of("role of a column:", str(role), ROLES)
     twice, times = Counter(columns).most_common(1)[0] if columns else ("", 0)
     if times > 1:
-        raise InvalidValue(f"the log has {times} columns {twice!r}, and each has its own name")
+        raise InputError(f"the log has {times} columns {twice!r}, and each has its own name")
     single = {role: _single(role, columns, given) for role in USUAL}
     if single["reward"] is None:
-        raise InvalidValue(_missing("reward", columns))
+        raise InputError(_missing("reward", columns))
     actions = _actions(columns, given)
     slots = {slot: f"{PROPENSITY}{slot}" for slot in actions if slot != ARMS}
     exported = STATUS if set(columns) >= EXPORTED else None
@@ -80,14 +80,14 @@ def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> 
     for name in declared:
         if name not in found:
             said = f"the {what} {name!r} is" if name else "plain actions are"
-            raise InvalidValue(
+            raise InputError(
                 f"{said} declared, and the log has no column for that: it has columns for "
                 f"{', '.join(one or 'plain actions' for one in found) or 'none'}"
             )
     for name in found:
         if name not in declared:
             said = f"the {what} {name!r}, which is" if name else "plain actions, which are"
-            raise InvalidValue(f"the log has a column for {said} not declared")
+            raise InputError(f"the log has a column for {said} not declared")
 
 
 def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str | None:
@@ -97,7 +97,7 @@ def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str 
     if wanted in (None, ""):
         return None
     if not isinstance(wanted, str):
-        raise InvalidValue(f"the column of the {role} is one name, not {wanted!r}")
+        raise InputError(f"the column of the {role} is one name, not {wanted!r}")
     one_of(f"column of the log, for the {role}:", wanted, columns)
     return wanted
 
@@ -112,7 +112,7 @@ def _actions(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]
         wanted = {ARMS: wanted}
     found = _table("action", columns, wanted)
     if not found:
-        raise InvalidValue(_missing("action", columns))
+        raise InputError(_missing("action", columns))
     return found
 
 
@@ -130,7 +130,7 @@ def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
     if isinstance(wanted, (list, tuple)):
         wanted = {str(name): name for name in wanted}
     if not isinstance(wanted, Mapping):
-        raise InvalidValue(f"the columns of the {role} are a list or a table, not {wanted!r}")
+        raise InputError(f"the columns of the {role} are a list or a table, not {wanted!r}")
     for name in wanted.values():
         one_of(f"column of the log, for the {role}:", str(name), columns)
     return dict(wanted)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, check_same
 from submax.evaluation.reading.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
@@ -70,7 +70,7 @@ class ContextColumns:
         batch.note(column, "is missing, and no default is declared", code == MISSING)
         batch.note(column, unknown, code == UNKNOWN)
         if vocabulary.open and len(vocabulary.numbers) > MOST_FOUND:
-            raise InvalidValue(
+            raise InputError(
                 f"column {column!r} has more than {MOST_FOUND} different values: leave it out of "
                 "the context, or declare its categories"
             )

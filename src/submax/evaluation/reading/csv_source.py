@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.column_types import mostly_numbers, numeric_columns
 from submax.evaluation.reading.csv_text import check_text
@@ -60,7 +60,7 @@ class CsvSource:
         header = self.columns[0]
         found = next((sign for sign in OTHER_SEPARATORS if sign in header), None)
         if len(self.columns) == 1 and found is not None:
-            raise InvalidValue(
+            raise InputError(
                 f"the values of {str(self._path)!r} are separated by {OTHER_SEPARATORS[found]}, "
                 "and those of a CSV file by commas: write it again, or give it as a data frame, "
                 f"pandas.read_csv({str(self._path)!r}, sep={found!r})"

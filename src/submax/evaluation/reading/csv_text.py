@@ -4,7 +4,7 @@ import codecs
 import re
 from pathlib import Path
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 BLOCK = 1 << 24
 """Bytes that are looked at at a time."""
@@ -24,11 +24,11 @@ def check_text(path: Path) -> bool:
             returns += block.count(b"\r")
     _check_block(path, decoder, b"", lines)
     if lines + returns == 0:
-        raise InvalidValue(f"{str(path)!r} has one line: a header at most, and no rows")
+        raise InputError(f"{str(path)!r} has one line: a header at most, and no rows")
     # Every quote that is opened is closed, and one inside is doubled: their number is even.
     opened = _open_quote(path) if quotes % 2 else None
     if opened is not None:
-        raise InvalidValue(
+        raise InputError(
             f"{str(path)!r} has a quote in line {opened} that is never closed: all that follows "
             "would be one value"
         )
@@ -39,12 +39,12 @@ def _check_block(path: Path, decoder: codecs.IncrementalDecoder, block: bytes, l
     zero = block.find(b"\0")
     if zero >= 0:
         line = lines + 1 + block[:zero].count(b"\n")
-        raise InvalidValue(f"{str(path)!r} is no text: line {line} holds a zero byte")
+        raise InputError(f"{str(path)!r} is no text: line {line} holds a zero byte")
     try:
         decoder.decode(block, final=not block)
     except UnicodeDecodeError as error:
         line = lines + 1 + error.object[: error.start].count(b"\n")
-        raise InvalidValue(
+        raise InputError(
             f"{str(path)!r} is not text in UTF-8: line {line} holds the byte "
             f"0x{error.object[error.start]:02x}; write it again with that encoding"
         ) from error

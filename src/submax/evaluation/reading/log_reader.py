@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.feedback import ROUNDING
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.scale import Scale
 from submax.evaluation.reading.action_columns import ActionColumns
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
@@ -115,7 +115,7 @@ class _Reader:
         if not skip_bad_rows:
             self._bad.refuse(self._source.name, self._seen)
         if not columns or len(columns["reward"]) == 0:
-            raise InvalidValue(self._nothing())
+            raise InputError(self._nothing())
         return self._finished(columns)
 
     def _add(self, batch: Any) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 from pyarrow import parquet
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.reading.arrow_table import arrow_table
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.column_types import mostly_numbers, numeric_columns
@@ -39,9 +39,9 @@ def open_source(source: Any) -> Source:
         return _from_table(source)
     path = Path(source)
     if path.is_dir():
-        raise InvalidValue(f"{str(source)!r} is a folder, and a log is one file")
+        raise InputError(f"{str(source)!r} is a folder, and a log is one file")
     if not path.is_file():
-        raise InvalidValue(f"there is no file {str(source)!r}")
+        raise InputError(f"there is no file {str(source)!r}")
     try:
         return _from_file(path)
     except BROKEN as error:
@@ -53,9 +53,9 @@ def _from_file(path: Path) -> Source:
         start = file.read(1 << 12)
     is_parquet = start[:4] == b"PAR1"
     if not start.strip():
-        raise InvalidValue(f"{str(path)!r} is empty")
+        raise InputError(f"{str(path)!r} is empty")
     if path.suffix.lower() == ".parquet" and not is_parquet:
-        raise InvalidValue(f"{str(path)!r} is called a Parquet file and is none")
+        raise InputError(f"{str(path)!r} is called a Parquet file and is none")
     return _from_parquet(path) if is_parquet else _from_csv(path)
 
 
@@ -98,8 +98,8 @@ def _told(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
         raise _unreadable(path, error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> InvalidValue:
-    return InvalidValue(f"cannot read {str(path)!r}: {error}")
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(f"cannot read {str(path)!r}: {error}")
 
 
 def _declared(schema: Any) -> Schema | None:
@@ -109,4 +109,4 @@ def _declared(schema: Any) -> Schema | None:
     try:
         return msgspec.json.decode(text, type=Schema)
     except msgspec.DecodeError as error:
-        raise InvalidValue(f"what the log says about itself cannot be read: {error}") from error
+        raise InputError(f"what the log says about itself cannot be read: {error}") from error

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.judge import LOGGING
 from submax.evaluation.report.witness import check_schema
@@ -29,7 +29,7 @@ Candidate = str | Path | Mapping[str, Any] | Policy[Any] | Learned
 def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, Candidate]:
     """By name, each with one of its own."""
     if isinstance(policies, (str, Path, Learned, Policy)):
-        raise InvalidValue("policies is a list or a table of policies")
+        raise InputError("policies is a list or a table of policies")
     pairs = (
         policies.items()
         if isinstance(policies, Mapping)
@@ -38,7 +38,7 @@ def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, 
     named: dict[str, Candidate] = {}
     for name, policy in pairs:
         if name in named or name == LOGGING:
-            raise InvalidValue(f"two policies are called {name!r}: give them as a table of names")
+            raise InputError(f"two policies are called {name!r}: give them as a table of names")
         named[name] = policy
     return named
 

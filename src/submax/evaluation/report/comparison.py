@@ -7,7 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans
 from submax.core.checks import one_of
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
@@ -99,7 +99,7 @@ def compare(
     """
     one_of("interval", interval, INTERVALS)
     if not 0 < level < 1:
-        raise InvalidValue(f"the level of an interval must be between 0 and 1, not {level!r}")
+        raise InputError(f"the level of an interval must be between 0 and 1, not {level!r}")
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     asked = _asked(estimators, log)
     first = np.zeros(len(log), dtype=bool)
@@ -163,16 +163,16 @@ def _has_slots(log: Log) -> bool:
 def _asked(given: Sequence[str | Mapping[str, Any]], log: Log) -> dict[str, OffPolicyEstimator]:
     """Those asked for; several of a kind are told apart by their parameters."""
     if isinstance(given, (str, Mapping)):
-        raise InvalidValue("estimators is a list of estimators")
+        raise InputError("estimators is a list of estimators")
     made = [make_off_policy(one) for one in given]
     kinds = [one.short for one in made]
     found: dict[str, OffPolicyEstimator] = {}
     for one in made:
         if one.uses_slots and not _has_slots(log):
-            raise InvalidValue(f"{one.short} needs a log of several slots, and this has none")
+            raise InputError(f"{one.short} needs a log of several slots, and this has none")
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in found:
-            raise InvalidValue(f"the estimator {label} is asked for twice")
+            raise InputError(f"the estimator {label} is asked for twice")
         found[label] = one
     return found
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.logs.log import Log
@@ -135,7 +135,7 @@ class Witness:
     def _drawn(self, learned: Learned, part: Columns, rows: slice) -> Seen:
         """By the density of the action, and draws of the policy for what it is expected to earn."""
         if len(self.log.menus) > 1:
-            raise InvalidValue(
+            raise InputError(
                 f"eligible choices are allowed for among up to {LISTED} joint actions without "
                 "real-valued parts, and this log has others"
             )
@@ -197,7 +197,7 @@ def check_schema(learned: Learned, log: Log) -> None:
     """Refuse a policy for other actions or contexts; choices may have come to be inactive."""
     same_menu = learned.schema.menu.revived == log.schema.menu.revived
     if not same_menu or learned.schema.context != log.schema.context:
-        raise InvalidValue(
+        raise InputError(
             "the policy was learned for other actions or contexts than this log has: read the "
             "log with its schema, Log.read(..., schema=learned.schema)"
         )

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from submax.core.errors import InvalidValue, Unknown
+from submax.core.errors import InputError, NotFoundError
 from submax.live.declaring.settings import FIXED, Settings
 from submax.live.log.bandits import settings_stream
 from submax.live.log.ledger import Reader
@@ -28,7 +28,7 @@ def control_of(store: Store, name: str) -> "Control":
     stream = settings_stream(name)
     declared = store.find(stream, "declared")
     if declared is None:
-        raise Unknown(f"there is no bandit {name!r} in this store: declare its actions")
+        raise NotFoundError(f"there is no bandit {name!r} in this store: declare its actions")
     control = Control(declared, lambda after: store.read(stream, after))
     control.follow()
     return control
@@ -73,7 +73,7 @@ class Control:
         elif event.kind == HISTORY:
             self.history = body_of(event, History)
         elif event.kind != DECLARED:
-            raise InvalidValue(
+            raise InputError(
                 f"event {event.position} has the unknown kind {event.kind!r}: "
                 "install a newer submax"
             )
@@ -89,7 +89,7 @@ class Control:
         """Processes that change the same choice at the same moment both wrote it down."""
         try:
             self.menu = self.menu.changed(change)
-        except InvalidValue:
+        except InputError:
             return
 
     def settings_with(self, given: Settings, names: list[str]) -> Settings:
@@ -97,7 +97,7 @@ class Control:
         for name in names:
             before, now = getattr(self.settings, name), getattr(given, name)
             if name in FIXED and before != now:
-                raise InvalidValue(
+                raise InputError(
                     f"this bandit was declared with another {name}, {before}, and that cannot "
                     "change once it decides: leave it out, or open a bandit with another name"
                 )

@@ -8,7 +8,7 @@ import msgspec
 
 from submax.core.checks import one_of
 from submax.core.contracts.policy import Policy
-from submax.core.errors import Conflict, InvalidValue
+from submax.core.errors import ConflictError, InputError
 from submax.live.declaring.control import Control, control_of
 from submax.live.declaring.declaration import Declaration
 from submax.live.declaring.settings import Settings, declared, policy_of
@@ -28,7 +28,7 @@ from submax.live.store.store import Store
 from submax.schema.learned import Learned
 
 
-class ContextIgnored(UserWarning):
+class ContextIgnoredWarning(UserWarning):
     """A context is declared, and the policy does not look at it."""
 
 
@@ -56,7 +56,7 @@ def declare(
         (written,) = store.append(stream, [entry]).result()
         before, new = written.event, new and not written.new
     if new:
-        raise Conflict(f"there is a bandit {name!r} already")
+        raise ConflictError(f"there is a bandit {name!r} already")
     control = Control(before, lambda after: store.read(stream, after))
     control.follow()
     _declare_again(store, stream, control, given, own)
@@ -114,7 +114,7 @@ def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> S
     """What is declared, if it goes together."""
     if "actions" not in given:
         there = f"; there are: {', '.join(others)}" if others else ""
-        raise InvalidValue(
+        raise InputError(
             f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{there}"
         )
     settings = declared(**{"context": None, "policy": "rcp-adaptive", "rewards": "binary", **given})
@@ -142,12 +142,12 @@ def _settings_again(
     base = {"actions": menu.declaration, "context": None, "policy": "random", "rewards": "binary"}
     again = declared(**{**base, **given})
     if again.menu.declaration != menu.declaration:
-        raise InvalidValue(
+        raise InputError(
             "this bandit was declared with other actions: leave them out, and use add, pause and "
             "retire"
         )
     if "action_features" in given and again.menu != menu:
-        raise InvalidValue(
+        raise InputError(
             "this bandit was declared with other action_features: leave them out; a choice that is "
             "added brings its own"
         )
@@ -166,6 +166,6 @@ def _warn(settings: Settings, policy: Policy[Any]) -> None:
         warnings.warn(
             f"the policy {settings.policy!r} does not look at the context: the default, "
             "rcp-adaptive, does",
-            ContextIgnored,
+            ContextIgnoredWarning,
             stacklevel=4,
         )

@@ -3,7 +3,7 @@
 import msgspec
 
 from submax.core.checks import below_one, whole_number
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.menu import LISTED, Action, Menu
 
 
@@ -31,21 +31,21 @@ class GuardRails(msgspec.Struct, frozen=True):
         below_one("holdout", self.holdout)
         whole_number("burn_in", self.burn_in, at_least=0)
         if (self.control is None) != (self.control_share == 0):
-            raise InvalidValue("control and control_share belong together: give both or neither")
+            raise InputError("control and control_share belong together: give both or neither")
         if (self.baseline is None) != (self.holdout == 0):
-            raise InvalidValue("holdout and baseline belong together: give both or neither")
+            raise InputError("holdout and baseline belong together: give both or neither")
         for action in (self.control, self.baseline):
             if action is not None:
                 menu.row(action)
         if self.control is not None and self.control_share < self.minimum:
-            raise InvalidValue("control_share must not be below minimum: it is a probability too")
+            raise InputError("control_share must not be below minimum: it is a probability too")
         if menu.lists and self.minimum * menu.space(menu.active).size > 1:
-            raise InvalidValue(
+            raise InputError(
                 f"minimum {self.minimum} is more than {menu.space(menu.active).size} joint actions "
                 "can have together: at most one over their number"
             )
         if not menu.lists and (self.minimum or self.control_share):
-            raise InvalidValue(
+            raise InputError(
                 f"minimum and control are for up to {LISTED} joint actions without real-valued "
                 "parts; burn_in and holdout work for all"
             )

@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.schema.names import shown
 
 VARIANTS = "89ab"
@@ -15,7 +15,7 @@ IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
 def check_bandit(name: object) -> None:
     """Refuse what cannot be part of an address."""
     if not isinstance(name, str) or not BANDIT.fullmatch(name):
-        raise InvalidValue(
+        raise InputError(
             "the name of a bandit has up to 64 small letters, digits, '-' and '_', and "
             f"{shown(name)} is none"
         )
@@ -24,7 +24,7 @@ def check_bandit(name: object) -> None:
 def check_identifier(what: str, value: object) -> None:
     """Refuse ids that not every store and log can hold."""
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
-        raise InvalidValue(
+        raise InputError(
             f"{what} must be a text of 1 to 128 printable ASCII characters without spaces, "
             f"not {shown(value)}"
         )

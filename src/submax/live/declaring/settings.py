@@ -11,7 +11,7 @@ import numpy as np
 from submax.core.checks import below_one, non_negative, one_of, positive, whole_number
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.scale import Scale
@@ -90,11 +90,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.default_reward is not None:
             scale.check(np.array([self.default_reward]))
         if self.combine == "sum" and not isinstance(scale, (Counts, Continuous)):
-            raise InvalidValue(
+            raise InputError(
                 "rewards that are summed need a scale that holds the sum: counts or continuous"
             )
         if self.combine == "sum" and isinstance(scale, Continuous) and scale != Continuous():
-            raise InvalidValue("rewards that are summed need a continuous scale without bounds")
+            raise InputError("rewards that are summed need a continuous scale without bounds")
         self.guard_rails.check(self.menu)
         # A policy that does not suit the problem says so here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
@@ -106,13 +106,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.no_reward_after is not None:
             positive("no_reward_after", self.no_reward_after)
             if self.reward_wait > 0:
-                raise InvalidValue(
+                raise InputError(
                     f"no_reward_after={self.no_reward_after:g} was given with reward_wait="
                     f"{self.reward_wait:g}; it is allowed only with reward_wait=0, since otherwise "
                     "reward_wait says when a decision has no reward: leave one of them out"
                 )
         if self.reward_wait == 0 and self.combine != "first":
-            raise InvalidValue(
+            raise InputError(
                 f"combine={self.combine!r} was given with reward_wait=0, with which a decision is "
                 "learned from at its first reward, so that only 'first' is allowed: leave combine "
                 "out, or set a reward_wait in which all rewards of a decision come"
@@ -149,7 +149,7 @@ def declared(
         # As it is read back, so that the same declaration is equal to what was written.
         return msgspec.msgpack.decode(msgspec.msgpack.encode(settings), type=Settings)
     except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeError) as error:
-        raise InvalidValue(f"the declaration cannot be written down: {error}") from error
+        raise InputError(f"the declaration cannot be written down: {error}") from error
 
 
 def policy_of(specification: str | dict[str, Any], own: Policy[Any] | None) -> Policy[Any]:
@@ -157,7 +157,7 @@ def policy_of(specification: str | dict[str, Any], own: Policy[Any] | None) -> P
     if isinstance(specification, dict) and specification.get("kind") == OWN:
         if own is not None and specification == _specification(own):
             return own
-        raise InvalidValue(
+        raise InputError(
             "this bandit was declared with a policy object: give it again, policy=..., or name "
             "it by its file, {'kind': 'my_policy.py:MyPolicy'}"
         )
@@ -171,7 +171,7 @@ def _specification(policy: object) -> str | dict[str, Any]:
         return policy
     if isinstance(policy, Mapping):
         return dict(policy)
-    raise InvalidValue(f"policy must be a name, a table with a 'kind' or a Policy, not {policy!r}")
+    raise InputError(f"policy must be a name, a table with a 'kind' or a Policy, not {policy!r}")
 
 
 def _rails(rails: object) -> GuardRails:
@@ -185,4 +185,4 @@ def _rails(rails: object) -> GuardRails:
     try:
         return msgspec.convert(rails, GuardRails)
     except msgspec.ValidationError as error:
-        raise InvalidValue(f"guard_rails: {error}") from error
+        raise InputError(f"guard_rails: {error}") from error

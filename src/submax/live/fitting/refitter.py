@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import Conflict
+from submax.core.errors import ConflictError
 from submax.live.declaring.control import Control
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.learner import Learner
@@ -101,7 +101,7 @@ class Refitter(Learner):
         with self._fitting:
             with self._lock:
                 if not self._store.lead(self._name):
-                    raise Conflict(
+                    raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
                         "a time may: call refit there"
                     )
@@ -275,7 +275,7 @@ class Refitter(Learner):
         ]
         written = self._store.append(settings_stream(self._name), entries).result()
         if not written[0].new:
-            raise Conflict(f"another process was first with version {fitted.version}")
+            raise ConflictError(f"another process was first with version {fitted.version}")
 
     def _drop_old(self, control: Control) -> None:
         """Keep the models of the newest versions and of the one that decides."""

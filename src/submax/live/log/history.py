@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import Conflict, InvalidValue
+from submax.core.errors import ConflictError, InputError
 from submax.live.declaring.control import Control, control_of
 from submax.live.declaring.settings import Settings, policy_of
 from submax.live.log.bandits import model_name, settings_stream
@@ -66,7 +66,7 @@ def check_choices(menu: Menu, learned: Learned) -> None:
 def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:
     """Refuse a policy that needs propensities where rows it will learn from have none."""
     if policy.needs_propensities and without:
-        raise InvalidValue(
+        raise InputError(
             f"the policy {settings.policy!r} needs propensities, and {without} of the rows that "
             "were learned from have none: learn by this policy, so that they are estimated"
         )
@@ -83,7 +83,7 @@ def check_again(control: Control, name: str, learned: Learned, history: History)
         for one in ("rows", "segments", "log", "model")
     )
     if not same or not _agrees(control, learned, history.model):
-        raise Conflict(f"the bandit {name!r} was started from another learned policy")
+        raise ConflictError(f"the bandit {name!r} was started from another learned policy")
 
 
 def history_of(learned: Learned) -> History:
@@ -132,10 +132,10 @@ def read_segment(store: Store, name: str, number: int, history: History) -> Colu
     data = store.kept(_segment_name(name, number, history))
     try:
         columns: Any = None if data is None else read_state(data)[0]
-    except InvalidValue:
+    except InputError:
         columns = None
     if not isinstance(columns, Columns) or columns.hash != history.segments[number]:
-        raise InvalidValue(f"part {number} of what {name} was started with is missing or damaged")
+        raise InputError(f"part {number} of what {name} was started with is missing or damaged")
     return columns
 
 
@@ -187,7 +187,7 @@ def _agrees(control: Control, learned: Learned, model: str) -> bool:
 
 def _specification(learned: Learned) -> str | dict[str, Any]:
     if learned.specification is None:
-        raise InvalidValue("a bandit starts from a policy that has a name or a file")
+        raise InputError("a bandit starts from a policy that has a name or a file")
     return learned.specification
 
 
@@ -200,7 +200,7 @@ def _check_schema(settings: Settings, menu: Menu, schema: Schema) -> None:
     }
     for what, agrees in same.items():
         if not agrees:
-            raise InvalidValue(
+            raise InputError(
                 f"the policy was learned for other {what} than those of the bandit: declare the "
                 "bandit as the log was read"
             )
@@ -210,7 +210,7 @@ def _check_rows(learned: Learned) -> None:
     rows, kept = learned.origin.rows, len(learned.rows.reward)
     needed = min(rows, ENOUGH, most_rows(learned.schema.context.width))
     if kept < needed:
-        raise InvalidValue(
+        raise InputError(
             f"the policy was learned from {rows} rows and kept {kept}, so that the next version "
             f"would forget the others: learn again with more --keep-rows, at least {needed}"
         )

@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.store.event import Event
 from submax.schema.context_schema import Value
 from submax.schema.menu import Row, Shown
@@ -97,7 +97,7 @@ def body_of(event: Event, kind: type[Body]) -> Body:
     try:
         return msgspec.msgpack.decode(event.body, type=kind)
     except msgspec.DecodeError as error:
-        raise InvalidValue(
+        raise InputError(
             f"event {event.position} of the store is damaged or from a newer submax: {error}"
         ) from error
 

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import msgspec
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
@@ -87,7 +87,7 @@ def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
             _segment(store, name, number, digest) for number, digest in enumerate(snapshot.segments)
         ]
         snapshot.restore(ledger, full)
-    except (InvalidValue, msgspec.DecodeError):
+    except (InputError, msgspec.DecodeError):
         return False
     return True
 
@@ -96,12 +96,12 @@ def _segment(store: Store, name: str, number: int, digest: str) -> Columns:
     data = store.kept(f"{name}/rows/{number}")
     columns = None if data is None else _columns(data)
     if columns is None or columns.hash != digest:
-        raise InvalidValue(f"segment {number} of the rows of {name} is missing or damaged")
+        raise InputError(f"segment {number} of the rows of {name} is missing or damaged")
     return columns
 
 
 def _columns(data: bytes) -> Columns:
     columns: Any = read_state(data)[0]
     if not isinstance(columns, Columns):
-        raise InvalidValue("these are no rows")
+        raise InputError("these are no rows")
     return columns

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue, Unknown
+from submax.core.errors import InputError, NotFoundError
 from submax.core.rewards.scale import Scale
 from submax.live.declaring.control import control_of
 from submax.live.declaring.settings import Settings, policy_of
@@ -71,7 +71,7 @@ class Present:
         fitted = self.control.versions[version]
         data = self._store.kept(model_name(self._name, fitted.model))
         if data is None:
-            raise Unknown(f"the model of version {version} is no longer kept")
+            raise NotFoundError(f"the model of version {version} is no longer kept")
         policy = policy_of(fitted.policy, self._own)
         return policy, Model.from_bytes(data, fitted.model, policy)
 
@@ -92,7 +92,7 @@ class Present:
                 break
             try:
                 return published.version, *self.loaded(published.version)
-            except InvalidValue as error:
+            except InputError as error:
                 self.failures[DAMAGED] += 1
                 LOG.warning("%s: version %d: %s", self._name, published.version, error)
         schema = self.settings.schema(self.control.menu)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from submax.core.errors import Conflict, InvalidValue, Unknown
+from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.declaring.names import check_identifier, new_identifier
 from submax.live.log.records import (
     ACTIVATION,
@@ -59,7 +59,7 @@ class Requests:
         else:
             check_identifier("the id of a decision", id)
         if not isinstance(activate, bool):
-            raise InvalidValue(f"activate must be true or false, not {activate!r:.60}")
+            raise InputError(f"activate must be true or false, not {activate!r:.60}")
         made = self._made(context, eligible, activate)
         entry = Entry(DECISION, ENCODER.encode(made), decision_key(id))
         return Writing(self._stream, [entry], self._decision)
@@ -105,7 +105,7 @@ class Requests:
     def rewarding(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
         """A reward that is checked."""
         if isinstance(id, Decision):
-            raise InvalidValue(
+            raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
             )
         check_identifier("the id of a decision", id)
@@ -117,7 +117,7 @@ class Requests:
         def answer(written: list[Written]) -> Receipt:
             standing = body_of(written[0].event, RewardGiven).value
             if standing != given:
-                raise Conflict(
+                raise ConflictError(
                     f"decision {id!r} already has the reward {standing} under the key {key!r}, so "
                     f"that {given} was not stored: give another key to add to it"
                 )
@@ -138,7 +138,7 @@ class Requests:
         def answer(written: list[Written]) -> Receipt:
             try:
                 return strict.answer(written)
-            except Conflict:
+            except ConflictError:
                 return Receipt(id, "conflict", repeated=True)
 
         return Writing(strict.stream, strict.entries, answer)
@@ -146,14 +146,14 @@ class Requests:
     def _value(self, value: object) -> float:
         number = as_number(value)
         if number is None:
-            raise InvalidValue(
+            raise InputError(
                 f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {shown(value)}"
             )
         try:
             self._present.scale.check(np.array([number]))
-        except InvalidValue as error:
+        except InputError as error:
             kind = self._present.settings.rewards["kind"]
-            raise InvalidValue(
+            raise InputError(
                 f"{error}: give a reward on the scale that was declared, {kind!r}, or declare a "
                 "bandit with another one, such as rewards='continuous'"
             ) from error
@@ -163,7 +163,7 @@ class Requests:
         """An activation of a decision that is there."""
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
-            raise Unknown(f"there is no decision {id!r} to activate")
+            raise NotFoundError(f"there is no decision {id!r} to activate")
         entry = Entry(ACTIVATION, b"", activation_key(id), decision_key(id))
         return Writing(self._stream, [entry], lambda written: self._receipt(id, written[0]))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InvalidValue, told
+from submax.core.errors import InputError, one_line
 from submax.core.numerics.categorical import TOLERANCE
 from submax.core.running.fallback import counted_fallbacks
 from submax.core.spaces.space import Space
@@ -127,7 +127,7 @@ class Serving:
                 return found
             self._stumble(f"{found} are no probabilities")
         except Exception as error:
-            self._stumble(told(error))
+            self._stumble(one_line(error))
         size = math.prod(map(len, self._model.shown))
         return np.full(size, 1 / size)
 
@@ -200,7 +200,7 @@ class Serving:
     ) -> Drawn:
         """Let the policy draw; uniform until there is a version for the choices as they are."""
         if shown != self.active:
-            raise InvalidValue(
+            raise InputError(
                 f"eligible choices can be named among up to {LISTED} joint actions without "
                 "real-valued parts, and this bandit has others: pause choices instead"
             )
@@ -213,7 +213,7 @@ class Serving:
             self._failures[SIMPLER] += sum(simpler)
             return drawn
         except Exception as error:
-            self._stumble(told(error))
+            self._stumble(one_line(error))
             return _uniform(space, shown, rng)
 
     def _drawn_by_policy(self, context: Floats, shown: Shown, rng: np.random.Generator) -> Drawn:
@@ -223,7 +223,7 @@ class Serving:
             found = self._policy.log_prob(self._model.state, context, decision.action)
         propensity = math.exp(found[0, 0])
         if not 0 < propensity < math.inf:
-            raise InvalidValue(f"the probability of an action that was drawn is {propensity}")
+            raise InputError(f"the probability of an action that was drawn is {propensity}")
         return Drawn(_named(decision.action[0, 0], shown), propensity, None)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.store.event import Event
 from submax.live.store.migrations import SQLITE
 
@@ -55,9 +55,9 @@ def new_file(path: Path) -> Iterator[Path]:
 def check_new(path: Path) -> None:
     """Refuse to write over something."""
     if path.exists():
-        raise InvalidValue(f"{str(path)!r} is there already: give another name")
+        raise InputError(f"{str(path)!r} is there already: give another name")
     if not path.parent.is_dir():
-        raise InvalidValue(f"there is no folder {str(path.parent)!r}")
+        raise InputError(f"there is no folder {str(path.parent)!r}")
 
 
 def _row(stream: str, event: Event) -> tuple[object, ...]:

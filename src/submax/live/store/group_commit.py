@@ -7,7 +7,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import NamedTuple
 
-from submax.core.errors import StoreUnavailable
+from submax.core.errors import StoreError
 from submax.live.store.event import Entry, Written
 
 MOST = 1024
@@ -41,7 +41,7 @@ class GroupCommit:
         """Queue; the future is done after the commit."""
         if os.getpid() != self._process:
             # The thread that writes stayed behind in the parent: the future would wait for ever.
-            raise StoreUnavailable(
+            raise StoreError(
                 "this process was forked after the store was opened: open it in each process"
             )
         batch = Batch(stream, entries, Future())
@@ -50,7 +50,7 @@ class GroupCommit:
         # A batch behind the closing mark would wait for ever.
         with self._lock:
             if self._closed:
-                raise StoreUnavailable("the store is closed: open the bandit again")
+                raise StoreError("the store is closed: open the bandit again")
             self._queue.put(batch)
         return batch.done
 
@@ -84,7 +84,7 @@ class GroupCommit:
             written = self._write(batches)
         except BaseException as error:
             # A value that the store cannot hold must not fail what came with it.
-            if len(batches) > 1 and not isinstance(error, StoreUnavailable):
+            if len(batches) > 1 and not isinstance(error, StoreError):
                 for batch in batches:
                     self._commit([batch])
                 return

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 
 Migration = Sequence[str]
 """Statements that are executed in one transaction."""
@@ -63,7 +63,7 @@ SELECT name FROM names WHERE name IS NOT NULL
 def check_known(where: str, version: int, newest: int) -> None:
     """Refuse a store that a newer submax has written."""
     if version > newest:
-        raise InvalidValue(
+        raise InputError(
             f"{where} has schema version {version}, and this submax knows versions up to "
             f"{newest}: install a newer submax"
         )

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
-from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.errors import InputError, StoreError
 
 TIMEOUTS = {
     "connect_timeout": 10,
@@ -66,7 +66,7 @@ class PostgresConnection:
 
     def _living(self) -> "psycopg.Connection[Any]":
         if self._closed:
-            raise StoreUnavailable(f"{self.where} is closed: open the bandit again")
+            raise StoreError(f"{self.where} is closed: open the bandit again")
         if self._connection is None or _hung_up(self._connection):
             if self._connection is not None:
                 self._connection.close()
@@ -77,7 +77,7 @@ class PostgresConnection:
         try:
             return _set_up(psycopg.connect(**self._parameters, autocommit=True))
         except psycopg.Error as error:
-            raise StoreUnavailable(
+            raise StoreError(
                 f"{self.where} cannot be reached ({_first_line(error)}): see that the server runs "
                 "and that the address is right, then try again"
             ) from error
@@ -87,7 +87,7 @@ class PostgresConnection:
         if isinstance(
             error, psycopg.DataError | psycopg.errors.ProgramLimitExceeded | UnicodeEncodeError
         ):
-            return InvalidValue(
+            return InputError(
                 f"{self.where} cannot hold a value ({_first_line(error)}): change it, since "
                 "nothing was written"
             )
@@ -96,11 +96,11 @@ class PostgresConnection:
         # Also where psycopg noticed the loss in the middle of something, and has not closed it yet:
         # whether a commit came through is not known.
         if connection.closed or connection.info.transaction_status in UNSETTLED:
-            return StoreUnavailable(
+            return StoreError(
                 f"the connection to {self.where} was lost ({_first_line(error)}): try again with "
                 "the same keys; nothing that was acknowledged is lost"
             )
-        return StoreUnavailable(
+        return StoreError(
             f"{self.where} cannot do this ({_first_line(error)}): nothing was written; try again "
             "when it can"
         )
@@ -115,7 +115,7 @@ def _parsed(address: str) -> dict[str, Any]:
     # An unescaped sign in a password ends up in the port or in the name of the database.
     port, database = str(given.get("port", 0)), str(given.get("dbname", ""))
     if not given or "@" in database or not port.replace(",", "").isdigit():
-        raise StoreUnavailable(
+        raise StoreError(
             "the address of the store cannot be read: write "
             "postgresql://user:password@host:port/database, with / @ : ? # % and spaces in its "
             "parts as %2F %40 %3A %3F %23 %25 %20"

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.errors import InputError, StoreError
 from submax.core.running.extras import require_extra
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import Entry, Event, Written
@@ -77,7 +77,7 @@ class PostgresStore(Store):
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
         """By the one thread of this process that writes."""
         if self._read_only:
-            raise StoreUnavailable(f"{self._writer.where} was opened to be read only")
+            raise StoreError(f"{self._writer.where} was opened to be read only")
         return self._commits.append(stream, entries)
 
     def _write(self, batches: list[Batch]) -> list[list[Written]]:
@@ -189,7 +189,7 @@ class PostgresStore(Store):
     def _resign(self) -> None:
         """At once: the server may take a while to notice that a connection has ended."""
         if self._led[1]:
-            with suppress(StoreUnavailable), self._leader.use() as connection:
+            with suppress(StoreError), self._leader.use() as connection:
                 self._led[1].clear()
                 connection.execute("SELECT pg_advisory_unlock_all()")
 
@@ -204,7 +204,7 @@ def _check_there(
     """Refuse a database that is no store, or a newer one."""
     version = _version(connection, where)
     if version == 0:
-        raise InvalidValue(f"{where} holds no store of submax: submax.open makes one")
+        raise InputError(f"{where} holds no store of submax: submax.open makes one")
     check_known(where, version, len(migrations))
 
 
@@ -228,7 +228,7 @@ def _version(connection: "Connection[Any]", where: str) -> int:
     if ours is not None:
         return int(_first(connection.execute("SELECT max(version) FROM submax_schema")))
     if events is not None:
-        raise InvalidValue(
+        raise InputError(
             f"{where} holds a table 'events' that is not of submax: give another database, or "
             "another schema by ?options=-csearch_path%3Dname"
         )

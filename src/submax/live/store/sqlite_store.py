@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
-from submax.core.errors import InvalidValue, StoreUnavailable
+from submax.core.errors import InputError, StoreError
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import Entry, Event, Written
 from submax.live.store.group_commit import Batch, GroupCommit
@@ -63,7 +63,7 @@ class SQLiteStore(Store):
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
         """By the one thread that writes."""
         if self._commits is None:
-            raise StoreUnavailable(f"{self.path} was opened to be read only")
+            raise StoreError(f"{self.path} was opened to be read only")
         return self._commits.append(stream, entries)
 
     def _write(self, batches: list[Batch]) -> list[list[Written]]:
@@ -91,7 +91,7 @@ class SQLiteStore(Store):
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, and durable at the end; one after the other."""
         if self._commits is None:
-            raise StoreUnavailable(f"{self.path} was opened to be read only")
+            raise StoreError(f"{self.path} was opened to be read only")
         with self._writing, _told(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
@@ -176,19 +176,19 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.ProgrammingError as error:
-        raise StoreUnavailable(f"{path} is closed: open the bandit again") from error
+        raise StoreError(f"{path} is closed: open the bandit again") from error
     except sqlite3.OperationalError as error:
         if "full" in str(error):
-            raise StoreUnavailable(
+            raise StoreError(
                 f"{path} cannot grow, since the disk is full: free some space; nothing that was "
                 "acknowledged is lost"
             ) from error
-        raise StoreUnavailable(
+        raise StoreError(
             f"{path} cannot be used ({error}): see that its folder can be written, then try again; "
             "nothing that was acknowledged is lost"
         ) from error
     except sqlite3.DatabaseError as error:
-        raise InvalidValue(
+        raise InputError(
             f"{path} is not a store of submax, or is damaged ({error}): give another name, or put "
             "a backup in its place"
         ) from error
@@ -198,7 +198,7 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     """A connection without transactions of its own making."""
     place = path.absolute().as_uri()
     if mode == "ro" and not path.exists():
-        raise InvalidValue(f"there is no store {str(path)!r}: submax.open makes one")
+        raise InputError(f"there is no store {str(path)!r}: submax.open makes one")
     with _told(path):
         return sqlite3.connect(
             f"{place}?mode={mode}",
@@ -231,7 +231,7 @@ def _version(connection: sqlite3.Connection) -> int:
     if "submax_schema" in tables:
         return int(connection.execute("SELECT version FROM submax_schema").fetchone()[0])
     if tables:
-        raise InvalidValue(
+        raise InputError(
             f"the database holds other tables ({', '.join(sorted(tables))[:80]}) and is not a "
             "store of submax: give another name"
         )
@@ -243,12 +243,12 @@ def _locked(path: Path) -> IO[str]:
     # Beside the file itself, whatever name it was opened by.
     real = path.resolve()
     if not path.name or not real.parent.is_dir():
-        raise InvalidValue(f"there is no folder for a store {str(path)!r}: make it first")
+        raise InputError(f"there is no folder for a store {str(path)!r}: make it first")
     lock = real.with_name(f"{real.name}.lock")
     try:
         file = lock.open("a+")
     except OSError as error:
-        raise InvalidValue(f"cannot make a file beside {str(path)!r}: {error.strerror}") from error
+        raise InputError(f"cannot make a file beside {str(path)!r}: {error.strerror}") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -256,7 +256,7 @@ def _locked(path: Path) -> IO[str]:
         holder = file.read().strip() or "another process"
         holder = f"this process, {holder}" if holder == f"process {os.getpid()}" else holder
         file.close()
-        raise StoreUnavailable(
+        raise StoreError(
             f"{path} is open for writing in {holder}: close it there, send requests to its server, "
             "or share a PostgreSQL store among processes"
         ) from error

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.live.store.event import Entry, Written
 
 MOST_AT_ONCE = 1000
@@ -22,7 +22,7 @@ class Writing(NamedTuple, Generic[Answer]):
 def joined(writings: Sequence[Writing[Answer]]) -> Writing[list[Answer]]:
     """Several as one, all written or none."""
     if not 0 < len(writings) <= MOST_AT_ONCE:
-        raise InvalidValue(f"there must be 1 to {MOST_AT_ONCE} in one call, not {len(writings)}")
+        raise InputError(f"there must be 1 to {MOST_AT_ONCE} in one call, not {len(writings)}")
 
     def answer(written: list[Written]) -> list[Answer]:
         rest = iter(written)

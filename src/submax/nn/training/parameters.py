@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.networks.replicas import Parameters
 from submax.nn.designs.design import Design
 from submax.nn.layers.injection import Injection
@@ -32,7 +32,7 @@ def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -
     """The reverse: ``[R, P]``."""
     shapes = _shapes(design)
     if {name: value.shape[1:] for name, value in parameters.items()} != shapes:
-        raise InvalidValue(f"these are not the parameters of {design}: {', '.join(parameters)}")
+        raise InputError(f"these are not the parameters of {design}: {', '.join(parameters)}")
     return np.concatenate(
         [
             parameters[name].reshape(len(parameters[name]), math.prod(shapes[name]))

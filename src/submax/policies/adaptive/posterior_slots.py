@@ -12,7 +12,7 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
 from submax.policies.listed import joined, split
 from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
@@ -65,14 +65,14 @@ class PosteriorSlots(Policy[SlotsState]):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> SlotsState:
         if problem.space.reals:
-            raise InvalidValue(
+            raise InputError(
                 f"the posterior-slots policy is made for choices, and {problem.space} has "
                 "real-valued parts: take rcp-cvae-submax"
             )
         plain = 1 + problem.context_width
         needed = plain * (1 + sum(problem.space.choices))
         if needed > MOST_EFFECTS:
-            raise InvalidValue(
+            raise InputError(
                 f"the posterior-slots policy has at most {MOST_EFFECTS} effects of choices and "
                 f"contexts, and this problem has {needed}: take rcp-cvae-submax-by-slot"
             )

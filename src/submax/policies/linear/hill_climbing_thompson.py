@@ -12,7 +12,7 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.policies.linear.climbing_pool import ClimbingPool
 from submax.policies.linear.slot_effects import SlotEffects
 from submax.policies.linear.slot_regression import SlotRegression, high_from
@@ -66,12 +66,12 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         whole_number("restarts", self.restarts, at_least=1)
         whole_number("sweeps", self.sweeps, at_least=1)
         if not isinstance(self.context_effects, bool):
-            raise InvalidValue(f"context_effects must be a bool, not {self.context_effects!r}")
+            raise InputError(f"context_effects must be a bool, not {self.context_effects!r}")
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> HillClimbingState:
         """The prior."""
         if problem.space.reals:
-            raise InvalidValue(f"hill climbing is made for choices, and not {problem.space}")
+            raise InputError(f"hill climbing is made for choices, and not {problem.space}")
         effects = self._effects(problem)
         self._check_size(effects, replicas)
         # Refuses rewards of which none is known to be high.
@@ -140,7 +140,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         numbers = replicas * kept * effects.count
         if numbers > LARGEST:
             times = f" times {kept} draws" if effects.contexts else ""
-            raise InvalidValue(
+            raise InputError(
                 f"hill climbing keeps {effects.count} effects times {replicas} replicas{times}, "
                 f"at most {LARGEST} numbers, and these are {numbers}"
             )

@@ -7,7 +7,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.estimators.bayesian_features import rows_of
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
@@ -36,7 +36,7 @@ class LinearBeliefs(NamedTuple):
         width = 1 + problem.context_width
         numbers = replicas * problem.space.size * width * (width + draws)
         if numbers > MOST_NUMBERS:
-            raise InvalidValue(
+            raise InputError(
                 f"a linear policy keeps (1 + context_width)² numbers and {draws} draws of "
                 f"1 + context_width numbers for every replica and joint action, at most "
                 f"{MOST_NUMBERS}, and here these are {numbers}: take fewer replicas"

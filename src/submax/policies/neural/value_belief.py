@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.context_scaling import ContextScaling
 from submax.core.memory.memory import Memory
@@ -47,7 +47,7 @@ class ValueBelief(NamedTuple):
         require_extra("neural", "a value network", "jax", "equinox", "optax")
         numbers = replicas * problem.space.size * hidden
         if numbers > LARGEST:
-            raise InvalidValue(
+            raise InputError(
                 f"a value network looks at every joint action: {problem.space.size} of them times "
                 f"{hidden} units times {replicas} replicas are {numbers} numbers for one decision, "
                 f"more than {LARGEST}"

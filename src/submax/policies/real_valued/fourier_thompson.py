@@ -12,7 +12,7 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.policies.real_valued.cells import Cells
 from submax.policies.real_valued.fourier_statistics import FourierStatistics, check_regression
 
@@ -70,7 +70,7 @@ class FourierThompson(Policy[FourierState]):
         """Draws from the prior."""
         cells = Cells(problem.space, self.points).listed
         if cells.size > LARGEST_LISTING:
-            raise InvalidValue(
+            raise InputError(
                 f"this policy compares at most {LARGEST_LISTING} cells, and {self.points} points "
                 f"in each dimension of {problem.space} make {cells.size}"
             )

@@ -14,7 +14,7 @@ from submax.core.conditioning.table import Table, no_probabilities, unknown_valu
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.quantile_levels import MOST
 from submax.core.spaces.space import Space
 from submax.policies.reward_conditioned.pace import Pace
@@ -86,7 +86,7 @@ class Conditioning(Policy[RewardConditionedState]):
         """Refuse contexts that are not the problem's, or those of another number of replicas."""
         state.problem.check_context(context)
         if len(context) != len(state.informed):
-            raise InvalidValue(
+            raise InputError(
                 f"the state has {len(state.informed)} replicas, and context has {len(context)}"
             )
 

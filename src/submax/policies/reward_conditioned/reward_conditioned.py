@@ -14,7 +14,7 @@ from submax.core.conditioning.marginalization import mixture_of_one, unseen
 from submax.core.conditioning.strategy import Strategy
 from submax.core.contracts.decision import Decision
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_lots, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import LISTING_LIMIT, Space
@@ -70,7 +70,7 @@ class RewardConditioned(Conditioning):
             return
         who = f"the {type(self.strategy).__name__} strategy"
         if space.reals:
-            raise InvalidValue(
+            raise InputError(
                 f"{who} must see every action, and {space} has no list of them: take the strategy "
                 "submax, advantage, clipped or target with the CVAE, such as rcp-cvae-submax"
             )

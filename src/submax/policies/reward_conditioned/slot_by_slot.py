@@ -10,7 +10,7 @@ from submax.core.arrays import Actions, Floats
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
 from submax.core.contracts.decision import Decision
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_lots, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import Space
@@ -55,12 +55,12 @@ class SlotBySlot(Conditioning):
     def check_space(self, space: Space) -> None:
         """It chooses, and nothing else, and what a strategy reads must be of the slot."""
         if space.reals:
-            raise InvalidValue(
+            raise InputError(
                 f"the slot-by-slot policy is made for choices, and {space} is real-valued: take "
                 "reward-conditioned with the CVAE, such as rcp-cvae-submax"
             )
         if self.strategy.needs_values and space.slots > 1:
-            raise InvalidValue(
+            raise InputError(
                 f"the {type(self.strategy).__name__} strategy reads the value of joint policies, "
                 "which no slot has: take reward-conditioned, or another strategy such as submax"
             )

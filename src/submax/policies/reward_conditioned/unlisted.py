@@ -6,11 +6,11 @@ from submax.core.arrays import Actions, Booleans, Floats
 from submax.core.conditioning.conditioned import Conditioned
 from submax.core.conditioning.estimated_density import EstimatedDensity, estimated_density
 from submax.core.conditioning.rejection import LIMIT, rejection
-from submax.core.running.fallback import Fallback, fall_back
+from submax.core.running.fallback import FallbackWarning, fall_back
 from submax.core.spaces.space import Space
 
 
-class Exhausted(Fallback):
+class Exhausted(FallbackWarning):
     """Some decisions were uniform, since the mixture left too little to be found."""
 
 

@@ -11,7 +11,7 @@ from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
@@ -47,7 +47,7 @@ def accepted(
             state = subject.init(problem, 1, rng)
             if isinstance(subject, Policy):
                 subject.act(state, np.zeros((1, 1, problem.context_width)), rng)
-        except InvalidValue:
+        except InputError:
             continue
         yield problem
 

@@ -8,7 +8,7 @@ from submax.core.arrays import Floats
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InvalidValue
+from submax.core.errors import InputError
 from submax.testing.rules.examples import (
     clear_feedback,
     first_replica_changed,
@@ -119,9 +119,9 @@ def _check_refusals(policy: Policy[Any], state: Any, feedback: Feedback) -> None
         before = copied(state)
         try:
             after = policy.update(state, given, np.random.default_rng(0))
-        except InvalidValue:
+        except InputError:
             continue
-        require(unchanged(before, after), policy, f"{what} must be refused by InvalidValue")
+        require(unchanged(before, after), policy, f"{what} must be refused by InputError")
 
 
 def _taught(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> Any:
