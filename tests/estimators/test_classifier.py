@@ -14,12 +14,12 @@ from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.rewards.discrete import Discrete
 from submax.core.running.fallback import counted_fallbacks
+from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.estimators.classifier import Classifier
 from submax.estimators.counting import Counting
-from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import submax
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.running.state_file import read_state, state_bytes
 from submax.live import saved_bandit
-from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
 from submax.testing import ManualClock
 

@@ -6,10 +6,10 @@ import pytest
 from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
 from submax.core.rewards.discrete import Discrete
+from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.slots import Slots
 from submax.networks.slot_choices import first_choices
 from submax.networks.slot_network import INJECTION_FORMS
-from submax.networks.tensor_file import read_network, write_network
 from submax.networks.value_network import ValueNetwork
 from submax.nn.designs.choices import log_prob, one_hot
 from submax.nn.designs.cvae_design import CVAEDesign
@@ -52,17 +52,15 @@ def over(axes, function):
     return function
 
 
-def read_back(network, tmp_path):
-    path = tmp_path / "network.safetensors"
-    write_network(path, network)
-    return read_network(path)
+def read_back(network):
+    return read_state(state_bytes(network, {}))[0]
 
 
 @pytest.mark.parametrize("reals", [0, 2])
 @pytest.mark.parametrize("width", [0, WIDTH])
 @pytest.mark.parametrize("shared", [True, False], ids=["shared draws", "draws a level"])
 @pytest.mark.parametrize("form", INJECTION_FORMS)
-def test_the_decoder_of_a_cvae(form, shared, width, reals, tmp_path, seed):
+def test_the_decoder_of_a_cvae(form, shared, width, reals, seed):
     design = CVAEDesign(SIZES, reals, width, KNOTS, HIDDEN, LATENT, form, 0.5, 2)
     model = restored(design, some_parameters(design, seed))
     shape = (REPLICAS, 1 if shared else ASKED, DRAWS, LATENT)
@@ -80,13 +78,13 @@ def test_the_decoder_of_a_cvae(form, shared, width, reals, tmp_path, seed):
     assert expected.shape == (REPLICAS, ASKED, ROWS, DRAWS, CHOICES + (2 + 4 * reals) * (reals > 0))
     network = design.exported(model, LEVELS, latent)
     np.testing.assert_allclose(network.logits(context), expected, **PRECISION)
-    again = read_back(network, tmp_path)
+    again = read_back(network)
     np.testing.assert_array_equal(again.logits(context), network.logits(context))
 
 
 @pytest.mark.parametrize("width", [0, WIDTH])
 @pytest.mark.parametrize("form", INJECTION_FORMS)
-def test_a_softmax_network(form, width, tmp_path, seed):
+def test_a_softmax_network(form, width, seed):
     design = SoftmaxDesign(SIZES, width, KNOTS, HIDDEN, form)
     model = restored(design, some_parameters(design, seed))
     context = some_context(seed, width)
@@ -96,7 +94,7 @@ def test_a_softmax_network(form, width, tmp_path, seed):
     found = network.logits(context)
     assert found.shape == (REPLICAS, ASKED, ROWS, 1, CHOICES)
     np.testing.assert_allclose(found[:, :, :, 0], expected, **PRECISION)
-    again = read_back(network, tmp_path)
+    again = read_back(network)
     np.testing.assert_array_equal(again.logits(context), found)
 
 
@@ -122,7 +120,7 @@ def inputs(context, listing):
     return rows
 
 
-def test_a_value_network(values, problem, tmp_path, seed):
+def test_a_value_network(values, problem, seed):
     design, parameters, network = values
     context, listing = some_context(seed), problem.space.listing()
     rng = np.random.default_rng(seed)
@@ -134,7 +132,7 @@ def test_a_value_network(values, problem, tmp_path, seed):
     for given in (None, (masks[0], masks[1])):
         scale = np.ones_like(masks) if given is None else masks
         expected = ask(model, inputs(context, listing), np.moveaxis(scale, 0, 2))
-        for one in (network, read_back(network, tmp_path)):
+        for one in (network, read_back(network)):
             found = one.logits(one.hidden(context, choices, given))
             np.testing.assert_allclose(found, expected, **PRECISION)
 

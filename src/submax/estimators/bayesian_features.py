@@ -17,6 +17,7 @@ from submax.core.memory.memory import Memory
 from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
 from submax.core.rewards.ruler import Ruler
+from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 from submax.estimators.level_chances import level_chances
 from submax.regression.belief_settings import BeliefSettings
@@ -37,6 +38,7 @@ LEAST_WORTH = 1e-3
 """What is believed of an action is worth at least this many observations."""
 
 
+@stored("feature-params")
 class FeatureParams(NamedTuple):
     """The belief of each replica, the reward ``levels [R, L]``, and the weight of rows at each.
 

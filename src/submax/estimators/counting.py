@@ -17,12 +17,14 @@ from submax.core.memory.memory import Memory
 from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
 from submax.core.rewards.ruler import Ruler
+from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 from submax.estimators.fitted_smoothing import fitted_smoothing
 
 INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cvae-submax-by-slot"
 
 
+@stored("counting-params")
 class CountingParams(NamedTuple):
     """``counts [R, L, A]`` of level and joint action; ``importance [R, A]`` sums r / q.
 

@@ -7,11 +7,13 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.context_scaling import ContextScaling
 from submax.core.rewards.ruler import Ruler
+from submax.core.running.stored import stored
 from submax.networks.replicas import Parameters
 from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_network import SlotNetwork
 
 
+@stored("network-params")
 class NetworkParams(NamedTuple):
     """The feedback kept, the trained parameters by name, and the network as plain arrays.
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.running.names_file import names_file
+from submax.core.running.state_file import read_state, state_bytes
+from submax.core.running.stored import stored
 from submax.core.running.whole_file import whole_file
 from submax.live.declaring.settings import Settings, policy_of
 from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
-from submax.networks.state_file import read_state, state_bytes
 from submax.schema.columns import Columns
 from submax.schema.model import Model
 
@@ -30,6 +31,7 @@ GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
 Bytes = NDArray[np.uint8]
 
 
+@stored("saved-bandit")
 class SavedBandit(NamedTuple):
     """All that a bandit in memory is.
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
 from submax.networks.density_head import (
     FIRST_WIDTH,
     LOG_NARROWEST,
@@ -25,6 +26,7 @@ AT_ONCE = 2**17
 Reals: TypeAlias = NDArray[np.floating[Any]]
 
 
+@stored("mixture-density")
 class MixtureDensity(NamedTuple):
     """p(a) = (1/Z) Σ_z Π_s p_zs(a_s) Σ_k α_zk Π_j f(x_j; m_zkj, s_zkj), with x from 0 to 1.
 

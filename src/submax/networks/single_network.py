@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.running.stored import stored
 from submax.networks.slot_network import SlotNetwork
 
 Weights = NDArray[np.float32]
 
 
+@stored("single-network")
 class SingleNetwork(NamedTuple):
     """One replica's network with its L levels side by side in every layer.
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
+from submax.core.running.stored import stored
 from submax.networks.replicas import where_chosen
 
 INJECTION_FORMS = ("modulation", "gate", "concatenation")
@@ -14,6 +15,7 @@ INJECTION_FORMS = ("modulation", "gate", "concatenation")
 Weights = NDArray[np.float32]
 
 
+@stored("slot-network")
 class SlotNetwork(NamedTuple):
     """Logits of every choice in every slot, at L reward levels and Z draws of the latent variable.
 

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.running.stored import stored
 from submax.networks.replicas import where_chosen
 
 Weights = NDArray[np.float32]
 Numbers = NDArray[np.floating[Any]]
 
 
+@stored("hidden")
 class Hidden(NamedTuple):
     """The activations of both hidden layers, ``[R, n, M, H]``."""
 
@@ -19,6 +21,7 @@ class Hidden(NamedTuple):
     second: Weights
 
 
+@stored("value-network")
 class ValueNetwork(NamedTuple):
     """(choices ⊕ context) → logit of the reward, with two hidden ReLU layers.
 

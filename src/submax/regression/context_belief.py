@@ -6,6 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
+from submax.core.running.stored import stored
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.design import Design, Prior
 from submax.regression.feature_map import FeatureMap
@@ -33,6 +34,7 @@ ROUNDING = 1e-12
 """Coefficients of two actions that differ by less than this share of the largest are equal."""
 
 
+@stored("uniform-rewards")
 class UniformRewards(NamedTuple):
     """Sums over rows that tell what a uniform choice earns: weights, and weighted rewards."""
 
@@ -40,6 +42,7 @@ class UniformRewards(NamedTuple):
     reward: float
 
 
+@stored("draw-noise")
 class DrawNoise(NamedTuple):
     """The random numbers of which the kept draws are made, ``[P, K, F]`` each.
 
@@ -51,6 +54,7 @@ class DrawNoise(NamedTuple):
     rows: Floats
 
 
+@stored("kept-draws")
 class KeptDraws(NamedTuple):
     """Posterior draws of the coefficients of ``FeatureMap.raw``, for P draws and K actions.
 
@@ -70,6 +74,7 @@ class KeptDraws(NamedTuple):
         return cls(common, contrasts)
 
 
+@stored("context-belief")
 class ContextBelief(NamedTuple):
     """One replica's belief: φ(x)·θ_a + ``centre`` is the expected reward of action a in x.
 

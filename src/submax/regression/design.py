@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
 
 OWN, COMMON, ALIKE = 0, 1, 2
 """The kinds of directions between regressions: those of each regression alone, that in which all
@@ -61,6 +62,7 @@ class Design(NamedTuple):
         return of_kind * np.float64(np.count_nonzero(self.groups == group))
 
 
+@stored("prior")
 class Prior(NamedTuple):
     """The ``noise`` variance of a reward, and the ``variance [groups, kinds]`` of coefficients."""
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
 from submax.regression.landmarks import chosen_landmarks
 from submax.regression.standardization import standardization
 
@@ -18,6 +19,7 @@ JITTER = 1e-6
 """Added to the diagonal of the landmarks' kernel matrix, so that it can be inverted."""
 
 
+@stored("feature-map")
 class FeatureMap(NamedTuple):
     """φ(x) = (1, z / √D, W k(z)): a constant, the context, and kernels around landmarks.
 

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.running.stored import stored
 
 PIECE = 4096
 """Rows are turned into features this many at a time, so that the features need little memory."""
 
 
+@stored("rows")
 class Rows(NamedTuple):
     """Contexts ``[n, D]`` and, ``[n]`` each, the number of the action, the reward and the rest.
 
@@ -51,6 +53,7 @@ class Rows(NamedTuple):
         return cls(*columns)
 
 
+@stored("sampled-rows")
 class SampledRows(NamedTuple):
     """Up to so many rows, each row seen with the same chance; ``seen`` counts all of them."""
 

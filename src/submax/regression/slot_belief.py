@@ -7,6 +7,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
+from submax.core.running.stored import stored
 from submax.regression.design import Design, Prior
 from submax.regression.fitting import fitted
 from submax.regression.slot_map import GROUPS, SlotMap
@@ -32,6 +33,7 @@ class SlotSettings:
     pairs: bool
 
 
+@stored("joint-rows")
 class JointRows(NamedTuple):
     """Contexts ``[n, D]``, joint actions ``[n, S]``, rewards and weights ``[n]``."""
 
@@ -61,6 +63,7 @@ class JointRows(NamedTuple):
         return type(self)(self.context[:0], self.action[:0], self.reward[:0], self.weight[:0])
 
 
+@stored("slot-belief")
 class SlotBelief(NamedTuple):
     """One replica's belief: the expected reward is ``centre`` plus a sum of effects.
 

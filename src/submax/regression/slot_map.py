@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
 from submax.regression.feature_map import FARTHEST
 from submax.regression.standardization import standardization
 
@@ -15,6 +16,7 @@ CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
 GROUPS = 5
 
 
+@stored("slot-map")
 class SlotMap(NamedTuple):
     """Effects whose sum is the expected reward of a joint action in a context.
 

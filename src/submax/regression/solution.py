@@ -6,10 +6,12 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
 from submax.regression.design import OWN, Design, Prior
 from submax.regression.posterior import Posterior, along, times
 
 
+@stored("solution")
 class Solution(NamedTuple):
     """What maps responses to coefficients: the posterior covariance, in units of the prior.
 

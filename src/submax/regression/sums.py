@@ -6,8 +6,10 @@ import numpy as np
 from scipy.linalg import blas
 
 from submax.core.arrays import Floats, Integers
+from submax.core.running.stored import stored
 
 
+@stored("sums")
 class Sums(NamedTuple):
     """Sums over rows with features φ, reward r and weight w, for K regressions.
 

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+from submax.core.running.stored import stored
 
 
+@stored("columns")
 class Columns(NamedTuple):
     """``context [n, D]`` as encoded, ``action [n, S]`` by number; the others are ``[n]``.
 

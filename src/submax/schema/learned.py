@@ -14,8 +14,8 @@ from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.running.names_file import names_file
+from submax.core.running.state_file import read_state, state_bytes
 from submax.core.running.whole_file import whole_file
-from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
 from submax.schema.columns import Columns
 from submax.schema.learned_checks import check_contents, check_schema

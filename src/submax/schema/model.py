@@ -11,7 +11,8 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.networks.state_file import read_state, state_bytes
+from submax.core.running.state_file import read_state, state_bytes
+from submax.core.running.stored import stored
 from submax.schema.columns import Columns
 from submax.schema.menu import Shown
 from submax.schema.schema import Schema
@@ -21,6 +22,7 @@ EXPECTED = 100
 """Decisions before the next version, where nothing is known of them: what a bandit waits for."""
 
 
+@stored("model")
 class Model(NamedTuple):
     """What decides: a policy's state over the choices ``shown``, for contexts as standardized."""
 

@@ -6,9 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
+from submax.core.running.stored import stored
 from submax.schema.columns import Columns
 
 
+@stored("standardization")
 class Standardization(NamedTuple):
     """Numbers of the context are shifted and scaled; categories are not: both ``[D]``."""
 

@@ -15,13 +15,13 @@ from submax.core.memory.memory import Memory
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
+from submax.core.running import state_file
+from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.estimators.counting import Counting
-from submax.networks import state_file
-from submax.networks.state_file import read_state, state_bytes
 from submax.policies import make_policy
 from submax.policies.real_valued.gridded import Gridded
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned

@@ -7,9 +7,9 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
+from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
-from submax.networks.state_file import read_state, state_bytes
 from submax.policies.adaptive.posterior_slots import PosteriorSlots
 from submax.regression.design import Design
 from submax.regression.posterior import Posterior

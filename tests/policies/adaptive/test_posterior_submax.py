@@ -6,9 +6,9 @@ from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.rewards.continuous import Continuous
+from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.arms import Arms
 from submax.estimators.bayesian_features import BayesianFeatures
-from submax.networks.state_file import read_state, state_bytes
 from submax.policies.adaptive.posterior_submax import PosteriorSubMax
 from submax.strategies.iterated import mean_submax_of, submax_of
 

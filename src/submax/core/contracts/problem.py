@@ -9,6 +9,7 @@ from submax.core.checks import finite, whole_number
 from submax.core.errors import InputError
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.scale import Scale
+from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 
 BINARY = Binary()
@@ -16,6 +17,7 @@ ActionFeatures = tuple[tuple[tuple[float, ...], ...], ...]
 """For each slot a row of numbers per choice; no rows for a slot whose choices are not described."""
 
 
+@stored("problem")
 @dataclass(frozen=True)
 class Problem:
     """The actions, the width of the context and the scale of the rewards.

@@ -10,8 +10,10 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import NEGLIGIBLE, Memory
 from submax.core.rewards.ruler import Ruler
+from submax.core.running.stored import stored
 
 
+@stored("buffer")
 class Buffer(NamedTuple):
     """The rows that are there, first come first, ``filled [R]`` of them in each replica.
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.memory.buffer import Buffer
+from submax.core.running.stored import stored
 
 CUT_OFF = 5.0
 """Standard deviations from the mean at which a feature is cut off: few values of a normal feature
@@ -18,6 +19,7 @@ CONSTANT = 1e-6
 """A feature whose deviation is below this share of its size is constant but for rounding."""
 
 
+@stored("context-scaling")
 class ContextScaling(NamedTuple):
     """z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
 

@@ -3,8 +3,10 @@
 from typing import Self
 
 from submax.core.memory.buffer import Buffer
+from submax.core.running.stored import stored
 
 
+@stored("stored-buffer")
 class StoredBuffer(Buffer):
     """Rows that a model must be fitted to again when a state is read from a file.
 

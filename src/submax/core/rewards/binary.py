@@ -7,8 +7,10 @@ from typing import Self
 from submax.core.arrays import Booleans, Floats
 from submax.core.rewards.ruler import Ruler
 from submax.core.rewards.scale import Scale
+from submax.core.running.stored import stored
 
 
+@stored("binary")
 @dataclass(frozen=True)
 class Binary(Scale):
     """A reward is 0 or 1; both are levels.

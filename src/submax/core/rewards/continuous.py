@@ -11,8 +11,10 @@ from submax.core.checks import finite
 from submax.core.errors import InputError
 from submax.core.rewards.quantile_levels import check_quantiles
 from submax.core.rewards.quantile_scale import QuantileScale
+from submax.core.running.stored import stored
 
 
+@stored("continuous")
 @dataclass(frozen=True)
 class Continuous(QuantileScale):
     """A reward is a number, between ``low`` and ``high`` where they are given.

@@ -9,8 +9,10 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats
 from submax.core.rewards.quantile_levels import check_quantiles
 from submax.core.rewards.quantile_scale import QuantileScale
+from submax.core.running.stored import stored
 
 
+@stored("counts")
 @dataclass(frozen=True)
 class Counts(QuantileScale):
     """A reward is a whole number, 0 or more, without an upper bound: clicks, units, minutes.

@@ -11,8 +11,10 @@ from submax.core.checks import finite, whole_number
 from submax.core.errors import InputError
 from submax.core.rewards.ruler import Ruler
 from submax.core.rewards.scale import Scale
+from submax.core.running.stored import stored
 
 
+@stored("discrete")
 @dataclass(frozen=True)
 class Discrete(Scale):
     """A reward is one of ``values``, which rise from the lowest to the highest.

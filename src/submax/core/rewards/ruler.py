@@ -5,8 +5,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.running.stored import stored
 
 
+@stored("ruler")
 class Ruler(NamedTuple):
     """``levels [R, L]`` are the rewards conditioned on, ``knots [R, E]`` those of the embedding.
 

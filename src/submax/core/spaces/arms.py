@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from submax.core.arrays import Integers
 from submax.core.checks import whole_number
+from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 
 
+@stored("arms")
 @dataclass(frozen=True)
 class Arms(Space):
     """One choice among ``count`` arms.

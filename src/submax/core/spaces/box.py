@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from submax.core.running.stored import stored
 from submax.core.spaces.real_space import RealSpace, check_bounds
 
 
+@stored("box")
 @dataclass(frozen=True)
 class Box(RealSpace):
     """One number in each dimension, from ``low`` to ``high``.

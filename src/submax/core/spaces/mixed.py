@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from submax.core.running.stored import stored
 from submax.core.spaces.real_space import RealSpace, check_bounds
 from submax.core.spaces.slots import Slots
 
 
+@stored("mixed")
 @dataclass(frozen=True)
 class Mixed(RealSpace):
     """One choice in each slot, among ``sizes``, then numbers from ``low`` to ``high``.

@@ -8,9 +8,11 @@ import numpy as np
 from submax.core.arrays import Integers
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
+from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 
 
+@stored("slots")
 @dataclass(frozen=True)
 class Slots(Space):
     """One choice in each slot; ``sizes`` says among how many. The last slot counts fastest.

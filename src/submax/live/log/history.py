@@ -8,13 +8,13 @@ import numpy as np
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
+from submax.core.running.state_file import read_state, state_bytes
 from submax.live.declaring.control import Control, control_of
 from submax.live.declaring.settings import Settings, policy_of
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, History, Published
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
-from submax.networks.state_file import read_state, state_bytes
 from submax.schema.choices import Change
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned, most_rows

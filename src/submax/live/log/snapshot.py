@@ -6,12 +6,12 @@ from typing import Any, Self
 import msgspec
 
 from submax.core.errors import InputError
+from submax.core.running.state_file import read_state, state_bytes
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.position_set import PositionSet
 from submax.live.store.store import Store
-from submax.networks.state_file import read_state, state_bytes
 from submax.schema.columns import Columns
 
 

@@ -14,6 +14,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
+from submax.core.running.stored import stored
 from submax.policies.listed import joined, split
 from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.strategies.iterated import submax_of
@@ -24,6 +25,7 @@ AT_ONCE = 2**20
 """About this many probabilities of choices are held at a time."""
 
 
+@stored("slots-state")
 class SlotsState(NamedTuple):
     """The belief of each replica."""
 

@@ -12,6 +12,7 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
+from submax.core.running.stored import stored
 from submax.estimators.bayesian_features import BayesianFeatures, FeatureParams
 from submax.policies.listed import drawn_one
 from submax.strategies.iterated import mean_submax_of, submax_of
@@ -20,6 +21,7 @@ MOST_CONTRASTS = 2**21
 """About this many contrasts of actions are held at a time: 16 MB."""
 
 
+@stored("posterior-state")
 class PosteriorState(NamedTuple):
     """What the estimator has learned."""
 

@@ -8,8 +8,10 @@ from submax.core.arrays import Floats
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.numerics.tally import tally
+from submax.core.running.stored import stored
 
 
+@stored("arm-statistics")
 class ArmStatistics(NamedTuple):
     """``pulls [R, A]`` and the sum of their ``rewards [R, A]``, as far as they have come back."""
 

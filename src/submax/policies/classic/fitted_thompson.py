@@ -11,6 +11,7 @@ from submax.core.checks import at_least
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
+from submax.core.running.stored import stored
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.largest_beta import largest_beta
@@ -19,6 +20,7 @@ NARROWEST = 0.05
 """Below this the quadrature is not made for a parameter."""
 
 
+@stored("fitted-thompson-state")
 class FittedThompsonState(NamedTuple):
     """What has come back, and the posterior of every arm: Beta(``a``, ``b``), ``[R, A]`` both."""
 

@@ -12,8 +12,10 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
 from submax.core.numerics.tally import tally
+from submax.core.running.stored import stored
 
 
+@stored("gradient-state")
 class GradientState(NamedTuple):
     """``preferences [R, A]``, and the sums ``rewards [R]`` and ``observed [R]`` of the baseline."""
 

@@ -11,8 +11,10 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
+from submax.core.running.stored import stored
 
 
+@stored("random-state")
 class RandomState(NamedTuple):
     """Nothing is learned."""
 

@@ -14,9 +14,11 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.numerics.tally import tally
 from submax.core.rewards.scale import Scale
+from submax.core.running.stored import stored
 from submax.policies.classic.arm_statistics import ArmStatistics
 
 
+@stored("ucb1-state")
 class UCB1State(NamedTuple):
     """What has come back, and the ``pending [R, A]`` pulls that have not."""
 

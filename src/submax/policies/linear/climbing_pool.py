@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.running.stored import stored
 from submax.policies.linear.hill_climb import Hills, Weights, climbed
 from submax.policies.linear.slot_effects import SlotEffects
 from submax.policies.linear.slot_regression import SlotRegression
@@ -14,6 +15,7 @@ BLOCK = 2**20
 """So many weights are worked on at once."""
 
 
+@stored("climbing-pool")
 class ClimbingPool(NamedTuple):
     """``starts [R, draws, restarts, S]`` and what else each of the draws needs.
 

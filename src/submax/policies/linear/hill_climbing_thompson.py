@@ -13,6 +13,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.core.running.stored import stored
 from submax.policies.linear.climbing_pool import ClimbingPool
 from submax.policies.linear.slot_effects import SlotEffects
 from submax.policies.linear.slot_regression import SlotRegression, high_from
@@ -21,6 +22,7 @@ LARGEST = 2**28
 """The most numbers that the posterior or the kept draws of all replicas may hold."""
 
 
+@stored("hill-climbing-state")
 class HillClimbingState(NamedTuple):
     """The posterior, draws from it, and which replicas have ``learned [R]`` anything."""
 

@@ -8,6 +8,7 @@ from submax.core.arrays import Floats
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.core.running.stored import stored
 from submax.estimators.bayesian_features import rows_of
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
@@ -18,6 +19,7 @@ SCALING_ROWS = 500
 """The mean and the deviation of each number of the context are those of the first 500 rows."""
 
 
+@stored("linear-beliefs")
 class LinearBeliefs(NamedTuple):
     """A Bayesian linear regression of the reward for every joint action, in each replica.
 

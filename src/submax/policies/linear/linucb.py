@@ -12,6 +12,7 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
+from submax.core.running.stored import stored
 from submax.policies.linear.linear_beliefs import LinearBeliefs
 from submax.policies.listed import drawn_one
 from submax.regression.belief_settings import BeliefSettings
@@ -23,6 +24,7 @@ ROUNDING = 1e-10
 """Scores that differ by less than this share of the largest are equal."""
 
 
+@stored("linucb-state")
 class LinUCBState(NamedTuple):
     """The beliefs, and the roots of the covariances of each replica's coefficients.
 

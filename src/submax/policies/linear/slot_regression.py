@@ -11,6 +11,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.rewards.scale import Scale
+from submax.core.running.stored import stored
 from submax.policies.linear.slot_effects import SlotEffects
 
 BLOCK = 2**21
@@ -30,6 +31,7 @@ class Rows(NamedTuple):
     weight: Floats
 
 
+@stored("slot-regression")
 class SlotRegression(NamedTuple):
     """P(highest reward | action, context) = Φ(Σ_i w_i x_i), with w_i ~ N(``mean``, ``variance``).
 

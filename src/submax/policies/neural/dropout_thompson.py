@@ -14,6 +14,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
+from submax.core.running.stored import stored
 from submax.networks.replicas import where_chosen
 from submax.policies.neural.highest import highest
 from submax.policies.neural.value_belief import ValueBelief
@@ -21,6 +22,7 @@ from submax.policies.neural.value_belief import ValueBelief
 Mask = NDArray[np.float32]
 
 
+@stored("dropout-state")
 class DropoutState(NamedTuple):
     """A value network, and P dropout masks of each hidden layer, ``[R, P, H]``."""
 

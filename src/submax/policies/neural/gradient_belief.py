@@ -9,6 +9,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
+from submax.core.running.stored import stored
 from submax.networks.slot_choices import first_choices
 from submax.networks.value_network import Hidden, Numbers, ValueNetwork
 from submax.policies.neural.value_belief import ValueBelief
@@ -19,6 +20,7 @@ AT_ONCE = 2**22
 Weights = NDArray[np.float32]
 
 
+@stored("gradient-belief")
 class GradientBelief(NamedTuple):
     """f(a, c) with the variance g(a, c)ᵀ U⁻¹ g(a, c) of its gradient features.
 

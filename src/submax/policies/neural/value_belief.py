@@ -17,6 +17,7 @@ from submax.core.memory.training import Training
 from submax.core.numerics.divergence import warn_of_divergence
 from submax.core.rewards.scale import Scale
 from submax.core.running.extras import require_extra
+from submax.core.running.stored import stored
 from submax.networks.replicas import parameters_where
 from submax.networks.slot_choices import first_choices
 from submax.networks.value_network import Numbers, ValueNetwork
@@ -28,6 +29,7 @@ LARGEST = 2**28
 """More activations than this for one decision of each replica are refused."""
 
 
+@stored("value-belief")
 class ValueBelief(NamedTuple):
     """Everything observed, the trained parameters by name, and the network as plain arrays.
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
+from submax.core.running.stored import stored
 
 
+@stored("fourier-statistics")
 class FourierStatistics(NamedTuple):
     """Sums over the observations, with φ ``[F]`` the features and r the reward of each.
 

@@ -13,6 +13,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.core.running.stored import stored
 from submax.policies.real_valued.cells import Cells
 from submax.policies.real_valued.fourier_statistics import FourierStatistics, check_regression
 
@@ -22,6 +23,7 @@ AT_ONCE = 2**22
 """About so many values are worked on at a time."""
 
 
+@stored("fourier-state")
 class FourierState(NamedTuple):
     """The waves, the sums, and draws from the posterior.
 

@@ -12,6 +12,7 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
+from submax.core.running.stored import stored
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 from submax.policies.classic.thompson import Thompson
 from submax.policies.linear.linear_thompson import LinearThompson
@@ -19,6 +20,7 @@ from submax.policies.real_valued.cells import Cells
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 
 
+@stored("gridded-state")
 class GriddedState(NamedTuple):
     """The state of the other policy, on the cells."""
 

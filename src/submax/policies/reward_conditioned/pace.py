@@ -7,8 +7,10 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.conditioning.table import Experience
 from submax.core.contracts.feedback import Feedback
+from submax.core.running.stored import stored
 
 
+@stored("pace")
 class Pace(NamedTuple):
     """Counts by replica, ``[R]``: rewards ``received``, decisions ``waiting``, and the ``batch``.
 

@@ -4,9 +4,11 @@ from typing import Any, NamedTuple
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.problem import Problem
+from submax.core.running.stored import stored
 from submax.policies.reward_conditioned.pace import Pace
 
 
+@stored("reward-conditioned-state")
 class RewardConditionedState(NamedTuple):
     """The estimator's belief, and which replicas had any feedback yet, ``informed [R]``.
 

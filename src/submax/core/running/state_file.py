@@ -1,7 +1,6 @@
 """What a policy has learned, as bytes: safetensors, with the structure beside the arrays."""
 
 import dataclasses
-import importlib
 import json
 import sys
 from collections.abc import Sequence
@@ -11,21 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.errors import InputError
+from submax.core.running.stored import class_of, tag_of
 
-FORMAT = "submax-state-1"
+FORMAT = "submax-state-2"
 Arrays = dict[str, NDArray[Any]]
-MOVED = {
-    "submax.live.model:Model": "submax.schema.model:Model",
-    "submax.live.model:Standardization": "submax.schema.standardization:Standardization",
-    "submax.live.log.training_rows:Columns": "submax.schema.columns:Columns",
-    "submax.estimators.network_estimator:NetworkParams": (
-        "submax.estimators.network_params:NetworkParams"
-    ),
-    "submax.policies.reward_conditioned.reward_conditioned:RewardConditionedState": (
-        "submax.policies.reward_conditioned.reward_conditioned_state:RewardConditionedState"
-    ),
-}
-"""Where classes are now that were written under another name."""
 
 
 def state_bytes(state: Any, facts: dict[str, Any], *, for_learning: bool = False) -> bytes:
@@ -89,10 +77,13 @@ class _Writer:
         if not self.for_learning and hasattr(value, "for_deciding"):
             value = value.for_deciding()
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return {"record": _name(value), "values": [self.write(one) for one in value]}
+            return {"record": tag_of(value), "values": [self.write(one) for one in value]}
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value)]
-            return {"data": _name(value), "values": {name: self.write(one) for name, one in fields}}
+            return {
+                "data": tag_of(value),
+                "values": {name: self.write(one) for name, one in fields},
+            }
         return self._plain(value)
 
     def _plain(self, value: Any) -> Any:
@@ -109,10 +100,6 @@ class _Writer:
             f"a state holds arrays, named tuples, frozen dataclasses and plain values, and "
             f"{type(value).__name__} is none of these"
         )
-
-
-def _name(value: Any) -> str:
-    return f"{type(value).__module__}:{type(value).__qualname__}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,18 +124,14 @@ class _Reader:
         return tuple(made) if "tuple" in tree else made
 
     def _class(self, name: str) -> Any:
-        """A class by name, and only one that is a record."""
-        module, _, path = MOVED.get(name, name).partition(":")
-        ours = module.startswith("submax.") and "__" not in module
-        if not ours and module not in self.modules:
-            raise InputError(
-                f"a state with the class {name!r}, which is neither of submax nor in the file of "
-                "its policy"
-            )
-        found: Any = importlib.import_module(module) if ours else sys.modules[module]
-        for part in path.split("."):
-            found = getattr(found, part)
-        record = hasattr(found, "_fields") or dataclasses.is_dataclass(found)
-        if not (isinstance(found, type) and record):
+        """The class of a tag, and only one that is a record."""
+        own = {
+            found.__qualname__: found
+            for module in self.modules
+            for found in vars(sys.modules[module]).values()
+            if isinstance(found, type)
+        }
+        found = class_of(name, own)
+        if not (hasattr(found, "_fields") or dataclasses.is_dataclass(found)):
             raise InputError(f"{name!r} is no record")
         return found
