@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from submax.regression.design import ALIKE, COMMON, OWN, Design
+from submax.regression.design import ALIKE, COMMON, OWN, Design, Prior
+from submax.regression.fitting import fitted
+from submax.regression.sums import Sums
 
 GROUPS = np.array([0, 1, 1, 1])
 
@@ -38,3 +40,20 @@ def test_numbers_that_say_nothing_add_no_direction(seed):
     alike = np.column_stack([column, np.full(5, 0.1), 3 * column - 7, np.zeros(5)])
     assert Design.sharing(GROUPS, 5, alike).kinds.tolist() == [COMMON, ALIKE]
     assert Design.sharing(GROUPS, 5, alike[:, [1]]).kinds.tolist() == [COMMON]
+
+
+def test_described_regressions_are_explained_by_what_describes_them(seed):
+    """Five of six regressions have rows, and their constants lie on a line of what describes them.
+
+    The sixth one has no row and is expected on the same line.
+    """
+    rng = np.random.default_rng(seed)
+    number = np.arange(200) % 5
+    reward = 0.1 * number + 0.01 * rng.normal(size=200)
+    sums = Sums.empty(6, 1, float(reward.mean())).add(
+        np.ones((200, 1)), number, reward, np.ones(200)
+    )
+    design = Design.sharing(np.array([0]), 6, np.arange(6.0)[:, None])
+    start = Prior.vague(1, sums.variance, described=True)
+    found = fitted(sums, design, start, float(reward.mean()), steps=5)
+    assert found.coefficients[5, 0] + reward.mean() == pytest.approx(0.5, abs=0.02)

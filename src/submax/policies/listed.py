@@ -1,5 +1,6 @@
 """Draws from actions that are listed, and rows in parts, so that lists stay small."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -25,7 +26,8 @@ def drawn_one(space: Space, probabilities: Floats, rng: np.random.Generator) -> 
     """The same for one decision, in fewer steps: ``probabilities [M]``."""
     cumulated = probabilities.cumsum()
     index = int(cumulated.searchsorted(rng.random() * cumulated[-1], "right"))
-    return Decision(space.action(np.array([[index]])), np.log(probabilities[[[index]]]))
+    log_prob = math.log(probabilities.item(index))
+    return Decision(space.action(np.array([[index]])), np.array([[log_prob]]))
 
 
 def split(values: Any, rows: int) -> list[Any]:

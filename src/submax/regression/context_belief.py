@@ -154,8 +154,10 @@ class ContextBelief(NamedTuple):
         """The same for one context, in few steps: ``[D] -> [P, K]``."""
         assert self.feature_map is not None, "nothing was learned"
         assert self.draws is not None, "nothing was learned"
-        contrasts: Floats = self.draws.contrasts.dot(self.feature_map.raw_alone(context))
-        return contrasts
+        draws, actions, features = self.draws.contrasts.shape
+        flat = self.draws.contrasts.reshape(draws * actions, features)
+        contrasts: Floats = flat.dot(self.feature_map.raw_alone(context))
+        return contrasts.reshape(draws, actions)
 
     def mean(self, raw: Floats) -> Floats:
         """The expected reward of every action, from raw features: ``[n, F] -> [n, K]``."""

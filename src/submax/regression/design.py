@@ -11,6 +11,9 @@ OWN, COMMON, ALIKE = 0, 1, 2
 """The kinds of directions between regressions: those of each regression alone, that in which all
 move together, and those in which regressions with similar actions move together."""
 KINDS = 3
+DESCRIBED_SHARE = 0.1
+"""The variance of a described regression's own coefficients where fitting starts, as a share of the
+others."""
 SMALLEST = 1e-8
 """Directions whose length is below this share of the longest one add nothing, and numbers that
 differ by less than this share of the largest one are equal."""
@@ -70,9 +73,17 @@ class Prior(NamedTuple):
     variance: Floats
 
     @classmethod
-    def vague(cls, groups: int, variance: float) -> Self:
-        """Where fitting starts, for rewards with this ``variance``."""
-        return cls(variance / 2, np.full((groups, KINDS), variance / 2))
+    def vague(cls, groups: int, variance: float, described: bool = False) -> Self:
+        """Where fitting starts, for rewards with this ``variance``.
+
+        If regressions are ``described``, fitting starts with little variance of their own, since
+        there are two ways to explain the rows: with much, it may end where each regression stands
+        alone, although what describes them explains as much.
+        """
+        variances = np.full((groups, KINDS), variance / 2)
+        if described:
+            variances[:, OWN] *= DESCRIBED_SHARE
+        return cls(variance / 2, variances)
 
 
 def _different(described: Floats) -> Floats:

@@ -15,6 +15,8 @@ CONSTANT, LINEAR, KERNEL = 0, 1, 2
 GROUPS = 3
 FARTHEST = 10.0
 """A standardized number counts as at most this far from its mean."""
+_LOWEST, _HIGHEST = np.array(-FARTHEST), np.array(FARTHEST)
+"""The same as arrays, which numpy need not make for every decision."""
 JITTER = 1e-6
 """Added to the diagonal of the landmarks' kernel matrix, so that it can be inverted."""
 
@@ -89,7 +91,7 @@ class FeatureMap(NamedTuple):
         z = features[1 : 1 + width]
         np.subtract(context, self.shift, out=z)
         np.multiply(z, self.scale, out=z)
-        np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)
+        np.minimum(np.maximum(z, _LOWEST, out=z), _HIGHEST, out=z)
         if len(self.landmarks):
             reached = z * self.reach
             nearness = self.landmarks.dot(reached)
@@ -110,7 +112,7 @@ class FeatureMap(NamedTuple):
         """The standardized numbers of contexts: ``[n, D] -> [n, D]``."""
         z = context - self.shift
         z *= self.scale
-        np.minimum(np.maximum(z, -FARTHEST, out=z), FARTHEST, out=z)
+        np.minimum(np.maximum(z, _LOWEST, out=z), _HIGHEST, out=z)
         return z
 
     def of_length(self, length: float) -> Self:

@@ -83,7 +83,8 @@ def _fitted(
     sums = sums_of(rows, feature_map, settings.actions)
     if sums.variance == 0.0:
         return None
-    start = prior or Prior.vague(GROUPS, sums.variance)
+    described = settings.action_features is not None
+    start = prior or Prior.vague(GROUPS, sums.variance, described)
     design = settings.design(feature_map.groups)
     found = fitted(sums, design, start, centre, STEPS)
     return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)

@@ -17,9 +17,11 @@ def why_nothing_matured(ledger: Ledger, fresh: bool) -> str:
             "and a decision is learned from when that time is over: wait, or declare a shorter "
             "reward_wait (0: learn when the reward comes)"
         )
+    limit = settings.no_reward_after
+    otherwise = "declare no_reward_after" if limit is None else f"wait {limit:g} seconds"
     return (
         f"{_decisions(waiting)} without a reward, and with reward_wait = 0 a decision is learned "
-        "from when its reward comes: call reward(decision.id, value), or declare no_reward_after"
+        f"from when its reward comes: call reward(decision.id, value), or {otherwise}"
     )
 
 

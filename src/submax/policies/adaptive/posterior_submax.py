@@ -53,15 +53,15 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
 
     def act(self, state: PosteriorState, context: Floats, rng: np.random.Generator) -> Decision:
         if context.shape[:2] == (1, 1):
-            return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
+            state.problem.check_context(context)
+            return drawn_one(state.problem.space, self._alone(state, context), rng)
         return super().act(state, context, rng)
 
     def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
         state.problem.check_context(context)
+        if context.shape[:2] == (1, 1):
+            return self._alone(state, context)[None, None]
         replicas, rows, _ = context.shape
-        if rows == 1 and replicas == 1 and state.params.beliefs[0].feature_map is not None:
-            contrasts = state.params.beliefs[0].drawn_contrasts_alone(context[0, 0])
-            return mean_submax_of(contrasts, self.depth)[None, None]
         size = state.problem.space.size
         step = max(1, MOST_CONTRASTS // (self.estimator.draws * size))
         found = np.full((replicas, rows, size), 1 / size)
@@ -78,6 +78,14 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
         self, state: PosteriorState, feedback: Feedback, rng: np.random.Generator
     ) -> PosteriorState:
         return state._replace(params=self.estimator.fit(state.params, feedback, rng))
+
+    def _alone(self, state: PosteriorState, context: Floats) -> Floats:
+        """The probabilities in a single context of a single replica, in few steps: ``[K]``."""
+        belief = state.params.beliefs[0]
+        if belief.feature_map is None:
+            size = state.problem.space.size
+            return np.full(size, 1 / size)
+        return mean_submax_of(belief.drawn_contrasts_alone(context[0, 0]), self.depth)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
