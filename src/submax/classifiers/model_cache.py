@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from submax.classifiers.fitted_classifier import FittedClassifier
+from submax.core.running.stored import stored
 
 Models = tuple[FittedClassifier | None, ...]
 
 
+@stored("model-cache")
 @dataclass(eq=False)
 class ModelCache:
     """The models of all replicas, or nothing yet.

@@ -7,8 +7,10 @@ from submax.core.arrays import Floats, Integers
 from submax.core.contracts.problem import Problem
 from submax.core.memory.stored_buffer import StoredBuffer
 from submax.core.rewards.ruler import Ruler
+from submax.core.running.stored import stored
 
 
+@stored("classifier-params")
 class ClassifierParams(NamedTuple):
     """The rows kept, what they were counted as, and a fitted classifier for each replica.
 

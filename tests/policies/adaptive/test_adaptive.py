@@ -1,6 +1,5 @@
 """The preset rcp-adaptive, from raw observations to decisions."""
 
-import json
 import math
 
 import numpy as np
@@ -15,7 +14,6 @@ from submax.core.memory.memory import Memory
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.discrete import Discrete
-from submax.core.running import state_file
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
@@ -35,13 +33,6 @@ from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_f
 from submax.testing.rules.leaves import leaves
 
 ADAPTIVE = RewardConditioned(Counting("fitted"), Filling())
-EARLIER = {new: old for old, new in state_file.MOVED.items()}
-"""The names under which classes were written before they moved."""
-ADDED = {
-    "submax.policies.reward_conditioned.reward_conditioned:RewardConditionedState": 4,
-    "submax.estimators.counting:CountingParams": 5,
-}
-"""How many fields there were before pace, shared and smoothing."""
 
 
 def taught(policy, problem, feedback, seed):
@@ -290,59 +281,6 @@ def test_a_state_that_was_saved_learns_on(seed):
     )
     for expected, found in zip(leaves(one), leaves(other), strict=True):
         np.testing.assert_array_equal(found, expected)
-
-
-@pytest.fixture
-def earlier(monkeypatch):
-    """What is written is written as by the version that had fewer fields, and other names."""
-    written = state_file._written
-
-    def cut(value, arrays):
-        tree = written(value, arrays)
-        name = EARLIER.get(tree.get("record"), tree.get("record")) if isinstance(tree, dict) else ""
-        if name in ADDED:
-            fields = ADDED[name]
-            assert tree["values"][fields:] == [None] * (len(tree["values"]) - fields)
-            return {"record": name, "values": tree["values"][:fields]}
-        return tree
-
-    monkeypatch.setattr(state_file, "_written", cut)
-
-
-def written_records(tree):
-    """How many fields each record in a written tree has."""
-    if isinstance(tree, dict):
-        if "record" in tree:
-            yield tree["record"], len(tree["values"])
-        for part in tree.values():
-            yield from written_records(part)
-    elif isinstance(tree, list):
-        for part in tree:
-            yield from written_records(part)
-
-
-@pytest.mark.parametrize("name", ["rcp-submax", "rcp-optimized"])
-@pytest.mark.parametrize("scale", [Problem(Arms(4)).scale, Counts()], ids=repr)
-def test_a_state_of_an_earlier_version_is_read_and_decides(name, scale, earlier, seed):
-    problem, policy = Problem(Arms(4), scale=scale), make_policy(name)
-    feedback = bernoulli_feedback(4, 40, seed)
-    state = taught(policy, problem, feedback, seed)
-    data = state_bytes(state, {})
-    header = data[8 : 8 + int.from_bytes(data[:8], "little")]
-    tree = json.loads(json.loads(header)["__metadata__"]["submax"])["tree"]
-    assert ADDED.items() <= dict(written_records(tree)).items()
-    again, _ = read_state(data)
-    assert again.pace is again.shared is again.params.smoothing is None
-    context = np.zeros((3, 60, 0))
-    one, other = (
-        policy.act(given, context, np.random.default_rng(seed)) for given in (state, again)
-    )
-    np.testing.assert_array_equal(one.action, other.action)
-    np.testing.assert_array_equal(policy.record(again, one.action).informed, state.informed)
-    if not scale.moves:
-        rng = np.random.default_rng(seed)
-        later, expected = (policy.update(given, feedback, rng) for given in (again, state))
-        np.testing.assert_array_equal(listed(policy, later), listed(policy, expected))
 
 
 @pytest.mark.parametrize("window", [5, 30])
