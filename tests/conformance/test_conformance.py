@@ -33,7 +33,7 @@ LONG = (FourierThompson, PosteriorSubMax, PosteriorSlots, Adaptive)
 
 def quick(policy):
     """Not presets that differ from the examples of their class in size alone, and take long."""
-    return not (policy.trains_networks or isinstance(policy, LONG))
+    return not (policy.facts.trains_models or isinstance(policy, LONG))
 
 
 EXAMPLES = examples(POLICIES)
@@ -44,7 +44,7 @@ def together(instances):
     """Instances that compile the same programs, in one process; presets are slow, being many."""
     found = []
     for one in instances:
-        network = getattr(one, "estimator", one) if one.trains_networks else None
+        network = getattr(one, "estimator", one) if one.facts.trains_models else None
         marks = [] if network is None else [pytest.mark.xdist_group(type(network).__name__)]
         preset = isinstance(one, Policy) and one not in EXAMPLES
         marks += [pytest.mark.slow] if preset or network or isinstance(one, LONG) else []

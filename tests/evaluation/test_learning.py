@@ -88,7 +88,11 @@ def test_a_linear_policy_sees_standardized_numbers_and_categories_as_they_are(se
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, one in presets().items() if not one.trains_networks and name not in REAL_ONLY],
+    [
+        name
+        for name, one in presets().items()
+        if not one.facts.trains_models and name not in REAL_ONLY
+    ],
 )
 @pytest.mark.parametrize("log", [arms(), slots()], ids=["arms", "slots"])
 def test_every_preset_without_networks_learns_a_log(name, log):

@@ -37,7 +37,7 @@ def test_every_experiment_can_be_built(name, tables):
     for version in (specification, specification.quickly()):
         every = cells(version)
         assert len({cell.key for cell in every}) == len(every)
-        rehearse(cell for cell in every if not policy_of(cell.policy).trains_networks)
+        rehearse(cell for cell in every if not policy_of(cell.policy).facts.trains_models)
     assert len(cells(specification.quickly())) < len(cells(specification)) / 3
 
 

@@ -195,7 +195,7 @@ def test_the_policies_of_every_experiment_beyond_the_paper_fit_their_environment
             make_environment(cell.environment).problem, 1, np.random.default_rng(0)
         )
     # Networks would be compiled; what they decide before any training is tested elsewhere.
-    rehearse(cell for cell in every if not policy_of(cell.policy).trains_networks)
+    rehearse(cell for cell in every if not policy_of(cell.policy).facts.trains_models)
 
 
 def test_the_networks_of_the_paper_are_the_same_for_every_strategy():

@@ -901,7 +901,7 @@ def test_a_policy_of_a_file_decides_and_is_found_again(opened, store, clock):
     assert decision.propensity == pytest.approx({"A": 1, "B": 2, "C": 5}[decision.action] / 8)
 
 
-PLAIN = sorted(name for name, policy in presets().items() if not policy.trains_networks)
+PLAIN = sorted(name for name, policy in presets().items() if not policy.facts.trains_models)
 CONTEXT = {"age": float, "country": ["fr", "de"]}
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.numerics.categorical import log_prob_of
@@ -23,8 +24,8 @@ class Weighted(Policy[WeightedState]):
     weights: tuple[float, ...]
 
     @property
-    def ignores_context(self):
-        return True
+    def facts(self):
+        return Facts(uses_context=False)
 
     def init(self, problem, replicas, rng):
         return WeightedState(problem, np.zeros(replicas))

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
+from submax.core.errors import InputError
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 from submax.policies.classic.gradient import Gradient
 from submax.policies.classic.random import Random
 from submax.policies.classic.ucb1 import UCB1
+from submax.policies.linear.linear_thompson import LinearThompson
 from submax.testing import check_policy
 
 UNSEEDED = np.random.default_rng(0)
@@ -102,10 +105,32 @@ class UpdatesInPlace(EpsilonGreedy):
 
 
 @dataclass(frozen=True)
+class SaysItUsesTheContext(EpsilonGreedy):
+    @property
+    def facts(self):
+        return Facts()
+
+
+@dataclass(frozen=True)
+class SaysItIgnoresTheContext(LinearThompson):
+    @property
+    def facts(self):
+        return Facts(uses_context=False)
+
+
+@dataclass(frozen=True)
+class NeedsPropensitiesInSecret(EpsilonGreedy):
+    def update(self, state, feedback, rng):
+        if feedback.log_prob is None:
+            raise InputError("this policy learns from propensities, and there are none")
+        return EpsilonGreedy.update(self, state, feedback, rng)
+
+
+@dataclass(frozen=True)
 class RecordsInPlace(UCB1):
     pending: bool = True
 
-    def record(self, state, action):
+    def record(self, state, action=None, *, upcoming=None):
         state.pending[:] += 1
         return state
 
@@ -205,6 +230,9 @@ class NoDataclass:
         (ForgetsOnEmptyFeedback(), "feedback without rows must change nothing"),
         (MixesReplicas(), "the feedback of one replica must not reach another"),
         (DividesByZero(), "clear feedback must not lead to NaN|no log_prob may be NaN"),
+        (SaysItUsesTheContext(), "says that it uses the context, and decides the same"),
+        (SaysItIgnoresTheContext(), "says that it ignores the context, and decides differently"),
+        (NeedsPropensitiesInSecret(), "says that it needs no propensities, and refuses"),
         (NotFrozen(), "its dataclass must be frozen"),
         (NotEqual(), "it must be equal to its pickled copy"),
         (NoDataclass(), "it must be a dataclass"),

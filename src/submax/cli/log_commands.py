@@ -43,7 +43,7 @@ def run_learn(
     learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
     learned.write(out)
     _say_notes(log.notes)
-    if log.schema.context.width and learned.policy.ignores_context:
+    if log.schema.context.width and not learned.policy.facts.uses_context:
         click.echo(f"Note: {policy} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")

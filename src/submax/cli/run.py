@@ -78,7 +78,7 @@ class Plan:
     @property
     def trains_networks(self) -> bool:
         """Whether any of its policies does."""
-        return any(policy_of(cell.policy).trains_networks for cell in self.chosen)
+        return any(policy_of(cell.policy).facts.trains_models for cell in self.chosen)
 
 
 def run_experiments(specifications: Sequence[Specification], options: Options) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative, whole_number
 from submax.core.conditioning.estimator import Estimator
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
@@ -99,9 +100,8 @@ class BayesianFeatures(Estimator[FeatureParams]):
             )
 
     @property
-    def forgets(self) -> bool:
-        """Whether old feedback counts less than new."""
-        return self.memory.forgets
+    def facts(self) -> Facts:
+        return Facts(forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FeatureParams:
         problem.space.check_listable(

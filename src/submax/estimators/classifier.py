@@ -15,6 +15,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.checks import one_of, positive, whole_number
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.marginalization import normalized
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
@@ -77,14 +78,8 @@ class Classifier(Estimator[ClassifierParams]):
         return ClassifierTemplate.of(self.classifier, self.parameters)
 
     @property
-    def forgets(self) -> bool:
-        """Whether its memory does."""
-        return self.memory.forgets
-
-    @property
-    def trains_networks(self) -> bool:
-        """It trains a model on all rows kept, so that it should be given many rows at a time."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClassifierParams:
         """No rows and no models."""

@@ -10,6 +10,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative
 from submax.core.conditioning.estimator import Estimator, sums_by_slot
 from submax.core.conditioning.marginalization import normalized, with_total
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
@@ -61,14 +62,8 @@ class Counting(Estimator[CountingParams]):
             non_negative("smoothing", self.smoothing)
 
     @property
-    def ignores_context(self) -> bool:
-        """It counts actions alone."""
-        return True
-
-    @property
-    def forgets(self) -> bool:
-        """Whether its memory does."""
-        return self.memory.forgets
+    def facts(self) -> Facts:
+        return Facts(uses_context=False, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
         """No counts."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Actions, Floats
 from submax.core.conditioning.conditioned import Conditioned
 from submax.core.conditioning.estimator import Estimator
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
@@ -73,14 +74,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """Draws of the latent variable, ``[R, L or 1, Z, J]``."""
 
     @property
-    def trains_networks(self) -> bool:
-        """It does."""
-        return True
-
-    @property
-    def forgets(self) -> bool:
-        """Whether its memory does."""
-        return self.memory.forgets
+    def facts(self) -> Facts:
+        return Facts(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
         """A network that knows nothing."""

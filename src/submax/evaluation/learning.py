@@ -37,7 +37,7 @@ def learn(
         policy = {key: value for key, value in policy.items() if key != "name"}
     made = policy if isinstance(policy, Policy) else make_policy(policy)
     part = log if share == 1.0 else log.split(share, by, seed)[0]
-    if made.needs_propensities:
+    if made.facts.needs_propensities:
         part = part.with_estimated_propensities(seed)
     origin = Origin(
         log=log.fingerprint,

@@ -108,7 +108,7 @@ def _advice(name: str, control: Control, ledger: Ledger) -> Iterator[Finding]:
     """What is no damage, and yet not meant."""
     specification, counts = control.settings.policy, ledger.counts
     named = isinstance(specification, str) and control.settings.context.width > 0
-    if named and make_policy(specification).ignores_context:
+    if named and not make_policy(specification).facts.uses_context:
         yield Finding(False, f"{name}: the policy {specification!r} does not look at the context")
     if counts["matured"] >= MANY and counts["by default"] == counts["learned"]:
         yield Finding(

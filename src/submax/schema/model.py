@@ -54,11 +54,11 @@ class Model(NamedTuple):
         rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])
         state = policy.init(problem, 1, rng)
         standardization = Standardization.of(parts, schema.context.numeric)
-        for part in [Columns.joined(parts)] if policy.trains_networks and parts else parts:
+        for part in [Columns.joined(parts)] if policy.facts.trains_models and parts else parts:
             feedback = _feedback(part, shown, standardization, problem)
             if feedback.reward.size:
                 state = policy.update(state, feedback, rng)
-        return cls(shown, standardization, policy.expecting(state, decisions))
+        return cls(shown, standardization, policy.record(state, upcoming=decisions))
 
     def updated(
         self,
@@ -78,7 +78,7 @@ class Model(NamedTuple):
             return self
         state = policy.update(self.state, feedback, rng)
         if decisions != feedback.reward.size:
-            state = policy.expecting(state, decisions)
+            state = policy.record(state, upcoming=decisions)
         return self._replace(state=state)
 
     def to_bytes(self) -> bytes:

@@ -26,7 +26,7 @@ def bandit_shown(bandit: Bandit) -> BanditShown:
         actions,
         {name: _field(field) for name, field in fields},
         settings.policy,
-        bool(settings.context.width) and bandit.policy.ignores_context,
+        bool(settings.context.width) and not bandit.policy.facts.uses_context,
         settings.rewards,
         settings.combine,
         settings.reward_wait,

@@ -8,6 +8,7 @@ from submax.core.contracts.policy import Policy
 from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted
 from submax.testing.rules.policy_decisions import check_decisions, check_frequencies
 from submax.testing.rules.policy_densities import REAL, check_densities
+from submax.testing.rules.policy_facts import check_facts
 from submax.testing.rules.policy_learning import check_learning
 from submax.testing.rules.require import require
 
@@ -29,6 +30,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
         check_learning(policy, problem, REPLICAS[-1], seed)
     for problem in accepted(policy, REAL):
         check_densities(policy, problem, seed)
+    check_facts(policy, seed)
 
 
 def _check_record(policy: Policy[Any]) -> None:

@@ -172,7 +172,7 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
     feedback = numbered(3, 40, seed)
     feedback = feedback._replace(reward=rng.poisson(2.0, size=(3, 40)).astype(np.float64))
     estimator = Counting(0.5, memory)
-    assert estimator.forgets
+    assert estimator.facts.forgets
     params = estimator.init(PROBLEM, 3, rng)
     pieces = pieces_of(feedback, (15, 16, 40))
     for piece in pieces:
@@ -199,7 +199,7 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
 
 def test_by_default_nothing_is_forgotten():
     assert not Memory().forgets
-    assert not Counting().forgets
+    assert not Counting().facts.forgets
 
 
 @pytest.mark.parametrize(

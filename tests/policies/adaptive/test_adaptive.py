@@ -108,8 +108,8 @@ def bernoulli_feedback(arms, rows, seed, replicas=3):
 def test_what_it_is_called():
     without_context = make_policy("rcp-adaptive").part(Problem(Arms(3)))
     assert without_context == ADAPTIVE
-    assert not ADAPTIVE.needs_propensities
-    assert ADAPTIVE.ignores_context
+    assert not ADAPTIVE.facts.needs_propensities
+    assert not ADAPTIVE.facts.uses_context
 
 
 @pytest.mark.parametrize(("arms", "rows"), [(2, 4), (3, 30), (10, 100), (50, 1000)])
@@ -177,7 +177,7 @@ def test_single_decisions_follow_the_probabilities(seed):
 def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
     feedback = bernoulli_feedback(6, 90, seed)
     state = taught(ADAPTIVE, Problem(Arms(6)), feedback, seed)
-    told = ADAPTIVE.expecting(state, ahead)
+    told = ADAPTIVE.record(state, upcoming=ahead)
     found = listed(ADAPTIVE, told)
     for replica in range(3):
         counts = tallied(feedback.action[replica, :, 0], feedback.reward[replica], 6)
@@ -191,7 +191,7 @@ def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
 def test_a_policy_that_does_not_ask_hears_nothing_of_what_lies_ahead(seed):
     policy = RewardConditioned()
     state = taught(policy, Problem(Arms(6)), bernoulli_feedback(6, 90, seed), seed)
-    assert policy.expecting(state, 7) is state
+    assert policy.record(state, upcoming=7) is state
 
 
 def test_a_batch_is_given_out_in_lots(seed):

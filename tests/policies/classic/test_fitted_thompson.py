@@ -185,7 +185,7 @@ def test_decisions_follow_the_probabilities_they_say(rows, seed):
 
 def test_the_context_is_ignored(seed):
     policy, problem = FittedThompson(), Problem(Arms(3), context_width=2)
-    assert policy.ignores_context
+    assert not policy.facts.uses_context
     plain = some(3, 40, seed)
     rng = np.random.default_rng(seed)
     feedback = plain._replace(context=rng.normal(size=(1, 40, 2)))

@@ -108,7 +108,7 @@ def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
     ids=lambda policy: f"{type(policy.estimator).__name__}-{type(policy.strategy).__name__}",
 )
 def test_draws_are_those_of_the_product(policy, seed):
-    problem = Problem(Slots((2, 3)), context_width=0 if policy.ignores_context else 2)
+    problem = Problem(Slots((2, 3)), context_width=2 if policy.facts.uses_context else 0)
     state = taught(policy, problem, some_feedback(problem, 1, 80, seed), seed)
     expected = policy.probabilities(state, some_contexts(problem, 1, 1, seed))[0, 0]
     context = np.repeat(some_contexts(problem, 1, 1, seed), 3000, axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.conditioning.conditioned import Conditioned
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
@@ -101,19 +102,9 @@ class Estimator(ABC, Generic[Params]):
         return _AsAsked(self, params, context)
 
     @property
-    def ignores_context(self) -> bool:
-        """Whether the belief is the same in all contexts."""
-        return False
-
-    @property
-    def forgets(self) -> bool:
-        """Whether old feedback counts less than new."""
-        return False
-
-    @property
-    def trains_networks(self) -> bool:
-        """Whether ``fit`` trains a model on all rows kept: many rows at a time are best."""
-        return False
+    def facts(self) -> Facts:
+        """What callers rely on beyond the probabilities."""
+        return Facts()
 
     @classmethod
     @abstractmethod

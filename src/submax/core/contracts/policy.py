@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 
@@ -59,34 +60,21 @@ class Policy(ABC, Generic[State]):
         found = np.exp(self.log_prob(state, repeated, actions))
         return found.reshape(replicas, rows, len(listing))
 
-    def record(self, state: State, action: Actions) -> State:
-        """The state after ``action [R, n, S]`` was taken and its reward is awaited.
+    def record(
+        self, state: State, action: Actions | None = None, *, upcoming: int | None = None
+    ) -> State:
+        """The state after it was told of decisions whose rewards are awaited.
 
-        Most policies learn from rewards alone; one that counts pending pulls overrides this.
+        ``action [R, n, S]`` are decisions that were just taken. ``upcoming`` is how many decisions
+        will be taken before a reward can be learned from. Most policies learn from rewards alone
+        and need not override this.
         """
         return state
 
-    def expecting(self, state: State, decisions: int) -> State:
-        """The state, told how many decisions will be taken before their rewards can be learned.
-
-        Most policies do not ask; one that does guesses from ``record`` and ``update`` otherwise.
-        """
-        return state
-
     @property
-    def ignores_context(self) -> bool:
-        """Whether decisions are the same in all contexts."""
-        return False
-
-    @property
-    def needs_propensities(self) -> bool:
-        """Whether it learns from the probabilities with which actions were chosen."""
-        return False
-
-    @property
-    def trains_networks(self) -> bool:
-        """Whether ``update`` trains a model on all rows kept: many rows at a time are best."""
-        return False
+    def facts(self) -> Facts:
+        """What callers rely on beyond the decisions."""
+        return Facts()
 
     @classmethod
     @abstractmethod

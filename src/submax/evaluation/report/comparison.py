@@ -134,7 +134,7 @@ class _Trial(NamedTuple):
         learned = candidate
         if not isinstance(learned, Learned):
             learned = learn(self.log.rows(self.first), candidate, seed=self.judge.seed, keep_rows=0)
-        if self.log.schema.context.width and learned.policy.ignores_context:
+        if self.log.schema.context.width and not learned.policy.facts.uses_context:
             self.notes.append(f"{name} does not look at the context")
         before = candidate is learned and not self.apart
         unseen = unseen_rows(self.log, learned) if before else None

@@ -162,7 +162,7 @@ def _settings_again(
 
 
 def _warn(settings: Settings, policy: Policy[Any]) -> None:
-    if settings.context.width and policy.ignores_context:
+    if settings.context.width and not policy.facts.uses_context:
         warnings.warn(
             f"the policy {settings.policy!r} does not look at the context: the default, "
             "rcp-adaptive, does",

@@ -123,7 +123,7 @@ class OnlineLearner(Learner):
         """How many new rows are worth an update."""
         share = self._present.settings.learn_share
         if share is None:
-            networks = self._present.policy.trains_networks
+            networks = self._present.policy.facts.trains_models
             share = NETWORK_LEARN_SHARE if networks else LEARN_SHARE
         return max(1, math.ceil(share * self.learned))
 

@@ -65,7 +65,7 @@ def check_choices(menu: Menu, learned: Learned) -> None:
 
 def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:
     """Refuse a policy that needs propensities where rows it will learn from have none."""
-    if policy.needs_propensities and without:
+    if policy.facts.needs_propensities and without:
         raise InputError(
             f"the policy {settings.policy!r} needs propensities, and {without} of the rows that "
             "were learned from have none: learn by this policy, so that they are estimated"

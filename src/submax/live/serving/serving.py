@@ -57,7 +57,7 @@ class Serving:
         self._failures, self._stumbled = failures, False
         self._policy, self._model = policy, model
         self._lists = menu.lists
-        self._same = policy.ignores_context or settings.context.width == 0
+        self._same = not policy.facts.uses_context or settings.context.width == 0
         self._places = lru_cache(REMEMBERED)(self._find_places)
         rails = settings.guard_rails
         self._baseline: Row = [] if rails.baseline is None else menu.row(rails.baseline)

@@ -54,11 +54,10 @@ class Adaptive(Policy[Any]):
     def probabilities(self, state: Any, context: Floats) -> Floats:
         return self.part(state.problem).probabilities(state, context)
 
-    def record(self, state: Any, action: Actions) -> Any:
-        return self.part(state.problem).record(state, action)
-
-    def expecting(self, state: Any, decisions: int) -> Any:
-        return self.part(state.problem).expecting(state, decisions)
+    def record(
+        self, state: Any, action: Actions | None = None, *, upcoming: int | None = None
+    ) -> Any:
+        return self.part(state.problem).record(state, action, upcoming=upcoming)
 
     def part(self, problem: Problem) -> Policy[Any]:
         """The policy that decides in a problem."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import at_least
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
@@ -45,9 +46,8 @@ class FittedThompson(ListingPolicy[FittedThompsonState]):
         at_least("sharpness", self.sharpness, 0.1)
 
     @property
-    def ignores_context(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator

@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
@@ -43,9 +44,8 @@ class Gradient(ListingPolicy[GradientState]):
         positive("step", self.step)
 
     @property
-    def ignores_context(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientState:
         """Equal preferences."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -26,9 +27,8 @@ class Random(Policy[RandomState]):
     """Every joint action with the same probability or density, whatever comes back."""
 
     @property
-    def ignores_context(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
         """Remember the problem."""

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import at_least
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -41,9 +42,8 @@ class Thompson(Policy[ArmStatistics]):
         at_least("beta", self.beta, 0.05)
 
     @property
-    def ignores_context(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
         """Nothing pulled: the prior."""

@@ -6,9 +6,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -46,9 +47,8 @@ class UCB1(Policy[UCB1State]):
         non_negative("exploration", self.exploration)
 
     @property
-    def ignores_context(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> UCB1State:
         """Nothing pulled, nothing under way."""
@@ -70,9 +70,11 @@ class UCB1(Policy[UCB1State]):
         taken = self._choices(state, context.shape[1])
         return np.eye(state.problem.space.size)[taken]
 
-    def record(self, state: UCB1State, action: Integers) -> UCB1State:
+    def record(
+        self, state: UCB1State, action: Actions | None = None, *, upcoming: int | None = None
+    ) -> UCB1State:
         """Remember the pulls under way."""
-        if not self.pending:
+        if not self.pending or action is None:
             return state
         return state._replace(pending=state.pending + _pulls(state, action))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import below_one, whole_number
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -58,9 +59,8 @@ class DropoutThompson(Policy[DropoutState]):
         whole_number("hidden", self.hidden, at_least=1)
 
     @property
-    def trains_networks(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> DropoutState:
         """Nothing observed."""

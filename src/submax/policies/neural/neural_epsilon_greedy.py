@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import below_one, probability, whole_number
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
@@ -35,9 +36,8 @@ class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
         below_one("dropout", self.dropout)
 
     @property
-    def trains_networks(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
         """Nothing observed."""

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -39,9 +40,8 @@ class NeuralThompson(Policy[GradientBelief]):
         whole_number("hidden", self.hidden, at_least=1)
 
     @property
-    def trains_networks(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientBelief:
         """Nothing observed."""

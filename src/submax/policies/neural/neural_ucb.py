@@ -8,6 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative, positive, whole_number
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
@@ -37,9 +38,8 @@ class NeuralUCB(ListingPolicy[GradientBelief]):
         whole_number("hidden", self.hidden, at_least=1)
 
     @property
-    def trains_networks(self) -> bool:
-        """It does."""
-        return True
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientBelief:
         """Nothing observed."""

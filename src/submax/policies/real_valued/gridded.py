@@ -12,6 +12,7 @@ from submax.core.contracts.decision import Decision
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.core.running.stored import stored
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 from submax.policies.classic.thompson import Thompson
@@ -29,7 +30,7 @@ class GriddedState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Gridded(Policy[GriddedState]):
+class Gridded(WrapperPolicy):
     """Let another ``policy`` choose a cell, then draw uniformly within it.
 
     Every real-valued part is cut into ``points`` equal cells; for the other policy a cell is one
@@ -42,16 +43,6 @@ class Gridded(Policy[GriddedState]):
 
     def __post_init__(self) -> None:
         whole_number("points", self.points, at_least=1)
-
-    @property
-    def needs_propensities(self) -> bool:
-        """Whether the other policy does."""
-        return self.policy.needs_propensities
-
-    @property
-    def trains_networks(self) -> bool:
-        """Whether the other policy does."""
-        return self.policy.trains_networks
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GriddedState:
         """As the other, on the cells."""
@@ -88,13 +79,15 @@ class Gridded(Policy[GriddedState]):
         )
         return state._replace(inner=inner)
 
-    def record(self, state: GriddedState, action: Actions) -> GriddedState:
-        """Count pending cells where the other policy does."""
-        return state._replace(inner=self.policy.record(state.inner, self._cells(state).of(action)))
+    def probabilities(self, state: GriddedState, context: Floats) -> Floats:
+        # Not those of the cells: the actions themselves are listed, if they can be.
+        return Policy.probabilities(self, state, context)
 
-    def expecting(self, state: GriddedState, decisions: int) -> GriddedState:
-        """Tell the other policy."""
-        return state._replace(inner=self.policy.expecting(state.inner, decisions))
+    def record(
+        self, state: GriddedState, action: Actions | None = None, *, upcoming: int | None = None
+    ) -> GriddedState:
+        cell = None if action is None else self._cells(state).of(action)
+        return state._replace(inner=self.policy.record(state.inner, cell, upcoming=upcoming))
 
     def _cells(self, state: GriddedState) -> Cells:
         return Cells(state.problem.space, self.points)

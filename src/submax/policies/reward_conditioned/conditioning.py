@@ -11,6 +11,7 @@ from submax.core.checks import whole_number
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table, no_probabilities, unknown_values
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -33,24 +34,14 @@ class Conditioning(Policy[RewardConditionedState]):
     levels: int | None
 
     @property
-    def ignores_context(self) -> bool:
-        """Whether its estimator does."""
-        return self.estimator.ignores_context
-
-    @property
-    def needs_propensities(self) -> bool:
-        """Whether its strategy weighs levels by their importance-sampled reward."""
-        return self.strategy.needs_values
+    def facts(self) -> Facts:
+        # A strategy that weighs levels by their importance-sampled reward needs propensities.
+        return replace(self.estimator.facts, needs_propensities=self.strategy.needs_values)
 
     @property
     def gives_lots(self) -> bool:
         """Whether decisions taken together share their probabilities and come in lots."""
-        return self.strategy.gives_lots and self.ignores_context
-
-    @property
-    def trains_networks(self) -> bool:
-        """Whether its estimator does."""
-        return self.estimator.trains_networks
+        return self.strategy.gives_lots and not self.estimator.facts.uses_context
 
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
@@ -116,22 +107,25 @@ class Conditioning(Policy[RewardConditionedState]):
         values = self._values(params)
         return self._ready(RewardConditionedState(state.problem, params, informed, values, pace))
 
-    def expecting(self, state: RewardConditionedState, decisions: int) -> RewardConditionedState:
-        """Take it for the batch, where the strategy asks how many there are."""
+    def record(
+        self,
+        state: RewardConditionedState,
+        action: Actions | None = None,
+        *,
+        upcoming: int | None = None,
+    ) -> RewardConditionedState:
+        """Count decisions under way, if the strategy asks how many there are in a batch."""
         if state.pace is None:
             return state
-        whole_number("decisions", decisions, at_least=1)
-        return self._ready(state._replace(pace=state.pace.expecting(decisions), shared=None))
-
-    def record(self, state: RewardConditionedState, action: Actions) -> RewardConditionedState:
-        """Count the decisions under way, where the strategy asks how many there are."""
-        if state.pace is None:
-            return state
-        return state._replace(pace=state.pace.taking(action.shape[1]))
+        pace = state.pace if action is None else state.pace.taking(action.shape[1])
+        if upcoming is None:
+            return state._replace(pace=pace)
+        whole_number("upcoming", upcoming, at_least=1)
+        return self._ready(state._replace(pace=pace.expecting(upcoming), shared=None))
 
     def _ready(self, state: RewardConditionedState) -> RewardConditionedState:
         """With what all contexts share, where it takes long to find: no decision waits for it."""
-        if state.pace is None or not self.ignores_context:
+        if state.pace is None or self.estimator.facts.uses_context:
             return state
         nowhere = np.zeros((len(state.informed), 1, state.problem.context_width))
         return state._replace(shared=self.find_chances(state, nowhere))

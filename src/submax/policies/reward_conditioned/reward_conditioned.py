@@ -193,7 +193,7 @@ class RewardConditioned(Conditioning):
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """The strategies on counts; small networks, by listing and by rejection."""
-        yield from (policy for policy in cls.presets().values() if not policy.trains_networks)
+        yield from (policy for policy in cls.presets().values() if not policy.facts.trains_models)
         yield cls(Counting(0.1), Clipped(4.0))
         yield cls(Counting(1.0), Target((0.3, 0.7)))
         yield cls(Counting("fitted"), Filling())

@@ -118,7 +118,7 @@ class SlotBySlot(Conditioning):
 
     def _alike(self, state: RewardConditionedState) -> bool:
         """Whether all rows of a replica have the same probabilities."""
-        return state.problem.context_width == 0 or self.ignores_context
+        return state.problem.context_width == 0 or not self.estimator.facts.uses_context
 
     def _drawn(
         self, state: RewardConditionedState, context: Floats, rows: int, rng: np.random.Generator

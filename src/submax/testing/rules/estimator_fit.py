@@ -36,7 +36,7 @@ def check_fit(estimator: Estimator[Any], problem: Problem, replicas: int, seed: 
     _check_replicas(estimator, problem, fresh, feedback, fitted, seed)
     if not problem.scale.moves:
         _check_prior(estimator, problem, fresh, feedback, seed)
-    if not estimator.forgets:
+    if not estimator.facts.forgets:
         _check_memory(estimator, fresh, feedback, seed)
         _check_values(estimator, fitted, feedback)
     _check_missing_propensities(estimator, problem, fresh, feedback, seed)

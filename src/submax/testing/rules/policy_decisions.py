@@ -48,7 +48,7 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
 
     Rows of one call may depend on each other, so that only the last of them is counted.
     """
-    replicas = REPLICAS[-1] if policy.trains_networks else MANY
+    replicas = REPLICAS[-1] if policy.facts.trains_models else MANY
     repeats = CHOICES // replicas
     feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), replicas)
     for state in _states(policy, problem, replicas, feedback, seed):

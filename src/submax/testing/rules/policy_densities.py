@@ -107,7 +107,7 @@ def _check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None
         chosen = [policy.act(state, context, rng).action[:, 0] for _ in range(REPEATS)]
         mass = _bins_mass(policy, state, context)
         rule = f"the integral of the density must be near 1, and is {mass.sum(axis=1)}"
-        allowed = LARGEST_ERROR[policy.trains_networks]
+        allowed = LARGEST_ERROR[policy.facts.trains_models]
         require(np.all(np.abs(mass.sum(axis=1) - 1) < allowed), policy, rule)
         expected = (mass / mass.sum(axis=1, keepdims=True)).mean(axis=0)
         p_value = goodness_of_fit(_bins(problem, np.stack(chosen)), expected)

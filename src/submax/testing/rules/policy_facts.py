@@ -1,0 +1,65 @@
+"""Whether a policy behaves as its facts say."""
+
+from typing import Any
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InputError
+from submax.core.spaces.arms import Arms
+from submax.testing.rules.examples import accepted
+from submax.testing.rules.policy_decisions import all_log_probs
+from submax.testing.rules.require import require
+
+CONTEXTUAL = Problem(Arms(3), context_width=2)
+REPLICAS, ROWS = 4, 120
+APART = 1e-9
+"""Probabilities in two contexts that differ by more than this are different."""
+
+
+def check_facts(policy: Policy[Any], seed: int) -> None:
+    """Check the facts on a problem in which the context decides which of three arms pays."""
+    for problem in accepted(policy, (CONTEXTUAL,)):
+        feedback = _telling_feedback(seed)
+        _check_context(policy, problem, feedback, seed)
+        if not policy.facts.needs_propensities:
+            _check_without_propensities(policy, problem, feedback, seed)
+
+
+def _check_context(policy: Policy[Any], problem: Problem, feedback: Feedback, seed: int) -> None:
+    state = _taught(policy, problem, feedback, seed)
+    context = np.zeros((REPLICAS, 2, 2))
+    context[:, 0, 0], context[:, 1, 0] = 1.5, -1.5
+    probability: Floats = np.exp(all_log_probs(policy, state, context))
+    differs = bool(np.abs(probability[..., 0] - probability[..., 1]).max() > APART)
+    if policy.facts.uses_context:
+        sentence = "it says that it uses the context, and decides the same in all of them"
+    else:
+        sentence = "it says that it ignores the context, and decides differently in two of them"
+    require(differs == policy.facts.uses_context, policy, sentence)
+
+
+def _check_without_propensities(
+    policy: Policy[Any], problem: Problem, feedback: Feedback, seed: int
+) -> None:
+    try:
+        _taught(policy, problem, feedback._replace(log_prob=None), seed)
+    except InputError:
+        require(False, policy, "it says that it needs no propensities, and refuses to do without")
+
+
+def _telling_feedback(seed: int) -> Feedback:
+    """Uniform decisions: the first arm pays if the first number of the context is positive."""
+    rng = np.random.default_rng(seed)
+    shape = (REPLICAS, ROWS)
+    context, arm = rng.normal(size=(*shape, 2)), rng.integers(3, size=shape)
+    reward = (arm == (context[..., 0] < 0)).astype(np.float64)
+    return Feedback(context, arm[..., None], reward, np.full(shape, -np.log(3)), np.ones(shape))
+
+
+def _taught(policy: Policy[Any], problem: Problem, feedback: Feedback, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    return policy.update(policy.init(problem, REPLICAS, rng), feedback, rng)
