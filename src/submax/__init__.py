@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING, Any
 from submax._version import __version__
 
 if TYPE_CHECKING:
+    from submax import environments as environments
+    from submax import estimators as estimators
     from submax import evaluation as evaluation
     from submax import plots as plots
+    from submax import policies as policies
+    from submax import simulation as simulation
     from submax import sklearn as sklearn
+    from submax import strategies as strategies
     from submax import testing as testing
+    from submax.core.conditioning.estimator import Estimator as Estimator
+    from submax.core.conditioning.strategy import Strategy as Strategy
+    from submax.core.contracts.decision import Decision as Decision
+    from submax.core.contracts.environment import Environment as Environment
+    from submax.core.contracts.facts import Facts as Facts
     from submax.core.contracts.feedback import Feedback as Feedback
+    from submax.core.contracts.listing_policy import ListingPolicy as ListingPolicy
+    from submax.core.contracts.policy import Policy as Policy
     from submax.core.contracts.problem import Problem as Problem
+    from submax.core.contracts.wrapper_policy import WrapperPolicy as WrapperPolicy
     from submax.core.errors import ConflictError as ConflictError
     from submax.core.errors import InputError as InputError
     from submax.core.errors import MissingExtraError as MissingExtraError
@@ -29,6 +42,7 @@ if TYPE_CHECKING:
     from submax.core.spaces.slots import Slots as Slots
     from submax.environments.arms.bernoulli import Bernoulli as Bernoulli
     from submax.environments.arms.drifting_bernoulli import DriftingBernoulli as DriftingBernoulli
+    from submax.environments.arms.few_good import FewGood as FewGood
     from submax.environments.arms.gaussian import Gaussian as Gaussian
     from submax.environments.arms.poisson import Poisson as Poisson
     from submax.environments.arms.ratings import Ratings as Ratings
@@ -69,28 +83,37 @@ _HOME = {
     "Contextual": "submax.environments.networks.contextual",
     "Continuous": "submax.core.rewards.continuous",
     "Counts": "submax.core.rewards.counts",
+    "Decision": "submax.core.contracts.decision",
     "Designs": "submax.environments.tables.designs",
     "Discrete": "submax.core.rewards.discrete",
     "DriftingBernoulli": "submax.environments.arms.drifting_bernoulli",
     "DriftingContextual": "submax.environments.networks.drifting_contextual",
+    "Environment": "submax.core.contracts.environment",
+    "Estimator": "submax.core.conditioning.estimator",
+    "Facts": "submax.core.contracts.facts",
     "FallbackWarning": "submax.core.running.fallback",
     "Feedback": "submax.core.contracts.feedback",
+    "FewGood": "submax.environments.arms.few_good",
     "Gaussian": "submax.environments.arms.gaussian",
     "GuardRails": "submax.live.declaring.guard_rails",
     "InputError": "submax.core.errors",
     "Lag": "submax.simulation.lag",
     "LateRewardWarning": "submax.live.serving.late_rewards",
+    "ListingPolicy": "submax.core.contracts.listing_policy",
     "MissingExtraError": "submax.core.errors",
     "Mixed": "submax.core.spaces.mixed",
+    "NotFoundError": "submax.core.errors",
     "Number": "submax.schema.context_schema",
     "Poisson": "submax.environments.arms.poisson",
+    "Policy": "submax.core.contracts.policy",
     "Pricing": "submax.environments.networks.pricing",
     "Problem": "submax.core.contracts.problem",
     "Ratings": "submax.environments.arms.ratings",
     "Slots": "submax.core.spaces.slots",
     "StoreError": "submax.core.errors",
+    "Strategy": "submax.core.conditioning.strategy",
     "SubmaxError": "submax.core.errors",
-    "NotFoundError": "submax.core.errors",
+    "WrapperPolicy": "submax.core.contracts.wrapper_policy",
     "make_policy": "submax.policies",
     "open": "submax.live.open",
     "simulate": "submax.simulation.simulate",
@@ -100,7 +123,16 @@ _HOME = {
 _INSIDE = {"open": "open_bandit"}
 """Names that are another word inside, since Python has its own."""
 
-_PARTS = ("evaluation", "plots", "testing")
+_PARTS = (
+    "environments",
+    "estimators",
+    "evaluation",
+    "plots",
+    "policies",
+    "simulation",
+    "strategies",
+    "testing",
+)
 _OPTIONAL_PARTS = ("sklearn",)
 """Parts that need an extra; they are not among the names that ``import *`` brings."""
 

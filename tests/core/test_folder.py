@@ -1,14 +1,19 @@
+import importlib
 import pickle
 import textwrap
+from typing import NamedTuple
 
 import pytest
 
+from submax import policies
+from submax.core import folder
 from submax.core.conditioning.strategy import Strategy
 from submax.core.errors import InputError
-from submax.core.folder import Folder
+from submax.core.folder import Folder, PluginWarning
 from submax.environments import ENVIRONMENTS
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import POLICIES, make_policy
+from submax.policies.classic.thompson import Thompson
 from submax.simulation.delay import Delay
 from submax.strategies import STRATEGIES
 from submax.strategies.submax import SubMax
@@ -22,6 +27,7 @@ MY_POLICY = """
     import numpy as np
 
     from submax.core.contracts.decision import Decision
+    from submax.core.contracts.facts import Facts
     from submax.core.contracts.policy import Policy
     from submax.policies.classic.random import RandomState
 
@@ -33,6 +39,10 @@ MY_POLICY = """
         history: tuple[float, ...] = ()
         limit: float | None = None
         mood: Literal["calm", "wild"] = "calm"
+
+        @property
+        def facts(self):
+            return Facts(uses_context=False)
 
         def init(self, problem, replicas, rng):
             return RandomState(problem)
@@ -149,3 +159,77 @@ def test_a_class_that_is_no_dataclass_is_refused(tmp_path):
     path.write_text(textwrap.dedent(MY_POLICY).replace("@dataclass(frozen=True)\n", ""))
     with pytest.raises(InputError, match=r"must be a dataclass: write @dataclass\(frozen=True\)"):
         make_policy({"kind": f"{path}:MyPolicy"})
+
+
+def test_a_class_is_named_by_its_module_too():
+    found = make_policy({"kind": "submax.policies.classic.thompson:Thompson", "alpha": 2.0})
+    assert found == Thompson(alpha=2.0)
+    with pytest.raises(InputError, match="the module 'no_such_package' cannot be imported"):
+        make_policy({"kind": "no_such_package:Thing"})
+
+
+class EntryPointOf(NamedTuple):
+    """An entry point of an installed package, as far as a folder uses it."""
+
+    name: str
+    found: object
+
+    def load(self):
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """What installed packages add."""
+
+    def installed(*entries):
+        monkeypatch.setattr(folder, "entry_points", lambda group: entries)
+        folder._plugins.cache_clear()
+        policies._presets.cache_clear()
+
+    yield installed
+    monkeypatch.undo()
+    folder._plugins.cache_clear()
+    policies._presets.cache_clear()
+
+
+class Added(Thompson):
+    @classmethod
+    def presets(cls):
+        return {"added-by-a-package": cls(alpha=3.0)}
+
+
+def test_an_installed_package_adds_a_policy(installed):
+    installed(EntryPointOf("added", Added))
+    assert "added" in POLICIES.names()
+    assert make_policy({"kind": "added", "beta": 2.0}) == Added(beta=2.0)
+    assert make_policy("added-by-a-package") == Added(alpha=3.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (ImportError("no libfoo"), "cannot be imported: ImportError: no libfoo"),
+        (SubMax, "must be a subclass of Policy, not <class"),
+    ],
+    ids=["not importable", "no policy"],
+)
+def test_a_broken_package_is_said_and_left_out(installed, found, reason):
+    installed(EntryPointOf("broken", found))
+    with pytest.warns(PluginWarning, match=reason):
+        assert "thompson-1-1" in policies.presets()
+    with pytest.raises(InputError, match=reason) as refused:
+        make_policy({"kind": "broken"})
+    assert refused.value.code == "broken-plugin"
+
+
+@pytest.mark.parametrize("package", ["policies", "estimators", "strategies", "environments"])
+def test_every_class_can_be_imported_from_its_package(package):
+    module = importlib.import_module(f"submax.{package}")
+    registry = getattr(module, package.upper())
+    for found in registry.classes():
+        assert getattr(module, found.__name__) is found
+    with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
+        _ = module.Nonsense

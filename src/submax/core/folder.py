@@ -8,9 +8,11 @@ import pkgutil
 import sys
 import types
 import typing
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,7 +26,9 @@ Kind = TypeVar("Kind")
 class Folder(Generic[Kind]):
     """The classes of one package, by the name of their file: ``batch_flush.py`` is `batch-flush`.
 
-    A class of the user's own is named by its file and class, ``my_policy.py:MyPolicy``.
+    A class of the user's own is named by its file and class, ``my_policy.py:MyPolicy``, or by its
+    module and class, ``my_package.my_policy:MyPolicy``. An installed package can add classes under
+    names of its own by an entry point, whose group is the name of the ``package``.
     """
 
     package: str
@@ -32,19 +36,25 @@ class Folder(Generic[Kind]):
     word: str
 
     def names(self) -> list[str]:
-        """The names of all classes in the folder."""
-        return [name for name in _files(self.package) if _class_in(self, name) is not None]
+        """The names of all classes in the folder, and of those that installed packages add."""
+        here = [name for name in _files(self.package) if _class_in(self, name) is not None]
+        return here + [name for name in _plugins(self.package) if name not in here]
 
     def classes(self) -> Iterator[type[Kind]]:
         """All classes in the folder."""
         for name in self.names():
-            yield self.find(name)
+            try:
+                yield self.find(name)
+            except PluginError as error:
+                warnings.warn(f"{error}; it is left out", PluginWarning, stacklevel=2)
 
     def find(self, name: str) -> type[Kind]:
         """The class with this name; no other file is imported."""
         if ":" in name:
             return self._from_file(name)
         found = _class_in(self, name) if name in _files(self.package) else None
+        if found is None and name in _plugins(self.package):
+            return self._from_plugin(name)
         if found is None:
             one_of(self.word, name, self.names())
             raise AssertionError(f"{self.package} changed while it was read")
@@ -83,6 +93,15 @@ class Folder(Generic[Kind]):
         except InputError as error:
             raise InputError(f"{self.word} {table['kind']!r}: {error}") from None
 
+    def exported(self, class_name: str) -> type[Kind]:
+        """The class of this name in the folder, for ``from submax.policies import Thompson``."""
+        for name in _files(self.package):
+            if name.replace("-", "") == class_name.lower():
+                found = _class_in(self, name)
+                if found is not None and found.__name__ == class_name:
+                    return found
+        raise AttributeError(f"module {self.package!r} has no attribute {class_name!r}")
+
     def classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
         """The classes of one file that keep the contract."""
         for _, value in inspect.getmembers(module, inspect.isclass):
@@ -90,18 +109,48 @@ class Folder(Generic[Kind]):
             if here and issubclass(value, self.contract) and not inspect.isabstract(value):
                 yield value
 
+    def _from_plugin(self, name: str) -> type[Kind]:
+        entry = _plugins(self.package)[name]
+        try:
+            found = entry.load()
+        except Exception as error:
+            raise PluginError(
+                f"{self.word} {name!r} of an installed package cannot be imported: "
+                f"{one_line(error)}"
+            ) from error
+        if not (inspect.isclass(found) and issubclass(found, self.contract)):
+            raise PluginError(
+                f"{self.word} {name!r} of an installed package must be a subclass of "
+                f"{self.contract.__name__}, not {found!r}"
+            )
+        return found
+
     def _from_file(self, name: str) -> type[Kind]:
         path_text, _, class_name = name.rpartition(":")
-        path = Path(path_text)
-        if not path.is_file():
-            raise InputError(f"{self.word} {name!r}: there is no file {path_text!r}")
-        module = _loaded(path)
-        if module is None:
-            raise InputError(f"{self.word} {name!r}: {path_text!r} is not a Python file")
+        module = self._module(name, path_text)
         found = {value.__name__: value for value in self.classes_of(module)}
         self._explain(module, class_name)
         one_of(f"{self.word} in {path_text}:", class_name, found)
         return found[class_name]
+
+    def _module(self, name: str, place: str) -> types.ModuleType:
+        """The module of a file, or of an installed package."""
+        path = Path(place)
+        dotted = all(map(str.isidentifier, place.split(".")))
+        if dotted and path.suffix != ".py" and not path.is_file():
+            try:
+                return importlib.import_module(place)
+            except Exception as error:
+                raise InputError(
+                    f"{self.word} {name!r}: the module {place!r} cannot be imported: "
+                    f"{one_line(error)}; give a file as path/to/file.py:Class"
+                ) from error
+        if not path.is_file():
+            raise InputError(f"{self.word} {name!r}: there is no file {place!r}")
+        module = _loaded(path)
+        if module is None:
+            raise InputError(f"{self.word} {name!r}: {place!r} is not a Python file")
+        return module
 
     def _explain(self, module: types.ModuleType, name: str) -> None:
         """Say what keeps a class that is there from being one of this folder."""
@@ -112,6 +161,22 @@ class Folder(Generic[Kind]):
             raise InputError(f"{name} must be a subclass of {self.contract.__name__}")
         if missing := sorted(getattr(value, "__abstractmethods__", ())):
             raise InputError(f"{name} needs the methods {', '.join(missing)}")
+
+
+class PluginError(InputError):
+    """A class that an installed package adds cannot be used."""
+
+    default_code = "broken-plugin"
+
+
+class PluginWarning(UserWarning):
+    """A class that an installed package adds was left out."""
+
+
+@cache
+def _plugins(package: str) -> dict[str, EntryPoint]:
+    """The classes that installed packages add to a package, by name."""
+    return {entry.name: entry for entry in entry_points(group=package)}
 
 
 @cache

@@ -10,3 +10,7 @@ ENVIRONMENTS: Folder[Environment[Any]] = Folder(
     Environment,  # type: ignore[type-abstract]  # a contract is abstract
     "environment",
 )
+
+
+def __getattr__(name: str) -> Any:
+    return ENVIRONMENTS.exported(name)

@@ -6,3 +6,7 @@ from submax.core.conditioning.estimator import Estimator
 from submax.core.folder import Folder
 
 ESTIMATORS: Folder[Estimator[Any]] = Folder("submax.estimators", Estimator, "estimator")  # type: ignore[type-abstract]  # a contract is abstract
+
+
+def __getattr__(name: str) -> Any:
+    return ESTIMATORS.exported(name)

@@ -31,3 +31,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'submax.evaluation' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,6 +1,7 @@
 """Policies, one a file; each file also declares the presets that carry a name."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from submax.core.checks import one_of
@@ -15,6 +16,12 @@ POLICIES: Folder[Policy[Any]] = Folder("submax.policies", Policy, "policy")  # t
 
 def presets() -> dict[str, Policy[Any]]:
     """All named policies."""
+    return dict(_presets())
+
+
+@cache
+def _presets() -> dict[str, Policy[Any]]:
+    """The same, found once in a process: classes are imported for it."""
     return {name: policy for kind in POLICIES.classes() for name, policy in kind.presets().items()}
 
 
@@ -41,3 +48,7 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         "policy": POLICIES,
     }
     return POLICIES.build(specification, parts)
+
+
+def __getattr__(name: str) -> Any:
+    return POLICIES.exported(name)

@@ -1,6 +1,12 @@
 """Simulation: a policy in an environment, with delay, over replicas; and sweeps of many."""
 
+from typing import Any
+
 from submax.core.folder import Folder
 from submax.simulation.delay import Delay
 
 DELAYS: Folder[Delay] = Folder("submax.simulation", Delay, "delay")  # type: ignore[type-abstract]  # a contract is abstract
+
+
+def __getattr__(name: str) -> Any:
+    return DELAYS.exported(name)

@@ -1,6 +1,12 @@
 """Strategies: from conditioned probabilities to the inference policy, one a file."""
 
+from typing import Any
+
 from submax.core.conditioning.strategy import Strategy
 from submax.core.folder import Folder
 
 STRATEGIES: Folder[Strategy] = Folder("submax.strategies", Strategy, "strategy")  # type: ignore[type-abstract]  # a contract is abstract
+
+
+def __getattr__(name: str) -> Any:
+    return STRATEGIES.exported(name)

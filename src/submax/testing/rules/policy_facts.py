@@ -36,7 +36,10 @@ def _check_context(policy: Policy[Any], problem: Problem, feedback: Feedback, se
     probability: Floats = np.exp(all_log_probs(policy, state, context))
     differs = bool(np.abs(probability[..., 0] - probability[..., 1]).max() > APART)
     if policy.facts.uses_context:
-        sentence = "it says that it uses the context, and decides the same in all of them"
+        sentence = (
+            "it says that it uses the context, and decides the same in all of them: "
+            "return Facts(uses_context=False) as its facts"
+        )
     else:
         sentence = "it says that it ignores the context, and decides differently in two of them"
     require(differs == policy.facts.uses_context, policy, sentence)
