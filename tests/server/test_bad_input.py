@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -36,7 +37,8 @@ def refused(http, events, counted):
         assert answer.status_code == status, answer.text
         assert answer.headers["content-type"] == "application/json"
         told = answer.json()
-        assert list(told) == ["error"]
+        assert list(told) == ["error", "code"]
+        assert re.fullmatch("[a-z]+(-[a-z]+)*", told["code"])
         assert 0 < len(told["error"]) <= 500
         assert "\n" not in told["error"]
         assert "Traceback" not in told["error"]
