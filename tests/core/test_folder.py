@@ -212,7 +212,7 @@ def test_an_installed_package_adds_a_policy(installed):
     ("found", "reason"),
     [
         (ImportError("no libfoo"), "cannot be imported: ImportError: no libfoo"),
-        (SubMax, "must be a subclass of Policy, not <class"),
+        (SubMax, "must be a complete subclass of Policy, not <class"),
     ],
     ids=["not importable", "no policy"],
 )
@@ -233,3 +233,16 @@ def test_every_class_can_be_imported_from_its_package(package):
         assert getattr(module, found.__name__) is found
     with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
         _ = module.Nonsense
+
+
+def test_files_whose_names_differ_by_a_dot_are_different_modules(tmp_path):
+    for name, arm in (("a.b.py", 0), ("a_b.py", 1)):
+        text = textwrap.dedent(MY_POLICY).replace("arm: int = 0", f"arm: int = {arm}")
+        (tmp_path / name).write_text(text)
+    found = [POLICIES.find(f"{tmp_path / name}:MyPolicy")().arm for name in ("a.b.py", "a_b.py")]
+    assert found == [0, 1]
+
+
+def test_a_part_of_another_kind_is_refused():
+    with pytest.raises(InputError, match="must be a BayesianFeatures, not Counting"):
+        make_policy({"kind": "adaptive", "estimator": "counting"})

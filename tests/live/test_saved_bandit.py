@@ -2,7 +2,9 @@
 
 import json
 import pickle
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import submax
+from submax.core.contracts.facts import Facts
+from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live import saved_bandit
 from submax.policies import make_policy
+from submax.policies.real_valued.gridded import Gridded
 from submax.testing import ManualClock
 
 ARMS = ["A", "B", "C"]
@@ -244,3 +250,49 @@ def test_a_state_that_is_written_for_learning_learns_as_the_one_that_stayed(seed
             for one in (state, again)
         ]
         np.testing.assert_array_equal(*found)
+
+
+class OwnState(NamedTuple):
+    """What a policy of somebody's own has learned."""
+
+    problem: Problem
+    seen: np.ndarray
+
+
+@dataclass(frozen=True)
+class OwnPolicy(ListingPolicy[OwnState]):
+    """Uniform, but it counts."""
+
+    @property
+    def facts(self):
+        return Facts(uses_context=False)
+
+    def init(self, problem, replicas, rng):
+        return OwnState(problem, np.zeros(replicas))
+
+    def probabilities(self, state, context):
+        size = state.problem.space.size
+        return np.full((len(state.seen), 1, size), 1 / size)
+
+    def update(self, state, feedback, rng):
+        return state._replace(seen=state.seen + feedback.weight.sum(axis=1))
+
+    @classmethod
+    def examples(cls):
+        yield cls()
+
+
+def test_an_own_policy_inside_another_one_is_loaded(tmp_path):
+    policy = Gridded(OwnPolicy())
+    bandit = submax.Bandit(["A", "B"], policy=policy)
+    for _ in range(5):
+        bandit.reward(bandit.decide().id, 1.0)
+    bandit.save(tmp_path / "own.safetensors")
+    again = submax.Bandit.load(tmp_path / "own.safetensors", policy=policy)
+    assert again.decide().action in ("A", "B")
+
+
+def test_another_policy_than_the_saved_one_is_refused(tmp_path):
+    submax.Bandit(["A", "B"]).save(tmp_path / "saved.safetensors")
+    with pytest.raises(InputError, match="the policy 'rcp-adaptive', and another policy was given"):
+        submax.Bandit.load(tmp_path / "saved.safetensors", policy=OwnPolicy())

@@ -1,6 +1,7 @@
 """The folder is the registry: every class in a package that keeps a contract is found by name."""
 
 import dataclasses
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -88,6 +89,13 @@ class Folder(Generic[Kind]):
             else _converted(f"{key} of {self.word} {table['kind']!r}", value, types_of[key])
             for key, value in values.items()
         }
+        for key in made.keys() & nested.keys():
+            wanted = typing.get_origin(types_of[key]) or types_of[key]
+            if isinstance(wanted, type) and not isinstance(made[key], wanted):
+                raise InputError(
+                    f"{key} of {self.word} {table['kind']!r} must be a {wanted.__name__}, not "
+                    f"{made[key]!r}"
+                )
         try:
             return found(**made)
         except InputError as error:
@@ -112,16 +120,17 @@ class Folder(Generic[Kind]):
     def _from_plugin(self, name: str) -> type[Kind]:
         entry = _plugins(self.package)[name]
         try:
-            found = entry.load()
+            found: type[Kind] = entry.load()
         except Exception as error:
             raise PluginError(
                 f"{self.word} {name!r} of an installed package cannot be imported: "
                 f"{one_line(error)}"
             ) from error
-        if not (inspect.isclass(found) and issubclass(found, self.contract)):
+        is_class = inspect.isclass(found) and issubclass(found, self.contract)
+        if not is_class or inspect.isabstract(found):
             raise PluginError(
-                f"{self.word} {name!r} of an installed package must be a subclass of "
-                f"{self.contract.__name__}, not {found!r}"
+                f"{self.word} {name!r} of an installed package must be a complete subclass "
+                f"of {self.contract.__name__}, not {found!r}"
             )
         return found
 
@@ -183,8 +192,9 @@ def _plugins(package: str) -> dict[str, EntryPoint]:
 def _files(package: str) -> dict[str, str]:
     """The modules of a package and of the packages in it, by the names of their files."""
     path = importlib.import_module(package).__path__
-    found = (info for info in pkgutil.walk_packages(path, f"{package}.") if not info.ispkg)
-    named = {info.name.rpartition(".")[2].replace("_", "-"): info.name for info in found}
+    found = [info.name for info in pkgutil.walk_packages(path, f"{package}.") if not info.ispkg]
+    named = {module.rpartition(".")[2].replace("_", "-"): module for module in found}
+    assert len(named) == len(found), f"two files of {package} have the same name"
     return dict(sorted(named.items()))
 
 
@@ -200,7 +210,7 @@ def _class_in(folder: "Folder[Kind]", name: str) -> type[Kind] | None:
 
 def _loaded(path: Path) -> types.ModuleType | None:
     """The module of a file, the same one each time; None where it is not a Python file."""
-    name = "submax_file_" + str(path.resolve()).replace(".", "_")
+    name = "submax_file_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

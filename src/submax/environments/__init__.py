@@ -14,3 +14,7 @@ ENVIRONMENTS: Folder[Environment[Any]] = Folder(
 
 def __getattr__(name: str) -> Any:
     return ENVIRONMENTS.exported(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *(found.__name__ for found in ENVIRONMENTS.classes())])

@@ -10,3 +10,7 @@ ESTIMATORS: Folder[Estimator[Any]] = Folder("submax.estimators", Estimator, "est
 
 def __getattr__(name: str) -> Any:
     return ESTIMATORS.exported(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *(found.__name__ for found in ESTIMATORS.classes())])

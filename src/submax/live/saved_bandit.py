@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.running.names_file import names_file
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
 from submax.core.running.whole_file import whole_file
 from submax.live.declaring.settings import Settings, policy_of
@@ -72,7 +72,7 @@ class SavedBandit(NamedTuple):
                 "file that Bandit.save has written"
             ) from error
         policy = _policy(str(path), _checked(str(path), data, facts), own, trust)
-        found, _ = read_state(data, [type(policy).__module__])
+        found, _ = read_state(data, modules_of(policy))
         if not isinstance(found, cls):
             raise InputError(
                 f"{str(path)!r} says that it holds a bandit and holds something else: take another "
@@ -119,7 +119,13 @@ def _policy(path: str, said: dict[str, Any], own: Policy[Any] | None, trust: boo
             f"{path!r} holds a bandit whose policy is a file of code, {said['policy']!r:.80}, "
             "which would be run: if you know that file, pass trust=True"
         )
-    return policy_of(said["policy"], own)
+    policy = policy_of(said["policy"], own)
+    if own is not None and policy != own:
+        raise InputError(
+            f"{path!r} holds a bandit with the policy {said['policy']!r:.80}, and another policy "
+            "was given: leave the policy out, or begin a new bandit with it"
+        )
+    return policy
 
 
 def encoded(value: Any) -> Bytes:

@@ -52,3 +52,7 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
 
 def __getattr__(name: str) -> Any:
     return POLICIES.exported(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *(found.__name__ for found in POLICIES.classes())])

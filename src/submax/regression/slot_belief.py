@@ -134,7 +134,9 @@ class SlotBelief(NamedTuple):
         added = belief._added(kept, rng)
         assert added.sums is not None, "rows were added to it"
         # If rewards differ by rounding alone, there is nothing to learn from them.
-        return added._solved(settings) if added.sums.variance > 0 else self
+        if added.sums.variance == 0:
+            return self._replace(kept=kept.sampled(settings.rows, rng))
+        return added._solved(settings)
 
     def _added(self, new: JointRows, rng: np.random.Generator) -> Self:
         assert self.slot_map is not None, "a map comes first"

@@ -14,7 +14,7 @@ from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.running.names_file import names_file
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.whole_file import whole_file
 from submax.policies import make_policy
 from submax.schema.columns import Columns
@@ -144,7 +144,7 @@ class Learned(NamedTuple):
         with _named(name):
             check_schema(schema)
             policy = make_policy(specification)
-        contents, _ = _state(data, name, [type(policy).__module__])
+        contents, _ = _state(data, name, modules_of(policy))
         with _named(name):
             model, rows = check_contents(contents, schema, policy)
         return cls(schema, specification, policy, model, rows, origin)

@@ -11,7 +11,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
 from submax.schema.columns import Columns
 from submax.schema.menu import Shown
@@ -90,7 +90,7 @@ class Model(NamedTuple):
         """Read a model, but only if its hash is the expected one."""
         if hash_of(data) != expected:
             raise InputError("the model is damaged: its hash is not the one that was recorded")
-        model, _ = read_state(data, [type(policy).__module__])
+        model, _ = read_state(data, modules_of(policy))
         if not isinstance(model, cls):
             raise InputError("the data are no model of a bandit")
         return model

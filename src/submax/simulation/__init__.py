@@ -10,3 +10,7 @@ DELAYS: Folder[Delay] = Folder("submax.simulation", Delay, "delay")  # type: ign
 
 def __getattr__(name: str) -> Any:
     return DELAYS.exported(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *(found.__name__ for found in DELAYS.classes())])

@@ -10,3 +10,7 @@ STRATEGIES: Folder[Strategy] = Folder("submax.strategies", Strategy, "strategy")
 
 def __getattr__(name: str) -> Any:
     return STRATEGIES.exported(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *(found.__name__ for found in STRATEGIES.classes())])

@@ -34,6 +34,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
 
 
 def _check_record(policy: Policy[Any]) -> None:
+    require(not isinstance(policy, type), policy, "give an instance of it, not the class")
     require(dataclasses.is_dataclass(policy), policy, "it must be a dataclass")
     frozen = type(policy).__dataclass_params__.frozen  # type: ignore[attr-defined]  # a dataclass has it
     require(frozen, policy, "its dataclass must be frozen")

@@ -62,3 +62,9 @@ def test_bytes_of_another_format_are_refused():
 def test_other_bytes_are_refused(data):
     with pytest.raises(InputError, match="the state cannot be read"):
         read_state(data)
+
+
+@pytest.mark.parametrize("value", [np.array(["a"]), np.array([object()]), {1: 2.0}])
+def test_what_would_not_come_back_the_same_is_refused(value):
+    with pytest.raises(InputError, match=r"arrays of numbers|must be texts"):
+        state_bytes(value, {})

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class Facts:
     """What a caller has to know about a policy or an estimator beyond what it answers.
 
-    The conformance suite compares the facts with the behaviour.
+    The conformance suite compares ``uses_context`` with what a policy decides in different
+    contexts, and tries feedback without propensities on a policy that does not need them.
 
     - ``uses_context``: answers may differ between contexts. If not, the context is ignored, and one
       answer serves all of them.

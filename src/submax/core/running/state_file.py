@@ -53,6 +53,15 @@ def read_state(
         raise InputError("the state cannot be read: it is nested too deeply") from error
 
 
+def modules_of(value: Any) -> list[str]:
+    """The modules of a policy and of the policies, estimators and other dataclasses inside it."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return [type(value).__module__]
+    inside = (getattr(value, field.name) for field in dataclasses.fields(value))
+    parts = [modules_of(one) for one in inside if dataclasses.is_dataclass(one)]
+    return [type(value).__module__, *(module for part in parts for module in part)]
+
+
 def _header(data: bytes) -> Any:
     """What stands before the arrays, which are not looked at."""
     size = int.from_bytes(data[:8], "little")
@@ -70,6 +79,11 @@ class _Writer:
     def write(self, value: Any) -> Any:
         """The structure of a value; arrays are taken out and stand as their name."""
         if isinstance(value, np.ndarray):
+            if value.dtype.kind not in "biuf":
+                raise InputError(
+                    f"a state holds arrays of numbers or truth values, and {value.dtype} is the "
+                    "type of something else"
+                )
             name = f"{len(self.arrays):04d}"
             self.arrays[name] = np.ascontiguousarray(value)
             # A contiguous array of no dimension has one.
@@ -93,6 +107,10 @@ class _Writer:
             kind = "tuple" if isinstance(value, tuple) else "list"
             return {kind: [self.write(one) for one in value]}
         if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                raise InputError(
+                    f"the keys of a table in a state must be texts, not {[*value]!r:.80}"
+                )
             return {"table": {key: self.write(one) for key, one in value.items()}}
         if value is None or isinstance(value, (bool, int, float, str)):
             return value

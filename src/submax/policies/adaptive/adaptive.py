@@ -10,6 +10,7 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import whole_number
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -35,6 +36,10 @@ class Adaptive(Policy[Any]):
 
     estimator: BayesianFeatures = field(default_factory=BayesianFeatures)
     depth: int = 2
+
+    @property
+    def facts(self) -> Facts:
+        return self.estimator.facts
 
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1, at_most=100)

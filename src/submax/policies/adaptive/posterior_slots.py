@@ -94,7 +94,7 @@ class PosteriorSlots(Policy[SlotsState]):
             policies = self._policies(state, context[:, part])
             chosen = member[:, part, None, None]
             for slot, policy in enumerate(policies):
-                own = np.take_along_axis(policy, np.minimum(chosen, policy.shape[2] - 1), axis=2)
+                own = np.take_along_axis(policy, chosen, axis=2)
                 action[:, part, slot] = draw(own[:, :, 0], own.shape[1], rng)
             log_prob[:, part] = _log_prob(policies, action[:, part])
         return Decision(action, log_prob)

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import positive, whole_number
 from submax.core.contracts.decision import Decision
+from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -61,6 +62,11 @@ class HillClimbingThompson(Policy[HillClimbingState]):
     restarts: int = 3
     sweeps: int = 10
     context_effects: bool = False
+
+    @property
+    def facts(self) -> Facts:
+        # Without effects of choices in context, the context changes all joint actions alike.
+        return Facts(uses_context=self.context_effects)
 
     def __post_init__(self) -> None:
         positive("prior_variance", self.prior_variance)

@@ -16,7 +16,8 @@ class Pace(NamedTuple):
 
     The batch is how many decisions will be taken before what is taken now can be learned from:
     as many as came back last, and as many as are still under way. A reward that never comes is
-    waited for without end; whoever knows better says so by ``expecting``, as a live bandit does.
+    waited for without end; whoever knows better says so by ``Policy.record``, as a live bandit
+    does.
     """
 
     received: Floats

@@ -31,8 +31,10 @@ def check_facts(policy: Policy[Any], seed: int) -> None:
 
 def _check_context(policy: Policy[Any], problem: Problem, feedback: Feedback, seed: int) -> None:
     state = _taught(policy, problem, feedback, seed)
-    context = np.zeros((REPLICAS, 2, 2))
-    context[:, 0, 0], context[:, 1, 0] = 1.5, -1.5
+    # Contexts that were seen: a policy may know nothing about others.
+    first = feedback.context[..., 0]
+    seen = np.stack([first.argmin(axis=1), first.argmax(axis=1)], axis=1)
+    context = np.take_along_axis(feedback.context, seen[..., None], axis=1)
     probability: Floats = np.exp(all_log_probs(policy, state, context))
     differs = bool(np.abs(probability[..., 0] - probability[..., 1]).max() > APART)
     if policy.facts.uses_context:
