@@ -141,7 +141,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         streams = rng.spawn(len(params.beliefs))
         beliefs = []
         for replica, (belief, stream) in enumerate(zip(params.beliefs, streams, strict=True)):
-            rows = rows_of(feedback, replica, problem)
+            rows = Rows.of(feedback, replica, problem)
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         taught = params._replace(beliefs=tuple(beliefs))
         if problem.scale.moves:
@@ -293,19 +293,3 @@ def _sample_counted(params: FeatureParams) -> FeatureParams:
     ruler = params.problem.scale.ruler(reward, weight)
     counts = tally(ruler.nearest(reward), weight, params.counts.shape[1])
     return params._replace(levels=ruler.levels, counts=counts)
-
-
-def rows_of(feedback: Feedback, replica: int, problem: Problem) -> Rows:
-    """The rows of one replica that are there."""
-    there = feedback.weight[replica] > 0
-    count = int(there.sum())
-    log_prob = np.full(count, np.nan)
-    if feedback.log_prob is not None:
-        log_prob = feedback.log_prob[replica, there].astype(np.float64)
-    return Rows(
-        feedback.context[replica, there].astype(np.float64),
-        problem.space.index(feedback.action[replica, there]),
-        feedback.reward[replica, there].astype(np.float64),
-        log_prob,
-        feedback.weight[replica, there].astype(np.float64),
-    )

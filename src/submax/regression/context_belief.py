@@ -118,7 +118,7 @@ class ContextBelief(NamedTuple):
         belief = self._replace(sample=sample, uniform=uniform)
         count = len(new.reward)
         faded = settings.discount**count
-        weighted = new._replace(weight=new.weight * _fading(settings.discount, count))
+        weighted = new.discounted(settings.discount)
         due = min(GROWTH * self.mapped, settings.rows)
         if self.mapped < settings.rows and sample.seen >= due:
             # The sample holds every row that came before, unless all their rewards were equal.
@@ -288,10 +288,6 @@ def _products(raw: Floats, coefficients: Floats) -> Floats:
     draws, actions, features = coefficients.shape
     found: Floats = raw @ coefficients.reshape(draws * actions, features).T
     return found.reshape(len(raw), draws, actions)
-
-
-def _fading(discount: float, count: int) -> Floats:
-    return discount ** np.arange(count - 1, -1, -1.0)
 
 
 def _different_rewards(reward: Floats, most: int, rng: np.random.Generator) -> Integers:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
 
 PIECE = 4096
@@ -31,6 +33,21 @@ class Rows(NamedTuple):
         nothing = np.zeros(0)
         return cls(np.zeros((0, width)), np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
 
+    @classmethod
+    def of(cls, feedback: Feedback, replica: int, problem: Problem) -> Self:
+        """The rows of one replica's feedback that are there."""
+        there = feedback.weight[replica] > 0
+        log_prob = np.full(np.count_nonzero(there), np.nan)
+        if feedback.log_prob is not None:
+            log_prob = feedback.log_prob[replica, there].astype(np.float64)
+        return cls(
+            feedback.context[replica, there].astype(np.float64),
+            problem.space.index(feedback.action[replica, there]),
+            feedback.reward[replica, there].astype(np.float64),
+            log_prob,
+            feedback.weight[replica, there].astype(np.float64),
+        )
+
     def joined(self, other: Self) -> Self:
         """The rows of both."""
         return self._from(np.concatenate(pair) for pair in zip(self, other, strict=True))
@@ -42,6 +59,11 @@ class Rows(NamedTuple):
     def faded(self, factor: float) -> Self:
         """The same rows with weights multiplied by a factor."""
         return self._replace(weight=self.weight * factor)
+
+    def discounted(self, discount: float) -> Self:
+        """The same rows, the weight of each multiplied by ``discount`` for every later row."""
+        later = np.arange(len(self.reward) - 1, -1, -1)
+        return self._replace(weight=self.weight * discount**later)
 
     def pieces(self) -> Iterator[Self]:
         """The rows in parts that are small enough to be turned into features."""
@@ -74,8 +96,7 @@ class SampledRows(NamedTuple):
         """
         count = len(new.reward)
         old = self.rows.faded(discount**count)
-        fading = discount ** np.arange(count - 1, -1, -1)
-        new = new._replace(weight=new.weight * fading)
+        new = new.discounted(discount)
         seen = self.seen + count
         room = min(max(most - len(old.reward), 0), count)
         kept, rest = old.joined(new.taken(slice(0, room))), new.taken(slice(room, None))

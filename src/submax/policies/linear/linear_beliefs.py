@@ -9,9 +9,9 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
-from submax.estimators.bayesian_features import rows_of
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
+from submax.regression.sampled_rows import Rows
 
 MOST_NUMBERS = 2**28
 """Numbers in the sums and draws of all replicas and joint actions: 2 GB."""
@@ -68,7 +68,7 @@ class LinearBeliefs(NamedTuple):
         beliefs = []
         streams = rng.spawn(len(self.beliefs))
         for replica, (belief, stream) in enumerate(zip(self.beliefs, streams, strict=True)):
-            rows = rows_of(feedback, replica, self.problem)
+            rows = Rows.of(feedback, replica, self.problem)
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         return self._replace(beliefs=tuple(beliefs))
 
