@@ -48,7 +48,7 @@ def probabilities(learned, log):
 
 
 def small_parts(monkeypatch):
-    monkeypatch.setattr(encoded_parts, "ROWS", 7)
+    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 7)
 
 
 @pytest.mark.parametrize("name", COUNTING)

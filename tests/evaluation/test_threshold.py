@@ -3,7 +3,7 @@ import pytest
 
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.threshold import candidates, least_error
+from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
 
 
 def clipping(weight, reward):
@@ -15,7 +15,7 @@ def clipping(weight, reward):
 
 
 def chosen(weight, reward):
-    return least_error(candidates(weight), clipping(weight, reward))
+    return least_error_threshold(candidate_thresholds(weight), clipping(weight, reward))
 
 
 def error_by_hand(terms, lost):
@@ -32,7 +32,7 @@ def test_candidates_are_sorted_and_positive_and_end_with_the_largest(rows, seed)
     rng = np.random.default_rng((seed, rows))
     weight = rng.pareto(1.5, rows) * (rng.random(rows) < 0.7)
     weight[0] = 0.1
-    found = candidates(weight)
+    found = candidate_thresholds(weight)
     assert np.all(np.diff(found) > 0)
     assert found[0] > 0
     assert found[-1] == weight.max()
@@ -41,17 +41,17 @@ def test_candidates_are_sorted_and_positive_and_end_with_the_largest(rows, seed)
 
 def test_candidates_draw_closer_toward_the_largest():
     weight = np.arange(1.0, 1001.0)
-    steps = np.diff(candidates(weight))
+    steps = np.diff(candidate_thresholds(weight))
     assert len(steps) == 23
     assert np.all(np.diff(steps[:-1]) < 0)
 
 
 def test_equal_weights_have_one_candidate():
-    assert candidates(np.full(10, 2.5)) == [2.5]
+    assert candidate_thresholds(np.full(10, 2.5)) == [2.5]
 
 
 def test_weights_of_zero_have_a_candidate_too():
-    found = candidates(np.zeros(10))
+    found = candidate_thresholds(np.zeros(10))
     assert found.shape == (1,)
     assert found[0] > 0
     assert chosen(np.zeros(10), np.ones(10)) == found[0]
@@ -65,11 +65,13 @@ def test_the_least_error_is_that_computed_by_hand(tail, seed):
     thresholds = np.quantile(weight, np.linspace(0.05, 1.0, 20))
     parts = clipping(weight, reward)
     errors = [error_by_hand(*(part.tolist() for part in parts(one))) for one in thresholds]
-    assert least_error(thresholds, parts) == thresholds[errors.index(min(errors))]
+    assert least_error_threshold(thresholds, parts) == thresholds[errors.index(min(errors))]
 
 
 def test_nothing_lost_and_the_same_variance_leaves_the_first():
-    assert least_error(np.array([2.0, 3.0, 4.0]), lambda _: (np.ones(5), np.zeros(5))) == 2.0
+    assert (
+        least_error_threshold(np.array([2.0, 3.0, 4.0]), lambda _: (np.ones(5), np.zeros(5))) == 2.0
+    )
 
 
 def test_of_heavy_tails_and_few_rows_the_largest_weights_are_clipped():

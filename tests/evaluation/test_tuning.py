@@ -9,7 +9,7 @@ from submax.evaluation import tuning
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.witness import Witness
+from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.tuning import Range, parse_search, tune
 from submax.policies.policy_table import with_values
 
@@ -44,10 +44,10 @@ def test_the_best_table_is_chosen_and_told_on_rows_that_had_no_say(log):
 
 def test_every_trial_is_learned_from_one_half_and_valued_on_a_quarter(log):
     found = tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS}, trials=3, estimator="snips")
-    witness = Witness(log.rows(np.arange(600, 900)))
+    logged = LoggedEvidence(log.rows(np.arange(600, 900)))
     for values, value in found.trials:
         learned = learn(log.rows(np.arange(600)), {"kind": "epsilon-greedy", **values})
-        evidence = witness.of(learned).evidence
+        evidence = logged.about(learned).evidence
         assert value == pytest.approx(make_off_policy("snips").terms(evidence).value)
 
 
@@ -59,8 +59,8 @@ def test_the_same_seed_tries_the_same(log):
 
 def test_values_that_are_no_numbers_are_never_the_best(log, monkeypatch):
     values = iter([float("nan"), 0.3, 0.5])
-    judge = SimpleNamespace(terms=lambda _: SimpleNamespace(value=next(values)))
-    monkeypatch.setattr(tuning, "make_off_policy", lambda _: judge)
+    value_estimator = SimpleNamespace(terms=lambda _: SimpleNamespace(value=next(values)))
+    monkeypatch.setattr(tuning, "make_off_policy", lambda _: value_estimator)
     found = tune(log, "epsilon-greedy-0.1", {"epsilon": EPSILONS}, trials=3)
     assert found.chosen_value == 0.5
 
@@ -68,7 +68,7 @@ def test_values_that_are_no_numbers_are_never_the_best(log, monkeypatch):
 @pytest.mark.parametrize(
     ("search", "options", "sentence"),
     [
-        ({}, {}, "nothing to search"),
+        ({}, {}, "search is empty"),
         ({"epsilonn": [1]}, {}, "no parameter 'epsilonn'; here: epsilon"),
         ({"epsilon.x": [1]}, {}, "no parameter 'epsilon.x'; here: none"),
         ({"epsilon": [0.1, 7]}, {}, "epsilon"),

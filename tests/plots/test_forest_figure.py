@@ -5,7 +5,7 @@ from submax.cli.evaluation_report import write_estimates
 from submax.evaluation.off_policy import off_policy_estimators
 from submax.evaluation.report.comparison import Comparison, Estimate
 from submax.evaluation.report.diagnostics import Diagnostics
-from submax.evaluation.report.intervals import Interval
+from submax.evaluation.report.intervals import ConfidenceInterval
 from submax.plots import forest_figure
 from submax.plots.forest_figure import OTHER_COLOURS, draw_forest
 
@@ -14,7 +14,9 @@ NAN = float("nan")
 
 
 def estimate(policy, estimator, value, *cautions, low=None, high=None):
-    ends = Interval(value - 0.1 if low is None else low, value + 0.1 if high is None else high)
+    ends = ConfidenceInterval(
+        value - 0.1 if low is None else low, value + 0.1 if high is None else high
+    )
     return Estimate(policy, estimator, value, ends, None, FOUND, cautions)
 
 

@@ -1,4 +1,4 @@
-"""The command line. Commands import what they need when they run, so that help comes at once."""
+"""The command line. Commands import what they need when they run, so that ``--help`` is fast."""
 
 from submax.cli import live as live
 from submax.cli import logs as logs

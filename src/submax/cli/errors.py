@@ -1,4 +1,4 @@
-"""Errors as one sentence and an exit status, without a traceback."""
+"""Turns errors into a sentence and an exit status, without a traceback."""
 
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -8,32 +8,33 @@ import click
 from submax.core.errors import InputError, MissingExtraError, StoreError
 
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+"""Exit statuses: 2 as click uses it, 1 for other errors, 130 as shells report Ctrl-C."""
 
 
 class Commands(click.Group):
-    """A group whose commands turn errors that a user can mend into one sentence."""
+    """A group whose commands print errors that a user can correct as one sentence."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the command; leave with a status of its own for each kind of error."""
+        """Run the command; exit with a different status for each kind of error."""
         try:
             return super().invoke(context)
         except (InputError, MissingExtraError) as error:
-            _leave(f"Error: {error}", WRONG_INPUT, context)
+            _exit(f"Error: {error}", WRONG_INPUT, context)
         except StoreError as error:
-            _leave(f"Error: {error}", FAILED, context)
+            _exit(f"Error: {error}", FAILED, context)
         except KeyboardInterrupt:
-            _leave("Stopped. Give the same command again to go on.", INTERRUPTED, context)
+            _exit("Stopped. Give the same command again to resume.", INTERRUPTED, context)
         except BrokenProcessPool:
-            _leave(
-                "Error: a worker process died, perhaps for want of memory. What is finished is "
-                "kept: give the same command again to go on, with fewer --jobs if need be.",
+            _exit(
+                "Error: a worker process died, perhaps because memory ran out. Finished cells are "
+                "saved: give the same command again to resume, with fewer --jobs if necessary.",
                 FAILED,
                 context,
             )
         except OSError as error:
-            _leave(f"Error: {error}", FAILED, context)
+            _exit(f"Error: {error}", FAILED, context)
 
 
-def _leave(message: str, status: int, context: click.Context) -> None:
+def _exit(message: str, status: int, context: click.Context) -> None:
     click.echo(message, err=True)
     context.exit(status)

@@ -1,4 +1,4 @@
-"""Tables and files of off-policy evaluations."""
+"""Prints and writes the results of off-policy evaluations."""
 
 import math
 from pathlib import Path
@@ -8,29 +8,30 @@ from rich.markup import escape
 from rich.table import Table
 
 from submax.evaluation.report.comparison import Comparison
-from submax.evaluation.report.judge import LOGGING, Estimate
+from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 
-COLUMNS = 3
-"""Policies side by side."""
+POLICIES_PER_TABLE = 3
+"""Policies side by side in one table: three columns of intervals fit into ``WIDTH``."""
 WIDTH = 110
+"""Characters of a line if the terminal is narrower or its width is not known."""
 
 
 def print_comparison(found: Comparison) -> None:
-    """Estimators by policies, with the diagnostics and warnings of each below."""
+    """Print a table of estimators by policies, with diagnostics, warnings and notes below."""
     console = Console()
     wide = Console(width=max(console.width, WIDTH))
     logged = found.estimates[0]
     sentences: list[str] = []
-    names = [name for name in found.policies() if name != LOGGING]
+    names = [name for name in found.policies() if name != LOGGING_POLICY]
     wide.print(
-        f"{LOGGING}: {_number(logged.value)} {_interval(logged)}, the mean reward of "
+        f"{LOGGING_POLICY}: {_number(logged.value)} {_interval(logged)}, the mean reward of "
         f"{logged.diagnostics.rows} rows",
         markup=False,
     )
-    for first in range(0, len(names), COLUMNS):
-        wide.print(_table(found, names[first : first + COLUMNS], sentences))
+    for first in range(0, len(names), POLICIES_PER_TABLE):
+        wide.print(_table(found, names[first : first + POLICIES_PER_TABLE], sentences))
     for number, sentence in enumerate(sentences, 1):
         wide.print(f"Warning {number}: {sentence}", markup=False, soft_wrap=True)
     for note in found.notes:
@@ -38,12 +39,12 @@ def print_comparison(found: Comparison) -> None:
 
 
 def write_estimates(directory: Path, found: Comparison) -> None:
-    """All numbers as one file, the logging policy first."""
+    """Write all numbers into one CSV file, the logging policy first."""
     write_csv(directory / ESTIMATES, found.rows())
 
 
 def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
-    table = Table(title=f"Expected reward of a decision, {100 * found.level:g} % intervals")
+    table = Table(title=f"Expected reward per decision, {100 * found.level:g} % intervals")
     table.add_column("estimator", no_wrap=True)
     for name in names:
         table.add_column(escape(name), justify="right")
@@ -51,13 +52,13 @@ def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
         cells = [_cell(found.find(name, estimator), sentences) for name in names]
         table.add_row(estimator, *cells)
     table.add_section()
-    shown = [next(one for one in found.estimates if one.policy == name) for name in names]
-    found_of = [one.diagnostics for one in shown]
-    table.add_row("effective rows", *(f"{one.effective:.0f} of {one.rows}" for one in found_of))
-    table.add_row("largest weight", *(f"{one.largest:.3g}" for one in found_of))
-    means = (f"{one.mean_weight:.3f} ± {one.mean_error:.2g}" for one in found_of)
+    firsts = [next(one for one in found.estimates if one.policy == name) for name in names]
+    diagnostics = [one.diagnostics for one in firsts]
+    table.add_row("effective rows", *(f"{one.effective:.0f} of {one.rows}" for one in diagnostics))
+    table.add_row("largest weight", *(f"{one.largest:.3g}" for one in diagnostics))
+    means = (f"{one.mean_weight:.3f} ± {one.mean_error:.2g}" for one in diagnostics)
     table.add_row("mean weight", *means)
-    table.add_row("without support", *(f"{one.unsupported:.1%}" for one in found_of))
+    table.add_row("without support", *(f"{one.unsupported:.1%}" for one in diagnostics))
     return table
 
 

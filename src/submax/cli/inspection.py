@@ -1,4 +1,4 @@
-"""What the commands on stores do."""
+"""Carries out the commands that read a store: export, backup and doctor."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ from submax.live.store.store import Store
 
 
 def run_export(place: str, name: str | None, out: Path | None, rewards: Path | None) -> None:
-    """Write the files, and say what is in them."""
-    with reading(place) as store:
+    """Write the Parquet files, and print how much is in them."""
+    with opened_for_reading(place) as store:
         chosen = _chosen(bandit_names(store), name)
         path = out or Path(f"{chosen}.parquet")
         export = Export(store, chosen)
@@ -28,14 +28,16 @@ def run_export(place: str, name: str | None, out: Path | None, rewards: Path | N
 
 
 def run_backup(place: str, file: Path) -> None:
-    """Copy, and say where."""
-    with reading(place) as store:
+    """Copy the store into a file, and print its path."""
+    with opened_for_reading(place) as store:
         store.backup(file)
-    click.echo(f"{place} is copied to {file}" if "@" not in place else f"copied to {file}")
+    # The address of a database may contain a password.
+    source = place if "@" not in place else "the database"
+    click.echo(f"Copied {source} to {file}")
 
 
 def run_doctor(place: str) -> None:
-    """Print what was found; a problem is also the exit status."""
+    """Print the findings; exit with status 1 if one of them is a problem."""
     good = True
     for finding in _findings(place):
         good = good and finding.good
@@ -45,9 +47,9 @@ def run_doctor(place: str) -> None:
 
 
 def _findings(place: str) -> Iterator[Finding]:
-    """Damage that keeps the store from being read is a finding too."""
+    """Yield the findings; damage because of which a store cannot be read is a finding, too."""
     try:
-        with reading(place) as store:
+        with opened_for_reading(place) as store:
             yield from examined(store, bandit_names(store))
     except InputError as error:
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
@@ -56,8 +58,8 @@ def _findings(place: str) -> Iterator[Finding]:
 
 
 @contextmanager
-def reading(place: str) -> Iterator[Store]:
-    """A store that is only read, so that it may be in use."""
+def opened_for_reading(place: str) -> Iterator[Store]:
+    """Open a store for reading only, so that another process may use it at the same time."""
     store = open_store(place, read_only=True)
     try:
         yield store
@@ -70,6 +72,8 @@ def _chosen(names: list[str], name: str | None) -> str:
         one_of("bandit", name, names)
         return name
     if len(names) != 1:
-        listed = ", ".join(names) or "none"
-        raise InputError(f"name one of the bandits with --bandit: {listed}")
+        if not names:
+            raise InputError("the store has no bandits: check the name of the store")
+        listed = ", ".join(names)
+        raise InputError(f"the store has several bandits: name one of them with --bandit: {listed}")
     return names[0]

@@ -1,8 +1,8 @@
-"""What the commands on keys do."""
+"""Carries out the commands on keys of the HTTP interface."""
 
 import click
 
-from submax.cli.inspection import reading
+from submax.cli.inspection import opened_for_reading
 from submax.live.open import open_store
 from submax.server.keys import Keys, check_key
 
@@ -10,7 +10,7 @@ from submax.server.keys import Keys, check_key
 def run_add(
     place: str, scopes: tuple[str, ...], bandits: tuple[str, ...], rate: float | None
 ) -> None:
-    """Print the text of a new key."""
+    """Add a key to the store, and print its text."""
     check_key(scopes, bandits, rate)
     store = open_store(place)
     try:
@@ -18,29 +18,31 @@ def run_add(
     finally:
         store.close()
     click.echo(text)
-    click.echo(f"Keep it: it is not stored. Its id is {number}.", err=True)
+    click.echo(f"Copy the key now: the store has only a hash of it. Its id is {number}.", err=True)
 
 
 def run_list(place: str) -> None:
-    """Print the keys."""
-    with reading(place) as store:
+    """Print the id, scopes, bandits and rate of every key."""
+    with opened_for_reading(place) as store:
         keys = list(Keys(store))
     for key in keys:
         where = ", ".join(key.bandits) if key.bandits else "all bandits"
         rate = "" if key.rate is None else f", {key.rate:g} requests a second"
         click.echo(f"{key.id}  {', '.join(key.scopes)}  {where}{rate}")
     if not keys:
-        click.echo("There are no keys: the server listens on loopback only, and lets all in.")
+        click.echo(
+            "The store has no keys: the server accepts all requests, and listens on loopback only."
+        )
 
 
 def run_revoke(place: str, number: str) -> None:
-    """Revoke a key."""
-    # A store that is not there must not be made by this.
-    with reading(place):
+    """Revoke the key with an id."""
+    # Opening a store for writing would create it; a store that does not exist is refused here.
+    with opened_for_reading(place):
         pass
     store = open_store(place)
     try:
         Keys(store).revoke(number)
     finally:
         store.close()
-    click.echo(f"The key {number} opens nothing any more.")
+    click.echo(f"The key {number} is revoked.")

@@ -1,4 +1,4 @@
-"""The commands of live bandits."""
+"""The commands for live bandits: serve, export, backup, doctor and keys."""
 
 from pathlib import Path
 
@@ -8,35 +8,44 @@ from submax.cli.commands import main
 
 STORE = click.argument("store", metavar="STORE")
 BANDIT = click.option(
-    "--bandit", metavar="NAME", help="Which one; needed where the store has several."
+    "--bandit", metavar="NAME", help="Name of the bandit; needed if the store has several."
 )
 
 
 @main.command()
 @STORE
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8000, show_default=True, help="Port; 0 takes a free one.")
+@click.option(
+    "--port", default=8000, show_default=True, help="Port to listen on; 0 for any free port."
+)
 @click.option(
     "--rate",
     default=20_000.0,
     show_default=True,
     metavar="N",
-    help="Requests a second for each key and bandit.",
+    help="Most requests per second for each key and bandit.",
 )
 @click.option(
     "--learned",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A policy from submax learn: the store's bandit starts from it.",
+    help="A file from submax learn; a bandit starts from this policy.",
 )
-@click.option("--trust", is_flag=True, help="Run the policy of --learned if it is a file of code.")
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Run the policy's own Python code if --learned contains a policy from a file.",
+)
 def serve(store: str, host: str, port: int, rate: float, learned: Path | None, trust: bool) -> None:
     """Serve the bandits of a store over HTTP.
 
-    STORE is a file, made if it is new, or the address of a PostgreSQL database. With --learned a
-    bandit with the name of the file is declared as the log of the policy was, and decides by it
-    from the start. Its reward_wait, guard rails and the rest are the defaults, unless they were
-    declared before by submax.open(STORE, learned=FILE, reward_wait=...) in Python.
+    STORE is a file, which is created if it does not exist, or the address of a PostgreSQL
+    database.
+
+    With --learned a bandit is declared that has the name of the store and the actions and context
+    of the policy's log, and decides by the policy from the start. Its reward_wait, guard rails and
+    other settings are the defaults, unless they were declared before by submax.open(STORE,
+    learned=FILE, reward_wait=...) in Python.
     """
     from submax.core.running.extras import require_extra
 
@@ -50,18 +59,21 @@ def serve(store: str, host: str, port: int, rate: float, learned: Path | None, t
 @STORE
 @BANDIT
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="NAME.parquet if absent."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write; BANDIT.parquet if absent.",
 )
 @click.option(
     "--rewards",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also write every reward as it came.",
+    help="Also write all rewards, one in each row, into this Parquet file.",
 )
 def export(store: str, bandit: str | None, out: Path | None, rewards: Path | None) -> None:
-    """Write the decisions of a bandit, with their rewards, as a Parquet file.
+    """Write the decisions of a bandit, with their rewards, to a Parquet file.
 
-    The store may be in use: what was committed by now is written.
+    The store may be in use: all decisions committed so far are written.
     """
     from submax.cli.inspection import run_export
 
@@ -72,9 +84,9 @@ def export(store: str, bandit: str | None, out: Path | None, rewards: Path | Non
 @STORE
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 def backup(store: str, file: Path) -> None:
-    """Copy a store into a file, which can be opened in its place.
+    """Copy a store to a file that can be opened in its place.
 
-    The store may be in use. A PostgreSQL store becomes a file too.
+    The store may be in use. A PostgreSQL store becomes a file, too.
     """
     from submax.cli.inspection import run_backup
 
@@ -84,7 +96,7 @@ def backup(store: str, file: Path) -> None:
 @main.command()
 @STORE
 def doctor(store: str) -> None:
-    """Look for damage in a store, and say how its bandits do."""
+    """Check a store for damage and its bandits for problems; exit with status 1 if any."""
     from submax.cli.inspection import run_doctor
 
     run_doctor(store)
@@ -92,7 +104,7 @@ def doctor(store: str) -> None:
 
 @main.group()
 def keys() -> None:
-    """Make, list and revoke keys of the HTTP interface."""
+    """Add, list and revoke keys of the HTTP interface."""
 
 
 @keys.command("add")
@@ -103,16 +115,22 @@ def keys() -> None:
     multiple=True,
     required=True,
     metavar="SCOPE",
-    help="decide, reward, read or admin; can be repeated.",
+    help="What the key allows: decide, reward, read or admin. Can be repeated.",
 )
 @click.option(
-    "--bandit", "bandits", multiple=True, metavar="NAME", help="Only this one; can be repeated."
+    "--bandit",
+    "bandits",
+    multiple=True,
+    metavar="NAME",
+    help="A bandit that the key may use; all if absent. Can be repeated.",
 )
-@click.option("--rate", type=float, metavar="N", help="Requests a second.")
+@click.option(
+    "--rate", type=float, metavar="N", help="Most requests per second; the server's if absent."
+)
 def add_key(
     store: str, scopes: tuple[str, ...], bandits: tuple[str, ...], rate: float | None
 ) -> None:
-    """Make a key; its text is printed this once."""
+    """Add a key and print its text, which is not stored and cannot be printed again."""
     from submax.cli.key_commands import run_add
 
     run_add(store, scopes, bandits, rate)
@@ -131,7 +149,7 @@ def list_keys(store: str) -> None:
 @STORE
 @click.argument("number", metavar="ID")
 def revoke_key(store: str, number: str) -> None:
-    """Let a key open nothing any more."""
+    """Revoke a key, so that the server refuses it."""
     from submax.cli.key_commands import run_revoke
 
     run_revoke(store, number)

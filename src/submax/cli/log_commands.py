@@ -1,4 +1,4 @@
-"""What the commands on logs do."""
+"""Carries out the commands on logs: learn, evaluate and tune."""
 
 import json
 import tomllib
@@ -23,7 +23,8 @@ from submax.policies.policy_table import read_value, table_of, with_values
 from submax.schema.learned import Learned
 from submax.schema.schema import Schema
 
-DECLARED = ("actions", "action_features", "context", "rewards")
+DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
+"""Keys that a --declare file may have: the arguments of ``Log.read`` with these names."""
 
 
 def run_learn(
@@ -36,20 +37,20 @@ def run_learn(
     seed: int,
     **reading: Any,
 ) -> None:
-    """Learn, write, and say what was done."""
+    """Learn a policy from a log, write it to a file, and print notes about the log."""
     check_policy_file(out)
     specification = _policy(policy)
     log = _log(path, **reading)
     learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
     learned.write(out)
-    _say_notes(log.notes)
+    _print_notes(log.notes)
     if log.schema.context.width and not learned.policy.facts.uses_context:
         click.echo(f"Note: {policy} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
-    click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}: {out}")
+    click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
-        click.echo(f"Note: the last {len(learned.rows.reward)} rows are kept in it")
+        click.echo(f"Note: the file stores the last {len(learned.rows.reward)} rows of the log")
 
 
 def run_evaluate(
@@ -65,13 +66,16 @@ def run_evaluate(
     seed: int,
     **reading: Any,
 ) -> None:
-    """Compare, print, write, draw."""
+    """Evaluate policies on a log; print the estimates, write them to a file and draw them."""
     check_folder(out / ESTIMATES)
     named = {_label(name): _candidate(name, trust) for name in policies}
     if len(named) < len(policies):
-        raise InputError("two policies have the same name: give one another, as a table")
+        raise InputError(
+            "two policies have the same name: give one of them as a table with another name, "
+            """--policy '{"name": "other", "kind": ...}'"""
+        )
     log = _log_of(path, named, reading)
-    _say_notes(log.notes)
+    _print_notes(log.notes)
     found = compare(
         log,
         named,
@@ -85,8 +89,8 @@ def run_evaluate(
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
-    said = [note for note in found.notes if note not in log.notes]
-    print_comparison(found._replace(notes=said))
+    new_notes = [note for note in found.notes if note not in log.notes]
+    print_comparison(found._replace(notes=new_notes))
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
 
 
@@ -101,7 +105,10 @@ def run_tune(
     seed: int,
     **reading: Any,
 ) -> None:
-    """Try, tell the best, and learn it again from all rows where a file is wanted."""
+    """Search for the best parameters and print them.
+
+    If ``out`` is given, the best policy learns again from all rows and is written to this file.
+    """
     from submax.evaluation.tuning import parse_search, tune
 
     require_extra("tune", "tuning", "optuna")
@@ -111,9 +118,9 @@ def run_tune(
     wanted = dict(parse_search(one) for one in searches)
     log = _log(path, **reading)
 
-    def told(number: int, values: dict[str, Any], value: float) -> None:
-        shown = ", ".join(f"{key}={one}" for key, one in values.items())
-        click.echo(f"{number:3d} of {trials}  {value:8.4f}  {shown}", err=True)
+    def print_trial(number: int, values: dict[str, Any], value: float) -> None:
+        parameters = ", ".join(f"{key}={one}" for key, one in values.items())
+        click.echo(f"{number:3d} of {trials}  {value:8.4f}  {parameters}", err=True)
 
     best = tune(
         log,
@@ -123,34 +130,45 @@ def run_tune(
         trials=trials,
         by=by,
         seed=seed,
-        progress=told,
+        progress=print_trial,
     )
     click.echo(f"Best: {json.dumps(best.policy)}")
     click.echo(
-        f"It was worth {best.chosen_value:.4f} where it was chosen, and where it had no say:"
+        f"Its value is {best.chosen_value:.4f} on the rows by which it was chosen. On rows that "
+        "took no part in the choice:"
     )
     print_comparison(best.held_out)
     if out is not None:
         learn(log, best.policy, seed=seed).write(out)
-        click.echo(f"Learned from all {len(log)} rows: {out}")
+        click.echo(f"The best policy learned from all {len(log)} rows; written to {out}")
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a file that cannot be written before any work is done."""
+    """Refuse a path to which no file can be written, before any work is done."""
     folder = path.parent
     while not folder.exists():
         folder = folder.parent
     if path.is_dir() or not folder.is_dir():
-        raise InputError(f"cannot write {str(path)!r}: there is something else in its place")
+        blocking = path if path.is_dir() else folder
+        kind = "a folder" if path.is_dir() else "not a folder"
+        raise InputError(
+            f"cannot write {str(path)!r}, because {str(blocking)!r} is {kind}: give another --out"
+        )
 
 
 def check_policy_file(path: Path) -> None:
-    """The same for a learned policy, which is known by the ending of its file."""
+    """Refuse a path to which no learned policy can be written: wrong ending, or no folder."""
     if path.suffix != SUFFIX:
-        raise InputError(f"the file of a learned policy ends in {SUFFIX}, and {path.name!r} not")
+        raise InputError(
+            f"--out is {path.name!r}, and the file of a learned policy must end in {SUFFIX}: "
+            f"give --out {path.with_suffix(SUFFIX).name}"
+        )
     check_folder(path)
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r}")
+        raise InputError(
+            f"cannot write {str(path)!r}, because there is no folder {str(path.parent)!r}: make "
+            "the folder, or give another --out"
+        )
 
 
 def _log(
@@ -165,7 +183,8 @@ def _log(
     if action_features is not None:
         if "action_features" in declared:
             raise InputError(
-                f"action_features stand in {str(declare)!r} and in --action-features: leave one out"
+                f"action features are given in {str(declare)!r} and by --action-features: leave "
+                "one of the two out"
             )
         declared["action_features"] = action_features
     return Log.read(
@@ -178,7 +197,7 @@ def _log(
 
 
 def _log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
-    """The log, read as those of policies that were learned before."""
+    """Read the log, with the schema of the candidates that are already learned, if any."""
     schema = _schema(candidates)
     try:
         return _log(path, schema=schema, **reading)
@@ -186,13 +205,17 @@ def _log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any
         if schema is None:
             raise
         learned = next(name for name, one in candidates.items() if isinstance(one, Learned))
-        raise InputError(f"{error}\n(The log is read as that of {learned!r} was.)") from error
+        raise InputError(
+            f"{error}\n(The log is read with the actions and context of {learned!r}.)"
+        ) from error
 
 
 def _column(text: str) -> tuple[str, Any]:
     role, sign, name = text.partition("=")
     if not sign:
-        raise InputError(f"--column has the form ROLE=NAME, and {text!r} has not")
+        raise InputError(
+            f"--column is {text!r}, and must have the form ROLE=NAME, such as reward=clicked"
+        )
     if not name:
         return role, None
     return role, name.split(",") if "," in name or role == "context" else name
@@ -206,21 +229,24 @@ def _declared(path: Path | None) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"cannot read {str(path)!r}: {error}") from error
     for key in table:
-        one_of(f"key in {path.name}:", key, DECLARED)
+        one_of(f"key in {path.name}:", key, DECLARED_KEYS)
     return table
 
 
 def _policy(text: str) -> str | dict[str, Any]:
-    """A name, a name with parameters, or a table."""
+    """Return a policy by name, or as a table if parameters or a table were given."""
     found = _table(text)
     if isinstance(found, str) and "," in found:
         name, *changes = found.split(",")
         found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
     if isinstance(found, str) and found.endswith(SUFFIX):
-        raise InputError(f"{found!r} has been learned already: name a policy")
+        raise InputError(
+            f"--policy is {found!r}, the file of a policy that is already learned: give the name "
+            "of a policy (submax policies lists them)"
+        )
     if isinstance(found, dict):
         found = {key: value for key, value in found.items() if key != "name"}
-    # A name that is not known is refused before the log is read.
+    # Refuse an unknown name before the log is read.
     make_policy(found)
     return found
 
@@ -228,12 +254,15 @@ def _policy(text: str) -> str | dict[str, Any]:
 def _parameter(text: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
     if not sign:
-        raise InputError(f"a parameter has the form KEY=VALUE, and {text!r} has not")
+        raise InputError(
+            f"a parameter of --policy is {text!r}, and must have the form KEY=VALUE, such as "
+            "rcp-softmax-submax,estimator.hidden=64"
+        )
     return key, read_value(value)
 
 
 def _label(text: str) -> str:
-    """The name that a table gives itself, or the text."""
+    """Return the name of a candidate: that inside its table, or the text itself."""
     table = _table(text)
     return text if isinstance(table, str) else str(table.get("name", text))
 
@@ -243,25 +272,30 @@ def _candidate(text: str, trust: bool) -> Candidate:
 
 
 def _table(text: str) -> str | dict[str, Any]:
-    """A name as it is, and what begins with a brace as a table."""
+    """Return text that begins with a brace as a table, read as JSON, and other text as it is."""
     if not text.lstrip().startswith("{"):
         return text
     try:
         table: dict[str, Any] = json.loads(text)
     except ValueError as error:
-        raise InputError(f"{text!r:.60} is not valid JSON: {error}") from error
+        raise InputError(
+            f"{text!r:.60} begins with a brace and is not valid JSON: {error}"
+        ) from error
     return table
 
 
 def _schema(candidates: dict[str, Candidate]) -> Schema | None:
-    """That of the policies that were learned before: the log is read as theirs was."""
+    """Return the schema of the candidates that are already learned; None if there are none."""
     learned = {name: one for name, one in candidates.items() if isinstance(one, Learned)}
     schemas = [one.schema for one in learned.values()]
     if any(one != schemas[0] for one in schemas):
-        raise InputError("the learned policies have different actions or contexts")
+        raise InputError(
+            f"the learned policies {', '.join(learned)} have different actions or contexts, and "
+            "one log cannot have both: evaluate them one at a time"
+        )
     return schemas[0] if schemas else None
 
 
-def _say_notes(notes: Sequence[str]) -> None:
+def _print_notes(notes: Sequence[str]) -> None:
     for note in notes:
         click.echo(f"Note: {note}")

@@ -1,4 +1,4 @@
-"""The commands on logs."""
+"""The commands on logs: learn, evaluate and tune."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,39 +10,47 @@ from submax.cli.commands import main
 
 LOG = click.argument("log", type=click.Path(path_type=Path), metavar="LOG")
 POLICY = (
-    "A name, with parameters behind it where others are wanted, "
-    "rcp-softmax-submax,estimator.training.steps=1000, or a table as JSON."
+    "A policy by name (submax policies lists them), by name with parameters, such as "
+    "rcp-softmax-submax,estimator.training.steps=1000, or as a table in JSON."
 )
+"""Help of the options that take a policy."""
 Command = Callable[..., None]
 
 
 def log_options(command: Command) -> Command:
-    """The options that say what a log holds."""
+    """Add the options that say what the columns of a log mean."""
     options = [
         click.option(
             "--column",
             "columns",
             multiple=True,
             metavar="ROLE=NAME",
-            help="Which column is what: action, reward, propensity, context, eligible, id, time or "
-            "status; several columns with commas, context=age,country. Can be repeated.",
+            help="The column of a role: action, reward, propensity, context, eligible, id, time or "
+            "status. Several columns are separated by commas, context=age,country. Columns with "
+            "the name of their role are found. Can be repeated.",
         ),
         click.option(
             "--declare",
             type=click.Path(path_type=Path),
             metavar="FILE.toml",
-            help="What is allowed: actions, action_features, context and rewards, as in "
-            "submax.open.",
+            help="A file that declares which values are allowed: actions, action_features, context "
+            "and rewards, as in submax.open.",
         ),
         click.option(
             "--action-features",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="A CSV or Parquet file that describes the actions, one in each row: a column "
-            "action (with several slots: slot and choice), and a column for each feature.",
+            help="A CSV or Parquet file that describes one action in each row: a column action "
+            "(with several slots: slot and choice), and a column for each feature.",
         ),
-        click.option("--skip-bad-rows", is_flag=True, help="Leave bad rows out, and say how many."),
-        click.option("--seed", default=0, show_default=True, metavar="S", help="Of all chance."),
+        click.option(
+            "--skip-bad-rows",
+            is_flag=True,
+            help="Leave out rows with missing or impossible values, and say how many.",
+        ),
+        click.option(
+            "--seed", default=0, show_default=True, metavar="S", help="Seed of all random numbers."
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -50,7 +58,7 @@ def log_options(command: Command) -> Command:
 
 
 def split_options(share: float, what: str) -> Callable[[Command], Command]:
-    """The options that say which rows are learned from."""
+    """Add the options that say which rows policies learn from."""
 
     def add(command: Command) -> Command:
         by = click.option(
@@ -58,7 +66,7 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
             type=click.Choice(["time", "random"]),
             default="time",
             show_default=True,
-            help="The first rows, or random ones.",
+            help="Which rows these are: the first by time, or random ones.",
         )
         part = click.option("--share", default=share, show_default=True, metavar="X", help=what)
         return part(by(command))
@@ -74,21 +82,23 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
     type=click.Path(path_type=Path),
     default=Path("policy.safetensors"),
     show_default=True,
-    help="The file to write.",
+    help="The file to write; it must end in .safetensors.",
 )
-@split_options(1.0, "Learn from this share of the rows, and leave the others for evaluation.")
+@split_options(1.0, "Share of the rows to learn from; evaluate uses the other rows.")
 @click.option(
     "--keep-rows",
     default=1_000_000,
     show_default=True,
     metavar="N",
-    help="So many of the last rows stay with the policy, for a bandit that starts from it.",
+    help="How many of the last rows to store in the file; a bandit that starts from the policy "
+    "continues to learn from them.",
 )
 @log_options
 def learn(log: Path, **options: Any) -> None:
-    """Learn a policy from a log: a Parquet or CSV file, or the export of a bandit.
+    """Learn a policy from a log and write it to a file.
 
-    The result is evaluated by submax evaluate, and served by submax serve STORE --learned FILE.
+    LOG is a Parquet or CSV file with one decision in each row, or the export of a bandit. The
+    policy can be evaluated by submax evaluate, and served by submax serve STORE --learned FILE.
     """
     from submax.cli.log_commands import run_learn
 
@@ -103,40 +113,46 @@ def learn(log: Path, **options: Any) -> None:
     multiple=True,
     required=True,
     metavar="POLICY",
-    help=f"{POLICY} Or a file from submax learn. Can be repeated.",
+    help=f"{POLICY} A file from submax learn is accepted, too. Can be repeated.",
 )
 @click.option(
     "--estimator",
     "estimators",
     multiple=True,
     metavar="NAME",
-    help="ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay or pseudo-inverse, or a "
-    "table as JSON; all that apply if absent.",
+    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay or "
+    "pseudo-inverse, or a table in JSON with its parameters; all that apply to the log if absent. "
+    "Can be repeated.",
 )
 @click.option(
     "--interval",
     type=click.Choice(["normal", "bootstrap", "bernstein"]),
     default="normal",
     show_default=True,
-    help="How intervals are made.",
+    help="Kind of the confidence intervals; bernstein is valid for small logs, and wide.",
 )
-@click.option("--level", default=0.95, show_default=True, metavar="X", help="Of the intervals.")
-@split_options(0.5, "Policies learn from this share of the rows and are evaluated on the others.")
+@click.option(
+    "--level", default=0.95, show_default=True, metavar="X", help="Level of the intervals."
+)
+@split_options(0.5, "Share of the rows to learn from; policies are evaluated on the other rows.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=Path("evaluation"),
     show_default=True,
-    help="Directory for estimates.csv and the forest plot.",
+    help="Directory in which to write estimates.csv and a forest plot.",
 )
 @click.option(
-    "--trust", is_flag=True, help="Run the code of learned policies that are of a file of yours."
+    "--trust",
+    is_flag=True,
+    help="Run the Python code of learned policies whose class is in a file of your own.",
 )
 @log_options
 def evaluate(log: Path, **options: Any) -> None:
-    """Say what policies would have earned in place of the one that wrote a log.
+    """Estimate what policies would have earned in place of the policy that wrote a log.
 
-    Every number has an interval, and a warning where it should not be trusted.
+    LOG is a Parquet or CSV file with one decision in each row, or the export of a bandit. Every
+    estimate has a confidence interval, and warnings if it should not be trusted.
     """
     from submax.cli.log_commands import run_evaluate
 
@@ -152,29 +168,36 @@ def evaluate(log: Path, **options: Any) -> None:
     multiple=True,
     required=True,
     metavar="KEY=VALUES",
-    help="What to try: estimator.hidden=16,32,64 (these values), estimator.smoothing=0.01..10 (a "
-    "range; on a log scale with :log behind it). Can be repeated.",
+    help="Values to try for a parameter: a list, estimator.hidden=16,32,64, or a range, "
+    "estimator.smoothing=0.01..10, on a logarithmic scale if it ends in :log. Can be repeated.",
 )
-@click.option("--trials", default=20, show_default=True, metavar="N", help="Tables to try.")
+@click.option("--trials", default=20, show_default=True, metavar="N", help="Number of trials.")
 @click.option(
-    "--estimator", default="dr", show_default=True, metavar="NAME", help="By which to choose."
+    "--estimator",
+    default="dr",
+    show_default=True,
+    metavar="NAME",
+    help="Off-policy estimator whose value is maximized.",
 )
 @click.option(
     "--by",
     type=click.Choice(["time", "random"]),
     default="time",
     show_default=True,
-    help="The rows are split in this order: half to learn, a quarter to choose, a quarter to tell.",
+    help="How the rows are split: by time or at random.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Learn the best from all rows."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Let the best policy learn from all rows, and write it to this file.",
 )
 @log_options
 def tune(log: Path, **options: Any) -> None:
     """Choose the parameters of a policy on a log; needs submax[tune].
 
-    Each table of parameters is learned from one part of the log and valued on another; what the
-    best is worth is told by a third part, which had no say.
+    Every trial learns from one half of the log, and a quarter chooses the best trial. The last
+    quarter, which takes no part in the choice, evaluates the best policy.
     """
     from submax.cli.log_commands import run_tune
 

@@ -1,4 +1,4 @@
-"""A bar that follows the cells of an experiment."""
+"""A progress bar for the cells of an experiment."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,10 @@ from submax.simulation.meter import Meter
 def progress(
     name: str, todo: Sequence[Cell], meter: Meter, console: Console, *, refits: bool
 ) -> Iterator[Callable[[str, object], None]]:
-    """A bar of decisions, and of ``refits`` if wanted, live; yields what a finished cell calls."""
+    """Draw a live progress bar; yield a function to call with each finished cell.
+
+    The bar counts decisions, and ``refits`` if this is true.
+    """
     bar = Progress(*_columns(), console=console, disable=not todo)
     decisions = {cell.key: cell.decisions for cell in todo}
     before = meter.decisions, meter.updates
@@ -30,7 +33,7 @@ def progress(
     stop = threading.Event()
 
     def show() -> None:
-        # The workers of a cluster have no meter: there only finished cells count.
+        # Workers of a cluster do not update the meter: for them only finished cells count.
         taken = max(meter.decisions - before[0], sum(done))
         rate = taken / max(bar.tasks[task].elapsed or 0.0, 1e-3)
         fits = f", {meter.updates - before[1]} refits" if refits else ""

@@ -1,4 +1,4 @@
-"""Tables for the terminal."""
+"""Prints the results of experiments as tables in the terminal."""
 
 import csv
 import math
@@ -18,11 +18,11 @@ from submax.experiments.statements.statements import statements_of
 from submax.policies import presets
 
 WIDTH = 110
-"""Tables keep this width where the terminal is narrower or not known."""
+"""Characters of a line if the terminal is narrower or its width is not known."""
 
 
 def print_policies() -> None:
-    """Every preset with the first line of its class."""
+    """Print every preset with the first line of its class's docstring."""
     table = Table(box=None, title="Policies by name", title_justify="left")
     table.add_column("name", style="bold")
     table.add_column("what it is")
@@ -32,7 +32,7 @@ def print_policies() -> None:
 
 
 def print_illustration(directory: Path, console: Console) -> None:
-    """Expected reward of each policy."""
+    """Print the expected reward of each policy."""
     rows = _summary(directory)
     table = Table(title=f"Expected reward over {rows[0]['environments']} environments")
     table.add_column("policy")
@@ -45,7 +45,7 @@ def print_illustration(directory: Path, console: Console) -> None:
 
 
 def print_offline(specification: Specification, directory: Path, console: Console) -> None:
-    """What each policy is worth, and how far each estimator is from that."""
+    """Print the true value of each policy, and the error of each estimator."""
     wide, rows = _wide(console), _summary(directory)
     wide.print(specification.title or specification.name, markup=False)
     names = list(rows[0])
@@ -59,7 +59,7 @@ def print_offline(specification: Specification, directory: Path, console: Consol
 
 
 def _offline_table(title: str, rows: list[dict[str, str]]) -> Table:
-    """Estimators by policies."""
+    """Return a table of estimators by policies."""
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     table = Table(title=f"{title}: root mean squared error (coverage of 95 % intervals)")
     table.add_column("estimator", no_wrap=True)
@@ -74,13 +74,13 @@ def _offline_table(title: str, rows: list[dict[str, str]]) -> Table:
         table.add_row(estimator, *cells)
     table.add_section()
     first = [next(row for row in rows if row["policy"] == policy) for policy in policies]
-    table.add_row("worth", *(f"{float(row['truth']):.3f}" for row in first))
-    table.add_row("the log earned", *(f"{float(row['logged']):.3f}" for row in first))
+    table.add_row("true value", *(f"{float(row['truth']):.3f}" for row in first))
+    table.add_row("value of the log", *(f"{float(row['logged']):.3f}" for row in first))
     return table
 
 
 def print_sweep(specification: Specification, directory: Path, console: Console) -> None:
-    """Where every policy ended in every configuration, and what the paper says about it."""
+    """Print the final values of all policies in all configurations, and the paper's statements."""
     wide = _wide(console)
     finals, section = Finals.read(directory), specification.statements
     wide.print(specification.title or specification.name, markup=False)
@@ -99,7 +99,7 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
 
 
 def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Configurations by their first label, so that a table stays narrow."""
+    """Group the configurations by their first label, so that each table is narrow."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for labels in configurations:
         key, value = next(iter(labels.items()))
@@ -116,8 +116,8 @@ def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measur
     table = Table(title=f"Final {measure}, {title} (best in bold, marked *)")
     table.add_column("policy", no_wrap=True)
     for labels in group:
-        shown = [f"{key}={labels[key]}" for key in varying]
-        table.add_column("\n".join(shown) or measure, justify="right", no_wrap=True)
+        heading = [f"{key}={labels[key]}" for key in varying]
+        table.add_column("\n".join(heading) or measure, justify="right", no_wrap=True)
     look_up, best_of = (finals.final, min) if measure == "regret" else (finals.reward, max)
     means = {
         name: [
@@ -142,7 +142,7 @@ def _summary(directory: Path) -> list[dict[str, str]]:
 
 
 def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    """Which policies took decisions more simply than asked, and how many."""
+    """Yield a sentence for each policy that fell back to a simpler rule in some decisions."""
     taken: dict[str, list[int]] = {}
     for row in rows:
         counts = taken.setdefault(row["policy"], [0, 0])
@@ -151,13 +151,13 @@ def _fallback_lines(rows: Sequence[dict[str, str]]) -> Iterator[str]:
     for policy, (fallbacks, decisions) in taken.items():
         if fallbacks:
             yield (
-                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule: "
-                "what was asked could not be solved or drawn (column fallbacks of summary.csv)"
+                f"{policy}: {fallbacks} of {decisions} decisions fell back to a simpler rule, "
+                "because the configured one could not be computed (column fallbacks of summary.csv)"
             )
 
 
 def _seconds_line(rows: Sequence[dict[str, str]]) -> str:
-    """Where the time of all cells went, added up over the processes."""
+    """Return a sentence about how all processes together spent their time."""
     parts = ("deciding", "training", "compiling")
     spent = {part: sum(float(row[f"{part}_seconds"]) for row in rows) for part in parts}
     total = sum(float(row["seconds"]) for row in rows)
@@ -176,10 +176,12 @@ def _calibration_table(found: Sequence[Calibration]) -> Table:
 
 
 def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
-    table = Table(title=f"Statements of {section} (left number lower; all: statements.csv)")
+    table = Table(
+        title=f"Statements of {section}: is the left number lower? (all in statements.csv)"
+    )
     table.add_column("statement")
     table.add_column("holds", no_wrap=True)
-    table.add_column("closest call")
+    table.add_column("closest comparison")
     for statement in statements:
         if not statement.comparisons:
             table.add_row(statement.text, "not tested", "its cells were not run")

@@ -1,4 +1,4 @@
-"""Run experiments, then draw and report."""
+"""Runs experiments, then draws their figures and prints their results."""
 
 import os
 import signal
@@ -34,8 +34,8 @@ from submax.simulation.meter import Meter
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of the command line."""
+class RunOptions:
+    """The options of the commands that run experiments."""
 
     replicas: int | None
     only: tuple[str, ...]
@@ -47,20 +47,20 @@ class Options:
     device: str | None
 
     def processes(self, meter: Meter) -> AbstractContextManager[Executor]:
-        """Processes of this machine; none starts before it has something to do."""
+        """Return an executor of processes on this machine, which start when they have work."""
         return local_executor(available_cores() if self.jobs is None else self.jobs, meter)
 
     def workers(self, local: Executor) -> AbstractContextManager[Executor]:
-        """Where the cells run: on the cluster, if there is one."""
+        """Return the executor that runs the cells: the cluster, if one was given."""
         return nullcontext(local) if self.scheduler is None else dask_executor(self.scheduler)
 
     def choose_device(self) -> None:
-        """Let this process and its workers train where the user says."""
+        """Set the device on which this process and its workers train networks."""
         if self.device == "cpu":
             os.environ["JAX_PLATFORMS"] = "cpu"
         if self.device == "gpu":
             require_extra("neural", "--device gpu", "jax")
-            # The workers share the GPU with this process, which only looks at it.
+            # Workers share the GPU with this process, which must not reserve its memory.
             os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
             from submax.nn.training.device import check_gpu
 
@@ -69,7 +69,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Plan:
-    """An experiment that was checked and can run."""
+    """An experiment that was checked: its specification, its cells and its result directory."""
 
     specification: Specification
     chosen: list[Cell]
@@ -77,19 +77,25 @@ class Plan:
 
     @property
     def trains_networks(self) -> bool:
-        """Whether any of its policies does."""
+        """Whether any of its policies trains networks."""
         return any(policy_of(cell.policy).facts.trains_models for cell in self.chosen)
 
 
-def run_experiments(specifications: Sequence[Specification], options: Options) -> None:
-    """Check everything first, then run one experiment after the other."""
+def run_experiments(specifications: Sequence[Specification], options: RunOptions) -> None:
+    """Check all experiments, then run one after the other, then draw and print the results."""
     if options.jobs is not None:
         whole_number("--jobs", options.jobs, at_least=1)
     if options.scheduler is not None and options.jobs is not None:
-        raise InputError("give --jobs or --scheduler, not both: a cluster has its own workers")
+        raise InputError(
+            "--jobs and --scheduler are both given, and a cluster has its own workers: leave "
+            "--jobs out"
+        )
     options.choose_device()
     if options.scheduler is not None and options.device is not None:
-        raise InputError("--device is for this machine; the workers of a cluster choose their own")
+        raise InputError(
+            "--device and --scheduler are both given, and the workers of a cluster choose their "
+            "own device: leave --device out"
+        )
     console, meter = Console(), Meter()
     plans = _plans(specifications, options, console)
     with _interruptible(), options.processes(meter) as local, options.workers(local) as executor:
@@ -100,16 +106,16 @@ def run_experiments(specifications: Sequence[Specification], options: Options) -
 
 
 def redraw(directory: Path) -> None:
-    """Draw and report the results in a directory."""
+    """Draw the figures of a result directory again, and print its results."""
     console = Console()
     with local_executor(available_cores()) as executor:
         _finish(directory, read_specification(directory), executor, console)
 
 
 def _plans(
-    specifications: Sequence[Specification], options: Options, console: Console
+    specifications: Sequence[Specification], options: RunOptions, console: Console
 ) -> list[Plan]:
-    """The experiments that ``--only`` leaves something of; an error if that is none."""
+    """Return the experiments of which ``--only`` selects some cells; refuse if there are none."""
     plans, refusals = [], []
     for specification in specifications:
         small = specification.quickly(options.replicas) if options.quick else specification
@@ -138,8 +144,10 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
     todo = unfinished(plan.specification, plan.directory, plan.chosen)
     name = plan.specification.name
     if len(todo) < len(plan.chosen):
-        kept = len(plan.chosen) - len(todo)
-        console.print(f"{name}: {kept} of {len(plan.chosen)} cells are done.")
+        finished_before = len(plan.chosen) - len(todo)
+        console.print(
+            f"{name}: {finished_before} of {len(plan.chosen)} cells are already finished."
+        )
     if todo:
         console.print(f"{name}: {len(todo)} cells to run.")
     with progress(name, todo, meter, console, refits=plan.trains_networks) as finished:
@@ -170,16 +178,18 @@ def _finish(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let SIGTERM stop a run as Ctrl-C does: after the cells under way, the second time at once."""
+    """Let Ctrl-C and SIGTERM stop a run after the current cells, and a second signal at once."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def at_once(number: int, frame: FrameType | None) -> None:
+    def exit_at_once(number: int, frame: FrameType | None) -> None:
         os._exit(INTERRUPTED)
 
     def stop(number: int, frame: FrameType | None) -> None:
         for each in before:
-            signal.signal(each, at_once)
-        print("Stopping after the cells under way; Ctrl-C again stops at once.", file=sys.stderr)
+            signal.signal(each, exit_at_once)
+        print(
+            "Stopping after the current cells; press Ctrl-C again to stop at once.", file=sys.stderr
+        )
         raise KeyboardInterrupt
 
     for number in before:

@@ -1,4 +1,4 @@
-"""Logs, learning from them, and what other policies would have earned.
+"""Read logs, learn policies from them, and estimate what other policies would have earned.
 
 >>> from submax.evaluation import Log, compare, learn
 """
@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from submax.evaluation.learning import learn as learn
     from submax.evaluation.logs.log import Log as Log
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
+    from submax.evaluation.report.comparison import Comparison as Comparison
     from submax.evaluation.report.comparison import compare as compare
     from submax.evaluation.tuning import tune as tune
     from submax.schema.learned import Learned as Learned
 
 _HOME = {
+    "Comparison": "submax.evaluation.report.comparison",
     "Learned": "submax.schema.learned",
     "Log": "submax.evaluation.logs.log",
     "compare": "submax.evaluation.report.comparison",
@@ -22,9 +24,9 @@ _HOME = {
     "make_off_policy": "submax.evaluation.off_policy",
     "tune": "submax.evaluation.tuning",
 }
-"""Where each public name lives; it is imported when it is first used."""
+"""The module of each public name; the module is imported when the name is first used."""
 
-__all__ = ["Learned", "Log", "compare", "learn", "make_off_policy", "tune"]
+__all__ = ["Comparison", "Learned", "Log", "compare", "learn", "make_off_policy", "tune"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a log says about one policy, row by row."""
+"""The numbers of every row of a log that off-policy estimators need about one policy."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,12 +9,13 @@ from submax.core.arrays import Floats
 
 
 class Evidence(NamedTuple):
-    """For each row i with context x, action a, reward r, logged with propensity p; all ``[n]``.
+    """The evidence of n rows about a policy π; arrays are ``[n]``.
 
-    ``weight`` is π(a | x) / p and ``probability`` π(a | x). A model of the rewards, fitted on
-    other rows, has ``predicted`` q̂(x, a) and ``expected`` Σ_a' π(a' | x) q̂(x, a'). In a log of
-    slots ``slot_weight [n, S]`` is π_s(a_s | x) / p_s for the choice in each slot alone.
-    ``bounds`` are those of rewards, where they are known.
+    A row has context x, action a, reward r and propensity p. ``weight`` is π(a | x) / p and
+    ``probability`` is π(a | x). ``predicted`` is q̂(x, a), the prediction of a reward model that was
+    fitted to other rows, and ``expected`` is Σ_a' π(a' | x) q̂(x, a'). In a log of several slots
+    ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
+    ``bounds`` are the lowest and the highest possible reward, if they are known.
     """
 
     reward: Floats
@@ -25,21 +26,21 @@ class Evidence(NamedTuple):
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
 
-    def widest(self, weight: Floats, corrects: bool = False) -> float:
-        """The width of an interval that holds all rewards times these weights.
+    def width_of_terms(self, weight: Floats, corrects_model: bool = False) -> float:
+        """Return the width of an interval that contains w r for all weights and rewards.
 
-        Where they ``correct`` the model, of r − q̂ times the weights and what the model expects.
+        With ``corrects_model`` the terms are Σ_a' π(a' | x) q̂(x, a') + w (r − q̂).
         """
-        seen = (float(self.reward.min()), float(self.reward.max()))
-        low, high = seen if self.bounds is None else self.bounds
-        if corrects:
+        observed = (float(self.reward.min()), float(self.reward.max()))
+        low, high = observed if self.bounds is None else self.bounds
+        if corrects_model:
             low, high = low - float(self.predicted.max()), high - float(self.predicted.min())
         ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
-        return float(np.ptp(ends) + (np.ptp(self.expected) if corrects else 0.0))
+        return float(np.ptp(ends) + (np.ptp(self.expected) if corrects_model else 0.0))
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
-        """One behind the other."""
+        """Return the evidence of several parts of a log as one, in the order given."""
         slots = [part.slot_weight for part in parts if part.slot_weight is not None]
         return cls(
             np.concatenate([part.reward for part in parts]),

@@ -1,4 +1,4 @@
-"""Learn a policy from a log."""
+"""Learns a policy from a log."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,11 +19,12 @@ def learn(
     seed: int = 0,
     keep_rows: int = MOST_ROWS,
 ) -> Learned:
-    """Let a policy learn from a log, or from a ``share`` of its rows: the first, or random ones.
+    """Return the policy learned from a log, or from a ``share`` of its rows.
 
-    Reward-conditioned policies learn without propensities; where a policy needs them and the log
-    has none, they are estimated. The last ``keep_rows`` rows stay with what was learned, so that
-    a bandit that starts from it goes on learning from them.
+    The share is the first rows (``by="time"``) or random ones (``by="random"``). If the policy
+    needs propensities and the log has none, they are estimated; reward-conditioned policies need
+    none. The last ``keep_rows`` rows are stored with the learned policy, so that a live bandit
+    that starts from the policy continues to learn from these rows.
 
     >>> log = Log.read({"action": ["A", "B"] * 50, "reward": [1, 0] * 50})
     >>> learned = learn(log, "rcp-submax")
@@ -33,7 +34,7 @@ def learn(
     whole_number("keep_rows", keep_rows, at_least=0)
     whole_number("seed", seed, at_least=0)
     if isinstance(policy, Mapping):
-        # What a table calls itself is no parameter.
+        # A table may contain a name for reports, which is not a parameter of the policy.
         policy = {key: value for key, value in policy.items() if key != "name"}
     made = policy if isinstance(policy, Policy) else make_policy(policy)
     part = log if share == 1.0 else log.split(share, by, seed)[0]

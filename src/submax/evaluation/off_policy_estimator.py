@@ -1,4 +1,4 @@
-"""Contract of an off-policy estimator."""
+"""The contract of off-policy estimators."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from submax.evaluation.terms import Terms
 
 
 class OffPolicyEstimator(ABC):
-    """From the evidence about a policy to what the policy would have earned.
+    """Estimates from the evidence about a policy what the policy would have earned.
 
-    ``short`` is its name in tables. The flags say what it relies on: weights of whole actions,
-    logged propensities, a model of the rewards, weights of each slot; warnings about these
-    concern it.
+    ``short`` is the name of the estimator in tables. The flags say what the estimator relies on:
+    weights of whole actions, logged propensities, a model of the rewards, weights of each slot.
+    A caution about one of these is attached to its estimates.
     """
 
     short: ClassVar[str]
@@ -24,9 +24,9 @@ class OffPolicyEstimator(ABC):
 
     @abstractmethod
     def terms(self, evidence: Evidence) -> Terms:
-        """The estimate, as terms whose mean it is."""
+        """Return the terms whose mean, or ratio of means, is the estimate."""
 
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
-        """Instances that the tests run."""
+        """Yield instances on which the conformance tests run."""

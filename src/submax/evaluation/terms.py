@@ -1,4 +1,4 @@
-"""An estimate as a mean of terms."""
+"""An off-policy estimate as a mean, or a ratio of means, of terms."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,12 @@ from submax.core.arrays import Floats
 
 
 class Terms(NamedTuple):
-    """The value is Σ ``numerator`` / Σ ``denominator``, both ``[n]``; without the latter, a mean.
+    """An estimate Σ ``numerator`` / Σ ``denominator``, or the mean of ``numerator [n]``.
 
-    ``width`` is that of an interval that holds all terms of the estimate, as ``influence`` gives
-    them; None where only those seen are known. ``threshold`` is the one used, where there is any,
-    and ``lost [n]`` what it took from each term.
+    The estimate is the mean if ``denominator [n]`` is None. ``width`` is that of an interval which
+    contains all possible terms, as returned by ``influence``; None if only the observed terms are
+    known. ``threshold`` is the weight threshold that was used, if any, and ``lost [n]`` the
+    amount that the threshold removed from each term.
     """
 
     numerator: Floats
@@ -22,7 +23,10 @@ class Terms(NamedTuple):
     lost: Floats | None = None
 
     def bias(self, errors: float) -> float:
-        """The bias of a threshold at its worst: the mean loss and so many standard errors."""
+        """Return an upper bound of the bias that the threshold causes.
+
+        It is the mean of ``lost`` plus ``errors`` standard errors of this mean.
+        """
         if self.lost is None:
             return 0.0
         error = self.lost.std() / np.sqrt(len(self.lost))
@@ -30,21 +34,21 @@ class Terms(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The estimate; NaN where nothing counts."""
+        """The estimate; NaN if the denominators add up to 0."""
         if self.denominator is None:
             return float(self.numerator.mean())
         total = self.denominator.sum()
         return float(self.numerator.sum() / total) if total > 0 else float("nan")
 
     def influence(self) -> Floats:
-        """The terms of which the estimate is the mean, to first order, ``[n]``.
+        """Return the terms whose mean is, to first order, the estimate, ``[n]``.
 
-        For a ratio v = ȳ / z̄ these are v + (y_i − v z_i) / z̄.
+        For a ratio v = ȳ / z̄ (delta method) these are v + (y_i − v z_i) / z̄.
         """
         if self.denominator is None:
             return self.numerator
         value, mean = self.value, self.denominator.mean()
         if not mean > 0:
             return np.full(len(self.numerator), np.nan)
-        found: Floats = value + (self.numerator - value * self.denominator) / mean
-        return found
+        terms: Floats = value + (self.numerator - value * self.denominator) / mean
+        return terms

@@ -1,4 +1,4 @@
-"""A threshold of weights, chosen from the data."""
+"""Chooses the threshold beyond which an estimator treats a weight as too large."""
 
 from collections.abc import Callable
 
@@ -7,32 +7,38 @@ import numpy as np
 from submax.core.arrays import Floats
 
 CANDIDATES = 24
-LEAST_TAIL = 0.5
-"""A threshold that more than this share of the weights exceed is not tried."""
-ORDINARY = 2.0
-"""Weights average 1, and those up to this are not large."""
+"""Thresholds that are tried: with 24, neighbouring ones differ little in their error."""
+LARGEST_TAIL = 0.5
+"""A threshold exceeded by more than this share of the weights is not tried."""
+LOWEST_THRESHOLD = 2.0
+"""Weights average 1, so that a weight up to 2 is not large, and no lower threshold is tried."""
 
 
-def candidates(weight: Floats) -> Floats:
-    """Quantiles of the large weights, closer together toward the largest, which is one too."""
+def candidate_thresholds(weight: Floats) -> Floats:
+    """Return thresholds to try: quantiles of the weights, denser toward the largest weight.
+
+    The largest weight itself is among them.
+    """
     positive = weight[weight > 0]
     if positive.size == 0:
         return np.ones(1)
-    tail = np.geomspace(LEAST_TAIL, min(LEAST_TAIL, 1 / positive.size), CANDIDATES - 1)
-    found: Floats = np.quantile(positive, [*(1 - tail), 1.0])
-    return np.unique(np.maximum(found, min(ORDINARY, found[-1])))
+    tail = np.geomspace(LARGEST_TAIL, min(LARGEST_TAIL, 1 / positive.size), CANDIDATES - 1)
+    quantiles: Floats = np.quantile(positive, [*(1 - tail), 1.0])
+    return np.unique(np.maximum(quantiles, min(LOWEST_THRESHOLD, quantiles[-1])))
 
 
-def least_error(thresholds: Floats, parts: Callable[[float], tuple[Floats, Floats]]) -> float:
-    """The threshold with the least estimated mean squared error, s² / n + b².
+def least_error_threshold(
+    thresholds: Floats, terms_and_lost: Callable[[float], tuple[Floats, Floats]]
+) -> float:
+    """Return the threshold with the least estimated mean squared error, s² / n + b².
 
-    ``parts`` gives for a threshold the terms, whose variance is s², and what each row's term lost
-    by it, whose mean estimates the bias b; of the square of that mean its own variance is taken
-    off, down to 0, so that b² is not overestimated.
+    ``terms_and_lost`` returns for a threshold the terms, whose variance is s², and the amount that
+    the threshold removed from each term, whose mean estimates the bias b. The variance of this
+    mean is subtracted from its square (but not below 0), so that b² is not overestimated.
     """
     errors = []
     for threshold in thresholds:
-        terms, lost = parts(float(threshold))
+        terms, lost = terms_and_lost(float(threshold))
         count = len(terms)
         bias = max(0.0, float(lost.mean() ** 2 - lost.var() / count))
         errors.append(terms.var() / count + bias)

@@ -1,4 +1,4 @@
-"""Parameters of a policy, chosen on a log."""
+"""Chooses the parameters of a policy by their off-policy value on a log."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,18 +11,22 @@ from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.comparison import Comparison, compare
-from submax.evaluation.report.witness import Witness
+from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.policies import make_policy
 from submax.policies.policy_table import read_value, table_of, with_values
 
-LEARNING, CHOOSING = 0.5, 0.5
-"""Shares of the log that learn, and of the rest that choose."""
+LEARNING_SHARE = 0.5
+"""Share of the log from which every trial learns."""
+CHOOSING_SHARE = 0.5
+"""Share of the other rows by which the best trial is chosen; the last rows evaluate the choice."""
 LOGARITHMIC = ":log"
+"""The ending of a range that is searched on a logarithmic scale."""
 Progress = Callable[[int, dict[str, Any], float], None]
+"""Called after each trial with its number, its parameters and its value."""
 
 
 class Range(NamedTuple):
-    """Numbers from ``low`` to ``high``, whole ones where both ends are."""
+    """The numbers from ``low`` to ``high``; only whole numbers if both ends are integers."""
 
     low: float
     high: float
@@ -30,11 +34,16 @@ class Range(NamedTuple):
 
 
 Search = Mapping[str, Range | list[Any]]
-"""What to try for each parameter, ``estimator.hidden`` for that of a part: a range or a list."""
+"""A range or a list of values to try for each parameter, such as ``estimator.hidden``."""
 
 
 class Tuned(NamedTuple):
-    """The best ``policy`` of ``trials``, its value where it was chosen, and on untouched rows."""
+    """The result of a search.
+
+    ``policy`` is the best table of parameters and ``chosen_value`` its value on the rows by which
+    it was chosen. ``held_out`` evaluates it on rows that took no part in the choice. ``trials``
+    are all tables of parameters with their values.
+    """
 
     policy: dict[str, Any]
     chosen_value: float
@@ -53,43 +62,44 @@ def tune(
     seed: int = 0,
     progress: Progress = lambda number, values, value: None,
 ) -> Tuned:
-    """Try tables of parameters by Optuna, and keep the one of the highest off-policy value.
+    """Search with Optuna for the parameters of a policy that have the highest off-policy value.
 
-    Half of the rows are learned from, a quarter chooses, and a quarter tells what the choice is
-    worth: the best of many is lucky where it was chosen.
+    Every trial learns from half of the rows, and a quarter of the rows chooses the best trial. The
+    last quarter evaluates the chosen one, because the best of many trials is overestimated on the
+    rows by which it was chosen.
     """
     require_extra("tune", "tuning", "optuna")
     import optuna
 
     whole_number("trials", trials, at_least=1)
-    judge = make_off_policy(estimator)
+    value_estimator = make_off_policy(estimator)
     base = table_of(make_policy(policy))
     _check(base, search)
-    learning, rest = log.split(LEARNING, by, seed)
-    choosing, telling = rest.split(CHOOSING, by, seed)
-    witness = Witness(choosing.with_estimated_propensities(seed), seed)
+    learning, rest = log.split(LEARNING_SHARE, by, seed)
+    choosing, held_out = rest.split(CHOOSING_SHARE, by, seed)
+    logged = LoggedEvidence(choosing.with_estimated_propensities(seed), seed)
     study = _study(optuna, seed)
-    found: list[tuple[dict[str, Any], float]] = []
+    tried: list[tuple[dict[str, Any], float]] = []
     for number in range(1, trials + 1):
         trial = study.ask()
         values = {key: _suggested(trial, key, one) for key, one in search.items()}
         learned = learn(learning, with_values(base, values), seed=seed, keep_rows=0)
-        value = judge.terms(witness.of(learned).evidence).value
+        value = value_estimator.terms(logged.about(learned).evidence).value
         if math.isnan(value):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:
             study.tell(trial, value)
-        found.append((values, value))
+        tried.append((values, value))
         progress(number, values, value)
-    values, value = max(found, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
+    values, value = max(tried, key=lambda one: -math.inf if math.isnan(one[1]) else one[1])
     best = with_values(base, values)
     learned = learn(learning, best, seed=seed, keep_rows=0)
-    told = compare(telling, {str(best["kind"]): learned}, seed=seed, apart=True)
-    return Tuned(best, value, told, found)
+    evaluated = compare(held_out, {str(best["kind"]): learned}, seed=seed, apart=True)
+    return Tuned(best, value, evaluated, tried)
 
 
 def _study(optuna: Any, seed: int) -> Any:
-    """A new study, which is not worth the line that Optuna prints about it."""
+    """Return a new study, without the line that Optuna logs about it."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -100,7 +110,7 @@ def _study(optuna: Any, seed: int) -> Any:
 
 
 def parse_search(text: str) -> tuple[str, Range | list[Any]]:
-    """A parameter and what to try.
+    """Return the parameter that a ``--search`` option names, and the values to try.
 
     >>> parse_search("estimator.hidden=16,32")
     ('estimator.hidden', [16, 32])
@@ -109,7 +119,10 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     """
     key, sign, given = text.partition("=")
     if not sign or not key or not given:
-        raise InputError(f"--search has the form KEY=16,32 or KEY=0.1..10, not {text!r}")
+        raise InputError(
+            f"--search is {text!r}, and must have the form KEY=16,32 or KEY=0.1..10: name a "
+            "parameter and the values to try"
+        )
     logarithmic = given.endswith(LOGARITHMIC)
     plain = given.removesuffix(LOGARITHMIC)
     if ".." not in plain:
@@ -117,13 +130,18 @@ def parse_search(text: str) -> tuple[str, Range | list[Any]]:
     low, high = map(read_value, plain.split("..", 1))
     numbers = isinstance(low, (int, float)) and isinstance(high, (int, float))
     if not numbers or not low < high or (logarithmic and not low > 0):
-        raise InputError(f"{text!r} is no range: LOW..HIGH, above 0 on a log scale")
+        raise InputError(
+            f"--search {text!r} is not a range: give two numbers LOW..HIGH with LOW below HIGH, "
+            "and LOW above 0 if it ends in :log"
+        )
     return key, Range(low, high, logarithmic)
 
 
 def _check(base: Mapping[str, Any], search: Search) -> None:
     if not search:
-        raise InputError("there is nothing to search: name at least one parameter")
+        raise InputError(
+            "search is empty: name at least one parameter with a range or a list of values to try"
+        )
     for path, wanted in search.items():
         for value in [wanted.low, wanted.high] if isinstance(wanted, Range) else wanted:
             make_policy(with_values(base, {path: value}))

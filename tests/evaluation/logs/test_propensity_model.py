@@ -103,7 +103,7 @@ def test_the_estimates_of_all_eligible_choices_sum_to_one(seed):
     log = Log.read({"action": action, "reward": np.ones(40), **columns})
     standardization = Standardization.of(log.parts, log.schema.context.numeric)
     features = model.with_constant(log.parts[0].context, standardization)
-    mask = log.eligible_choices(0)[log.shown]
+    mask = log.eligible_choices(0)[log.eligible_set]
     assert mask.sum(axis=1).tolist() == [2] * 40
     theta = model._fitted(features, log.action[:, 0], mask)
     probability = model._probabilities(features @ theta, mask)
@@ -155,5 +155,7 @@ def test_a_log_without_gaps_is_left_alone():
 def test_propensities_of_intervals_are_not_estimated():
     table = {"action_price": [1.5, 2.5], "reward": [1, 0]}
     log = Log.read(table, actions={"price": (1, 10)})
-    with pytest.raises(InputError, match="real-valued actions cannot be estimated"):
+    with pytest.raises(
+        InputError, match="real-valued actions without propensities, which cannot be estimated"
+    ):
         log.with_estimated_propensities()

@@ -3,7 +3,7 @@ import pytest
 
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.reward_map import KERNELS, reward_maps
-from submax.evaluation.report.witness import Witness
+from submax.evaluation.report.logged_evidence import LoggedEvidence
 
 
 def log_of(rows, width, seed, choices=3):
@@ -51,12 +51,12 @@ def test_what_is_not_linear_in_the_context_is_learned(seed):
     expected = np.where(action == 1, np.abs(x[:, 0]), x[:, 0] * x[:, 1])
     reward = expected + rng.normal(size=6000)
     log = Log.from_arrays(action, reward, propensity=np.full(6000, 0.5), context=x)
-    predicted = Witness(log).of_the_log().evidence.predicted
+    predicted = LoggedEvidence(log).about_logging_policy().evidence.predicted
     assert np.var(expected - predicted) < 0.08 * np.var(expected)
 
 
 def test_noise_is_not_learned(seed):
     log = log_of(600, 5, seed)
-    predicted = Witness(log).of_the_log().evidence.predicted
+    predicted = LoggedEvidence(log).about_logging_policy().evidence.predicted
     # Least squares on all features would predict about as much variance as there is.
     assert np.var(predicted) < 0.1

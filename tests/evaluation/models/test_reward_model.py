@@ -133,8 +133,8 @@ def test_sums_over_parts_are_sums_over_all(name, monkeypatch, seed):
     log = log_of(MENUS[name], seed)
     whole = predicted(log)
     (part,) = log.parts
-    monkeypatch.setattr(reward_model, "ROWS_AT_ONCE", 5)
-    monkeypatch.setattr(encoded_parts, "ROWS", 7)
+    monkeypatch.setattr(reward_model, "ROWS_PER_CHUNK", 5)
+    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 7)
     np.testing.assert_allclose(predicted(log, part), whole, rtol=1e-8)
 
 

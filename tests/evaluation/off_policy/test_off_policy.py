@@ -111,7 +111,7 @@ def test_the_pseudo_inverse_of_one_slot_is_inverse_propensity(evidence_of):
 
 
 def test_the_pseudo_inverse_refuses_plain_arms(evidence_of):
-    with pytest.raises(InputError, match="needs a log of slots"):
+    with pytest.raises(InputError, match="needs a log of several slots"):
         value("pseudo-inverse", evidence_of(0)._replace(slot_weight=None))
 
 
@@ -151,7 +151,7 @@ def test_an_estimator_is_made_from_its_short_name_its_name_or_a_table():
         ({"kind": "clippd"}, r"did you mean 'clipped'\?"),
         ({"kind": "clipped", "treshold": 2}, r"'treshold': did you mean 'threshold'\?"),
         ({"kind": "ips", "threshold": 2}, "unknown key .* 'threshold': allowed: none"),
-        (None, "an off-policy estimator is a name or a table, not None"),
+        (None, "the off-policy estimator is None, and must be a name"),
         ({}, "off-policy estimator"),
     ],
 )

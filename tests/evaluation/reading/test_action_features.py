@@ -62,7 +62,7 @@ def test_names_are_those_of_the_log(tmp_path):
 def test_a_catalogue_with_more_actions_is_used_with_a_note(tmp_path):
     log = Log.read(ROWS, action_features=written(tmp_path, CSV + "Z,1,rock\n"))
     assert log.schema.menu.features == FEATURES
-    note = "the action features of choices that the log does not have were not used: Z"
+    note = "action features of choices that the log does not have were ignored: Z"
     assert note in log.notes
     # Once it is declared, an action that was never taken is described too.
     log = Log.read(ROWS, actions=["A", "B", "Z"], action_features=tmp_path / "features.csv")
@@ -74,14 +74,17 @@ def test_a_catalogue_with_more_actions_is_used_with_a_note(tmp_path):
     [
         ("action,price\nA,3\n", "the choice 'B' is missing in action_features"),
         ("action,price\nA,3\nB,\n", "the choice 'B' has no feature 'price', and 'A' has"),
-        ("action,price\nA,3\nB,1\nA,2\n", "row 3 of the action features describes 'A' again"),
-        ("action,price\nA,3\n,1\n", "row 2 of the action features names no choice"),
-        ("action,price\nA,3\nB,nan\n", "has numbers, and 'nan' in row 2"),
-        ("action,price\nA,3\nB,inf\n", "has numbers, and 'inf' in row 2"),
-        ("action,price\nA,3\nB,2,1\n", "row 2 has another number of values than columns"),
+        (
+            "action,price\nA,3\nB,1\nA,2\n",
+            "row 3 of the action features describes 'A', which an earlier row describes",
+        ),
+        ("action,price\nA,3\n,1\n", "row 2 of the action features does not name a choice"),
+        ("action,price\nA,3\nB,nan\n", "is 'nan' in row 2 and a number"),
+        ("action,price\nA,3\nB,inf\n", "is 'inf' in row 2 and a number"),
+        ("action,price\nA,3\nB,2,1\n", "row 2 has another number of values than the header"),
         ("name,price\nA,3\nB,2\n", "must have a column 'action', or the columns 'slot' and"),
         ("slot,price\nA,3\nB,2\n", "must have a column 'action', or the columns 'slot' and"),
-        ("action\nA\nB\n", "and a column for each feature, and there are: action"),
+        ("action\nA\nB\n", "have the columns action, and must have .* a column for each feature"),
         ("action,price\n", "has no rows"),
         ("slot,choice,price\ntitle,A,3\n", "must be a table|unknown slot|is missing"),
     ],
@@ -96,7 +99,7 @@ def test_a_column_with_one_text_among_many_numbers_is_a_mistake(tmp_path):
     cells = [*map(str, range(19)), "dear"]
     text = "action,price\n" + "".join(f"{a},{b}\n" for a, b in zip(names, cells, strict=True))
     rows = {"action": names, "reward": [1, 0] * 10}
-    with pytest.raises(InputError, match="has numbers, and 'dear' in row 20"):
+    with pytest.raises(InputError, match="is 'dear' in row 20 and a number in others"):
         described(written(tmp_path, text), rows)
 
 

@@ -61,12 +61,12 @@ def test_the_export_of_a_bandit_has_a_status():
         (["action", "reward"], {"rewards": "x"}, "did you mean 'reward'"),
         (["action", "reward", "x"], {"reward": "rewrd"}, "did you mean 'reward'"),
         (["action", "reward"], {"reward": None}, "no column is called 'reward'"),
-        (["action", "reward"], {"reward": ["reward"]}, "is one name"),
-        (["action", "reward"], {"action": 5}, "a list or a table"),
+        (["action", "reward"], {"reward": ["reward"]}, "must be the name of one column"),
+        (["action", "reward"], {"action": 5}, "a list of columns or a table"),
         (["action", "reward"], {"action": {}}, "no column is called 'action'"),
         (["action", "reward"], {"context": ["age"]}, "'age'"),
         (["action", "reward"], {"context": {"age": 5}}, "'5'"),
-        (["action", "reward", "a", "b", "a"], {}, "2 columns 'a'"),
+        (["action", "reward", "a", "b", "a"], {}, "2 columns called 'a'"),
     ],
 )
 def test_columns_that_make_no_sense_are_refused(columns, given, words):

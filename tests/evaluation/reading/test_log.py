@@ -90,8 +90,8 @@ def test_the_same_rows_in_any_form_are_the_same_log(form, tmp_path):
     countries = log.schema.context.fields[1].values
     assert countries == ("de", "fr", "it")
     assert [countries[int(place)] for place in log.context[:, 1]] == COUNTRY
-    assert log.shown.tolist() == [0] * 5
-    assert log.menus == (((0, 1, 2),),)
+    assert log.eligible_set.tolist() == [0] * 5
+    assert log.eligible_sets == (((0, 1, 2),),)
     assert not log.estimated.any()
 
 
@@ -137,10 +137,13 @@ def test_positions_of_obp_are_a_category():
         ({"action": [0], "reward": [1], "n_actions": 0}, "n_actions"),
         ({"action": [0], "reward": [1], "n_actions": 10**9}, "n_actions"),
         ({"action": [0], "reward": [1], "n_actions": "x"}, "n_actions"),
-        ({"action": [0, 1], "reward": [1]}, "action has 2 rows, and reward 1"),
+        ({"action": [0, 1], "reward": [1]}, "action has 2 rows and reward has 1"),
         ({"action": [0, 1], "reward": [1, 0], "position": [1, 2, 3]}, "length"),
-        ({"action": [-1, 1], "reward": [1, 0]}, "row 1: -1 is none of the actions"),
-        ({"action": [3, 1], "reward": [1, 0], "n_actions": 3}, "row 1: 3 is none of the actions"),
+        ({"action": [-1, 1], "reward": [1, 0]}, "row 1: -1 is not one of the declared actions"),
+        (
+            {"action": [3, 1], "reward": [1, 0], "n_actions": 3},
+            "row 1: 3 is not one of the declared actions",
+        ),
         ({"action": [], "reward": []}, "no rows"),
     ],
 )
@@ -152,12 +155,12 @@ def test_feedback_that_makes_no_sense_is_refused(feedback, words):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        (([0, 1], [1]), "action has 2 rows, and reward 1"),
+        (([0, 1], [1]), "action has 2 rows and reward has 1"),
         (([[[0]]], [1]), "action must have the shape"),
         (([[0], [0, 1]], [1, 0]), "action must be an array"),
         ((5, [1]), "action must have the shape"),
         (([0], [[1]]), "reward must have the shape"),
-        (([0], ["x"]), "row 1: 'x' is no finite number"),
+        (([0], ["x"]), "row 1: 'x' is not a finite number"),
         (([], []), "no rows"),
     ],
 )
@@ -262,15 +265,15 @@ def test_defaults_stand_for_what_is_missing_and_are_counted():
     log = Log.read(table, context=fields)
     assert log.context.tolist() == [[7.0, 1.0], [3.0, 0.0], [4.0, 0.0]]
     assert log.notes == (
-        "column 'context_age': 1 values are missing, and the default 7.0 stands for them",
-        "column 'context_country': 2 values are missing or none of its values, and the default "
-        "'de' stands for them",
+        "column 'context_age': 1 values are missing, and were replaced by the default 7.0",
+        "column 'context_country': 2 values are missing or not declared, and were replaced by "
+        "the default 'de'",
     )
 
 
 def test_a_default_does_not_stand_for_what_is_no_number():
     table = {"action": ["A", "B"], "reward": [1, 0], "context_age": ["x", "1"]}
-    with pytest.raises(InputError, match="column 'context_age', row 1: 'x' is no finite number"):
+    with pytest.raises(InputError, match="column 'context_age', row 1: 'x' is not a finite number"):
         Log.read(table, context={"age": submax.Number(default=0.0)})
 
 
@@ -299,22 +302,22 @@ def in_csv(cells, folder):
 )
 def test_eligible_sets_in_any_form_are_the_same(form, tmp_path):
     log = Log.read(form(ELIGIBLE, tmp_path))
-    assert log.menus == (((0, 1, 2),), ((0, 1),), ((0, 2),))
+    assert log.eligible_sets == (((0, 1, 2),), ((0, 1),), ((0, 2),))
     # All of them, in words or without, is everything.
-    assert log.shown.tolist() == [1, 2, 0, 0, 1]
+    assert log.eligible_set.tolist() == [1, 2, 0, 0, 1]
 
 
 def test_eligible_sets_of_slots_are_lists_of_lists():
     cells = ['[["A", "B"], ["wide"]]', '[["B"], ["wide", "narrow"]]', None]
     log = Log.read({**SLOTS, "eligible": cells})
-    assert log.menus == (((0, 1), (0, 1)), ((0, 1), (1,)), ((1,), (0, 1)))
-    assert log.shown.tolist() == [1, 2, 0]
+    assert log.eligible_sets == (((0, 1), (0, 1)), ((0, 1), (1,)), ((1,), (0, 1)))
+    assert log.eligible_set.tolist() == [1, 2, 0]
 
 
 def test_choices_that_were_eligible_and_never_taken_are_in_the_menu():
     log = Log.read({"action": ["B", "B"], "reward": [1, 0], "eligible": ["B|D", "A|B"]})
     assert log.schema.menu.declaration == ["A", "B", "D"]
-    assert log.menus == (((0, 1, 2),), ((1, 2),), ((0, 1),))
+    assert log.eligible_sets == (((0, 1, 2),), ((1, 2),), ((0, 1),))
     assert log.action.tolist() == [[1], [1]]
 
 
@@ -322,8 +325,8 @@ def test_sets_of_rows_that_are_skipped_leave_nothing_behind():
     table = {"action": ["B", "B", "B"], "reward": ["x", 1, 0], "eligible": ["B|Z", "A|B", "Z|Q"]}
     log = Log.read(table, skip_bad_rows=True)
     assert log.schema.menu.declaration == ["A", "B"]
-    assert log.menus == (((0, 1),),)
-    assert log.shown.tolist() == [0]
+    assert log.eligible_sets == (((0, 1),),)
+    assert log.eligible_set.tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +336,7 @@ def test_sets_of_rows_that_are_skipped_leave_nothing_behind():
 )
 def test_cells_that_hold_no_set_are_bad_rows(cell):
     table = {"action": ["A", "A"], "reward": [1, 0], "eligible": ["A|B", cell]}
-    with pytest.raises(InputError, match=r"'eligible', row 2: .* holds no list of actions"):
+    with pytest.raises(InputError, match=r"'eligible', row 2: .* is not a list of known actions"):
         Log.read(table, actions=["A", "B"])
 
 
@@ -343,7 +346,7 @@ def test_an_action_that_was_not_eligible_is_a_bad_row():
         Log.read(table)
     assert "2 of 3 rows" in str(refused.value)
     assert (
-        "column 'eligible', row 2: 'A|C' does not hold the action that was taken (2 rows)"
+        "column 'eligible', row 2: 'A|C' does not contain the action that was taken (2 rows)"
         in str(refused.value)
     )
 
@@ -372,8 +375,8 @@ def test_rows_are_sorted_by_time_and_the_note_names_the_row_of_the_file():
     assert log.reward.tolist() == [0, 2, 3, 1]
     assert log.action[:, 0].tolist() == [0, 0, 1, 1]
     assert log.notes[1] == (
-        "the rows were not in the order of 'time' (row 4 is earlier than the one before, as are 1 "
-        "in all), and were sorted"
+        "the rows were not in the order of 'time' (row 4 is earlier than the row before; number "
+        "of such rows: 1), and were sorted"
     )
 
 
@@ -401,7 +404,7 @@ def test_what_is_no_moment_is_a_bad_row():
     table = {"action": ["A"] * 3, "reward": [1, 0, 1], "at": ["2024-01-01", "soon", None]}
     with pytest.raises(InputError) as refused:
         Log.read(table)
-    assert "column 'at', row 2: 'soon' is no moment in time (1 row)" in str(refused.value)
+    assert "column 'at', row 2: 'soon' is not a time (1 row)" in str(refused.value)
     assert "column 'at', row 3: None is missing (1 row)" in str(refused.value)
 
 
@@ -424,15 +427,17 @@ def test_an_id_that_was_there_before_is_named_with_its_row(ids):
     with pytest.raises(InputError) as refused:
         Log.read(table)
     assert "2 of 4 rows of the table" in str(refused.value)
-    assert "column 'id', row 3: the id was there before, in row 1 (2 rows)" in str(refused.value)
+    assert "column 'id', row 3: the id occurred before, in row 1 (2 rows)" in str(refused.value)
     log = Log.read(table, skip_bad_rows=True)
     assert log.reward.tolist() == [0, 1]
-    assert log.notes[0].startswith("2 bad rows were skipped: column 'id', row 3: the id was there")
+    assert log.notes[0].startswith("2 bad rows were skipped: column 'id', row 3: the id occurred")
 
 
 def test_where_ids_repeat_the_error_says_how_to_have_none():
     table = {**IDS, "user": ["ann", "bob", "ann", "bob"]}
-    advice = "If 'user' is not the id of a row but of a user, say that there is no id, --column id="
+    advice = (
+        "If 'user' is the id of a user and not of a row, say that the log has no id: --column id="
+    )
     with pytest.raises(InputError) as refused:
         Log.read(table, columns={"id": "user"})
     assert "--skip-bad-rows" in str(refused.value)
@@ -452,8 +457,8 @@ PRICES = [0.5, 1.25, 3.0, 0.5]
 def test_actions_that_are_numbers_and_not_whole_are_named_in_a_note():
     log = Log.read({"action_price": PRICES, "reward": [0, 1, 1, 0]})
     assert log.notes[-1] == (
-        "column 'action_price' holds numbers that are not whole, taken as 3 names: declare an "
-        "interval, actions={'price': (low, high)}"
+        "column 'action_price' holds numbers that are not whole, and they were read as 3 names: if "
+        "they are real-valued actions, declare an interval, actions={'price': (low, high)}"
     )
     declared = Log.read({"action_price": PRICES, "reward": [0, 1, 1, 0]}, actions={"price": (0, 4)})
     assert declared.action[:, 0].tolist() == PRICES
@@ -502,7 +507,7 @@ def test_the_first_row_of_an_id_that_can_be_used_is_kept():
 
 @pytest.mark.parametrize("ids", [[None, "a", "b", "c"], ["", "a", "b", "c"], [None, 1, 2, 3]])
 def test_every_row_has_an_id(ids):
-    with pytest.raises(InputError, match=r"column 'id', row 1: .* is missing: every row has"):
+    with pytest.raises(InputError, match=r"column 'id', row 1: .* is missing: every row needs"):
         Log.read({**IDS, "id": ids})
 
 
@@ -511,8 +516,8 @@ def test_whole_numbers_that_go_backwards_are_told_and_nothing_is_moved(ids):
     log = Log.read({**IDS, "id": ids})
     assert log.reward.tolist() == IDS["reward"]
     assert log.notes == (
-        "the ids in 'id' go backwards (row 2 is below the one before, as are 2 in all); there is "
-        "no column of times, and the rows were left as they are",
+        "the ids in 'id' are not in increasing order (row 2 is below the row before; number of "
+        "such rows: 2); the rows were not sorted, since there is no column of times",
     )
 
 
@@ -531,7 +536,7 @@ def test_ids_that_tell_no_order_are_not_told(columns):
 def test_the_row_of_an_id_that_goes_backwards_is_that_of_the_file():
     table = {**IDS, "action": ["A", "Z", "B", "B"], "id": [5, 1, 7, 6]}
     log = Log.read(table, actions=["A", "B"], skip_bad_rows=True)
-    assert "(row 4 is below the one before, as are 1 in all)" in log.notes[1]
+    assert "(row 4 is below the row before; number of such rows: 1)" in log.notes[1]
 
 
 def test_gaps_among_propensities_are_counted_and_nan_is_bad():
@@ -543,7 +548,7 @@ def test_gaps_among_propensities_are_counted_and_nan_is_bad():
     none = Log.read({"action": ["A", "B"], "reward": [1, 0]})
     assert none.notes == ("2 of 2 rows have no propensity",)
     for values in ([0.5, np.nan, 0.5, 0.5], ["0.5", "nan", "0.5", "0.5"]):
-        with pytest.raises(InputError, match=r"'propensity', row 2: .* is no finite number"):
+        with pytest.raises(InputError, match=r"'propensity', row 2: .* is not a finite number"):
             Log.read({**IDS, "propensity": values})
 
 
@@ -569,7 +574,7 @@ def test_numbers_that_are_names_are_sorted_as_numbers():
 def test_columns_of_several_types_name_the_row_that_is_odd():
     table = {"action": ["A", 1], "reward": [1, "x"]}
     for source in (table, pd.DataFrame(table)):
-        with pytest.raises(InputError, match="column 'reward', row 2: 'x' is no finite number"):
+        with pytest.raises(InputError, match="column 'reward', row 2: 'x' is not a finite number"):
             Log.read(source)
         log = Log.read(source, skip_bad_rows=True)
         assert log.schema.menu.declaration == ["A"]

@@ -25,9 +25,9 @@ def written(tmp_path):
 @pytest.fixture(params=["whole", "in small parts"])
 def batches(request, monkeypatch):
     if request.param != "whole":
-        monkeypatch.setattr(csv_source, "BLOCK", 64)
-        monkeypatch.setattr(csv_text, "BLOCK", 7)
-        monkeypatch.setattr(source, "ROWS", 2)
+        monkeypatch.setattr(csv_source, "BLOCK_BYTES", 64)
+        monkeypatch.setattr(csv_text, "BLOCK_BYTES", 7)
+        monkeypatch.setattr(source, "BATCH_ROWS", 2)
 
 
 def refused(log, *words, **options):
@@ -38,26 +38,29 @@ def refused(log, *words, **options):
 
 
 BAD = [
-    ("A,1,0,3", "column 'propensity', row {row}: '0' is not above 0, as a propensity is"),
-    ("A,1,-0.1,3", "column 'propensity', row {row}: '-0.1' is not above 0, as a propensity is"),
-    ("A,1,1.01,3", "column 'propensity', row {row}: '1.01' is above 1, as no propensity is"),
-    ("A,1,nan,3", "column 'propensity', row {row}: 'nan' is no finite number"),
-    ("A,1,half,3", "column 'propensity', row {row}: 'half' is no finite number"),
-    ("A,1,inf,3", "column 'propensity', row {row}: 'inf' is no finite number"),
+    ("A,1,0,3", "column 'propensity', row {row}: '0' is not above 0, as a propensity must be"),
+    (
+        "A,1,-0.1,3",
+        "column 'propensity', row {row}: '-0.1' is not above 0, as a propensity must be",
+    ),
+    ("A,1,1.01,3", "column 'propensity', row {row}: '1.01' is above 1, as no propensity can be"),
+    ("A,1,nan,3", "column 'propensity', row {row}: 'nan' is not a finite number"),
+    ("A,1,half,3", "column 'propensity', row {row}: 'half' is not a finite number"),
+    ("A,1,inf,3", "column 'propensity', row {row}: 'inf' is not a finite number"),
     ("A,,0.5,3", "column 'reward', row {row}: None is missing"),
-    ("A,NaN,0.5,3", "column 'reward', row {row}: 'NaN' is no finite number"),
-    ("A,1e999,0.5,3", "column 'reward', row {row}: '1e999' is no finite number"),
-    ("A,1_0,0.5,3", "column 'reward', row {row}: '1_0' is no finite number"),
+    ("A,NaN,0.5,3", "column 'reward', row {row}: 'NaN' is not a finite number"),
+    ("A,1e999,0.5,3", "column 'reward', row {row}: '1e999' is not a finite number"),
+    ("A,1_0,0.5,3", "column 'reward', row {row}: '1_0' is not a finite number"),
     ("A,2,0.5,3", "column 'reward', row {row}: '2' is neither 0 nor 1"),
-    ("Z,1,0.5,3", "column 'action', row {row}: 'Z' is none of the actions"),
-    (" A,1,0.5,3", "column 'action', row {row}: ' A' is none of the actions"),
+    ("Z,1,0.5,3", "column 'action', row {row}: 'Z' is not one of the declared actions"),
+    (" A,1,0.5,3", "column 'action', row {row}: ' A' is not one of the declared actions"),
     (",1,0.5,3", "column 'action', row {row}: None is missing: an action is needed"),
     ("A,1,0.5,", "column 'context_age', row {row}: None is missing"),
-    ("A,1,0.5,old", "column 'context_age', row {row}: 'old' is no finite number"),
-    ("A,1,0.5,1e31", "column 'context_age', row {row}: '1e31' is beyond the numbers of a context"),
-    ("A,1,0.5,1e300", "column 'context_age', row {row}: '1e300' is beyond the numbers"),
-    ("A,1,0.5", "row {row} has another number of values than columns (1 line)"),
-    ("A,1,0.5,3,9", "row {row} has another number of values than columns (1 line)"),
+    ("A,1,0.5,old", "column 'context_age', row {row}: 'old' is not a finite number"),
+    ("A,1,0.5,1e31", "column 'context_age', row {row}: '1e31' is not from -1e+30 to 1e+30"),
+    ("A,1,0.5,1e300", "column 'context_age', row {row}: '1e300' is not from"),
+    ("A,1,0.5", "row {row} has another number of values than the header (1 line)"),
+    ("A,1,0.5,3,9", "row {row} has another number of values than the header (1 line)"),
 ]
 DECLARED = {"actions": ["A", "B"], "context": {"age": float}, "rewards": "binary"}
 
@@ -80,11 +83,11 @@ def test_several_kinds_are_told_at_once_with_the_count_of_each(written, batches)
     refused(
         path,
         "6 of 8 rows",
-        "column 'action', row 2: 'Z' is none of the actions (3 rows)",
-        "column 'reward', row 3: 'x' is no finite number (1 row)",
-        "column 'propensity', row 4: '0' is not above 0, as a propensity is (1 row)",
-        "column 'propensity', row 7: '2' is above 1, as no propensity is (1 row)",
-        "row 5 has another number of values than columns (2 lines)",
+        "column 'action', row 2: 'Z' is not one of the declared actions (3 rows)",
+        "column 'reward', row 3: 'x' is not a finite number (1 row)",
+        "column 'propensity', row 4: '0' is not above 0, as a propensity must be (1 row)",
+        "column 'propensity', row 7: '2' is above 1, as no propensity can be (1 row)",
+        "row 5 has another number of values than the header (2 lines)",
         **DECLARED,
     )
     assert len(Log.read(path, skip_bad_rows=True, **DECLARED)) == 2
@@ -104,8 +107,8 @@ def test_the_rows_of_repeats_and_of_times_are_those_of_the_file(written, batches
     header = "id,action,reward,time"
     path = written("1,A,1,5", "1,A", "2,A,1,7", "1,A,0,8", "3,A,1,6", header=header)
     log = Log.read(path, skip_bad_rows=True)
-    assert "row 4: the id was there before, in row 1 (1 row)" in log.notes[0]
-    assert "(row 5 is earlier than the one before" in log.notes[-1]
+    assert "row 4: the id occurred before, in row 1 (1 row)" in log.notes[0]
+    assert "(row 5 is earlier than the row before" in log.notes[-1]
     assert len(log) == 3
 
 
@@ -114,8 +117,8 @@ def test_bad_rows_of_a_table_are_named_in_any_batch(batches):
     refused(
         table,
         "2 of 7 rows of the table",
-        "column 'propensity', row 6: 0.0 is not above 0, as a propensity is (2 rows)",
-        "column 'reward', row 7: inf is no finite number (1 row)",
+        "column 'propensity', row 6: 0.0 is not above 0, as a propensity must be (2 rows)",
+        "column 'reward', row 7: inf is not a finite number (1 row)",
     )
 
 
@@ -125,7 +128,7 @@ def test_bad_rows_of_a_table_are_named_in_any_batch(batches):
 )
 def test_rewards_off_the_declared_scale_are_bad_rows(rewards, reward, written):
     path = written(GOOD, f"A,{reward},0.5,3")
-    refused(path, f"column 'reward', row 2: '{reward}' is no reward of", rewards=rewards)
+    refused(path, f"column 'reward', row 2: '{reward}' is not a reward of", rewards=rewards)
     assert len(Log.read(path, rewards=rewards, skip_bad_rows=True)) == 1
 
 
@@ -134,14 +137,14 @@ def test_many_kinds_are_cut_short(written):
     rows = [",".join(["A", "1", *["1"] * 20])] * 200
     bad = ",".join(["A", "1", *["x"] * 20])
     path = written(*rows, bad, header=",".join(["action", "reward", *fields]))
-    refused(path, "1 of 201 rows", "... and other kinds: 8")
+    refused(path, "1 of 201 rows", "... and 8 other problems")
 
 
 def test_where_all_rows_are_bad_that_is_the_error(written):
     path = written("Z,1,0.5,3", "A,1,0,3")
     refused(
         path,
-        f"{path} has no rows to learn from; bad rows: 2, column 'action', row 1: 'Z' is none",
+        f"{path} has no rows that can be used; bad rows: 2, column 'action', row 1: 'Z' is not",
         "column 'propensity', row 2",
         skip_bad_rows=True,
         **DECLARED,
@@ -165,8 +168,8 @@ def test_a_header_without_rows_is_refused(end, tmp_path):
 def test_a_table_and_a_parquet_file_without_rows_are_refused(tmp_path):
     table = pa.table({"action": pa.array([], pa.string()), "reward": pa.array([], pa.float64())})
     parquet.write_table(table, tmp_path / "log.parquet")
-    refused(table, "the table has no rows to learn from")
-    refused(tmp_path / "log.parquet", "has no rows to learn from")
+    refused(table, "the table has no rows that can be used")
+    refused(tmp_path / "log.parquet", "has no rows that can be used")
 
 
 def test_what_is_no_file_is_refused(tmp_path):
@@ -178,7 +181,7 @@ def test_what_is_no_file_is_refused(tmp_path):
 
 def test_a_text_that_is_called_parquet_is_refused(written):
     path = written(GOOD).rename(written().with_suffix(".parquet"))
-    refused(path, "is called a Parquet file and is none")
+    refused(path, "is not a Parquet file")
 
 
 def test_a_parquet_file_that_is_cut_off_is_refused(tmp_path):
@@ -202,15 +205,15 @@ def test_a_parquet_file_with_a_damaged_page_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (bytes(range(256)) * 9, ["log.csv", "line 1 holds a zero byte"]),
-        (bytes(range(1, 256)) * 9, ["is not text in UTF-8: line 2 holds the byte 0x80"]),
-        (f"{HEADER}\n{GOOD}\né,1,0.5,3\n".encode("latin-1"), ["line 3 holds the byte 0xe9"]),
-        (f"{HEADER}\n{GOOD}\né".encode("latin-1"), ["line 3 holds the byte 0xe9"]),
-        (f"é{HEADER}\n{GOOD}\n".encode("latin-1"), ["line 1 holds the byte 0xe9"]),
-        (f"{HEADER}\n{GOOD}\nA,é\n".encode("latin-1"), ["line 3 holds the byte 0xe9"]),
-        (f"{HEADER}\n{GOOD}\n".encode("utf-16"), ["line 1 holds a zero byte"]),
-        (f"{HEADER}\n{GOOD}\n".encode("utf-16-le"), ["line 1 holds a zero byte"]),
-        (f"{HEADER}\n{GOOD}\n".encode() + "ü".encode()[:1], ["line 3 holds the byte 0xc3"]),
+        (bytes(range(256)) * 9, ["log.csv", "line 1 contains a zero byte"]),
+        (bytes(range(1, 256)) * 9, ["is not text in UTF-8, since line 2 contains the byte 0x80"]),
+        (f"{HEADER}\n{GOOD}\né,1,0.5,3\n".encode("latin-1"), ["line 3 contains the byte 0xe9"]),
+        (f"{HEADER}\n{GOOD}\né".encode("latin-1"), ["line 3 contains the byte 0xe9"]),
+        (f"é{HEADER}\n{GOOD}\n".encode("latin-1"), ["line 1 contains the byte 0xe9"]),
+        (f"{HEADER}\n{GOOD}\nA,é\n".encode("latin-1"), ["line 3 contains the byte 0xe9"]),
+        (f"{HEADER}\n{GOOD}\n".encode("utf-16"), ["line 1 contains a zero byte"]),
+        (f"{HEADER}\n{GOOD}\n".encode("utf-16-le"), ["line 1 contains a zero byte"]),
+        (f"{HEADER}\n{GOOD}\n".encode() + "ü".encode()[:1], ["line 3 contains the byte 0xc3"]),
     ],
     ids=["zeros", "bytes", "latin", "cut", "header", "short", "utf-16", "utf-16-le", "half"],
 )
@@ -270,9 +273,9 @@ def test_other_separators_are_told(sign, word, written):
 
 
 def test_a_column_that_is_there_twice_is_refused(written):
-    refused(written(GOOD + ",1", header=f"{HEADER},reward"), "2 columns 'reward'")
+    refused(written(GOOD + ",1", header=f"{HEADER},reward"), "2 columns called 'reward'")
     twice = pa.table([["A"], [1], [0]], names=["action", "reward", "reward"])
-    refused(twice, "2 columns 'reward'")
+    refused(twice, "2 columns called 'reward'")
     refused(pd.DataFrame([["A", 1, 0]], columns=["action", "reward", "reward"]), "reward")
 
 
@@ -281,11 +284,11 @@ def test_a_column_that_is_there_twice_is_refused(written):
     [
         ({"action": ["A"], "reward": [1, 0]}, ["length"]),
         ({"action": ["A"], "reward": np.ones((1, 2))}, ["'reward'", "one value for each row"]),
-        ({"action": [["A"]], "reward": [1]}, ["'action', row 1: ['A'] is no name"]),
-        ({"action": [{"x": 1}], "reward": [1]}, ["'action', row 1: {'x': 1} is no name"]),
-        ({"action": ["A"], "reward": [[1]]}, ["'reward', row 1: [1] is no finite number"]),
-        ({"action": ["x" * 201], "reward": [1]}, ["'action', row 1", "is no name of 1 to 200"]),
-        ({"action": ["A\nB"], "reward": [1]}, ["'action', row 1: 'A\\nB' is no name"]),
+        ({"action": [["A"]], "reward": [1]}, ["'action', row 1: ['A'] is not a name"]),
+        ({"action": [{"x": 1}], "reward": [1]}, ["'action', row 1: {'x': 1} is not a name"]),
+        ({"action": ["A"], "reward": [[1]]}, ["'reward', row 1: [1] is not a finite number"]),
+        ({"action": ["x" * 201], "reward": [1]}, ["'action', row 1", "is not a name of 1 to 200"]),
+        ({"action": ["A\nB"], "reward": [1]}, ["'action', row 1: 'A\\nB' is not a name"]),
         ({"action": [None], "reward": [1]}, ["'action', row 1: None is missing"]),
         ({"action": ["A"], "reward": [None]}, ["'reward', row 1: None is missing"]),
         ({"action": ["A"], "reward": [1], "context_x": [["a"]]}, ["'context_x', row 1: ['a']"]),
@@ -293,7 +296,7 @@ def test_a_column_that_is_there_twice_is_refused(written):
             {"action": ["A"], "reward": [1], "context_x": [""]},
             ["'context_x', row 1: '' is missing"],
         ),
-        ({"act": ["A"], "reward": [1]}, ["no column is called 'action'", "there are: act, reward"]),
+        ({"act": ["A"], "reward": [1]}, ["no column is called 'action'", "There are: act, reward"]),
         (
             {"action": ["A"], "rew": [1]},
             ["no column is called 'reward'", "columns={'reward': NAME"],
@@ -320,7 +323,7 @@ def test_a_category_that_is_not_declared_is_a_bad_row(written):
     refused(
         path,
         "column 'context_country', row 2: None is missing, and no default is declared (1 row)",
-        "column 'context_country', row 3: 'xx' is none of the categories (1 row)",
+        "column 'context_country', row 3: 'xx' is not one of the declared categories (1 row)",
         context={"country": ["fr", "de"]},
     )
     assert len(Log.read(path, context={"country": ["fr", "de"]}, skip_bad_rows=True)) == 1
@@ -328,6 +331,6 @@ def test_a_category_that_is_not_declared_is_a_bad_row(written):
 
 def test_a_column_of_numbers_with_a_few_mistakes_stays_one_of_numbers(written):
     path = written(*[f"A,1,0.5, {age} " for age in range(20)], "A,1,0.5,n/a")
-    refused(path, "column 'context_age', row 21: 'n/a' is no finite number")
+    refused(path, "column 'context_age', row 21: 'n/a' is not a finite number")
     log = Log.read(path, skip_bad_rows=True)
     assert log.context[:, 0].tolist() == list(range(20))

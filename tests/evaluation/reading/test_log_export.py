@@ -65,7 +65,7 @@ def test_the_export_of_a_bandit_is_a_log_with_its_schema(opened, clock, tmp_path
     assert log.context[:, 1].tolist() == [0.0, 1.0] * 10
     assert log.schema.menu.declaration == ["A", "B", "C"]
     assert log.schema.context.names == ("age", "country")
-    assert log.notes == ("1 decisions were left out: pending",)
+    assert log.notes == ("1 decisions were left out because of their status: pending",)
 
 
 def test_what_did_not_come_to_be_learned_is_counted_and_left_out(opened, clock, tmp_path):
@@ -81,7 +81,8 @@ def test_what_did_not_come_to_be_learned_is_counted_and_left_out(opened, clock, 
     assert len(log) == status.count("learned")
     left = {one: status.count(one) for one in dict.fromkeys(status) if one != "learned"}
     assert log.notes == tuple(
-        f"{count} decisions were left out: {one}" for one, count in left.items()
+        f"{count} decisions were left out because of their status: {one}"
+        for one, count in left.items()
     )
 
 
@@ -97,7 +98,9 @@ def test_rows_that_are_left_out_are_never_bad(opened, clock, tmp_path):
 def test_a_log_with_nothing_learned_says_what_was_left_out(opened, tmp_path):
     store, bandit = opened()
     decided(bandit, 3)
-    with pytest.raises(InputError, match="no rows to learn from; left out: 3 pending"):
+    with pytest.raises(
+        InputError, match="no rows that can be used; left out because of their status: 3 pending"
+    ):
         Log.read(exported(store, tmp_path / "log.parquet"))
 
 
@@ -113,12 +116,14 @@ def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path)
     log = Log.read(exported(store, tmp_path / "log.parquet"))
     assert "A" in [one.action for one in made]
     assert [log.schema.menu.action(row) for row in log.action] == [one.action for one in made]
-    assert [log.menus[place] for place in log.shown] == [((0, 1, 2),)] * 40 + [((1, 2, 3),)] * 10
+    assert [log.eligible_sets[place] for place in log.eligible_set] == [((0, 1, 2),)] * 40 + [
+        ((1, 2, 3),)
+    ] * 10
     statuses = {one.name: one.status for one in log.schema.menu.slots[0].choices}
     assert statuses == {"A": "retired", "B": "active", "C": "active", "D": "active"}
-    assert log.menus[0] == ((0, 1, 2, 3),)
+    assert log.eligible_sets[0] == ((0, 1, 2, 3),)
     assert log.schema.menu.active == ((1, 2, 3),)
-    assert log.notes[-1] == "choices that are no longer active are part of the log: A"
+    assert log.notes[-1] == "the log contains choices that are no longer active: A"
 
 
 def test_where_no_row_says_what_was_eligible_every_choice_was_also_paused_ones(
@@ -131,7 +136,7 @@ def test_where_no_row_says_what_was_eligible_every_choice_was_also_paused_ones(
     bandit.decide({"age": 1.0, "country": "fr"})
     path = exported(store, tmp_path / "log.parquet")
     log = Log.read(path, columns={"eligible": None})
-    assert log.menus == (((0, 1, 2),),)
+    assert log.eligible_sets == (((0, 1, 2),),)
     assert log.schema.menu.active == ((0, 2),)
     again = Log.read(pd.read_parquet(path), schema=log.schema)
     assert again.schema.menu == log.schema.menu
@@ -150,7 +155,7 @@ def test_choices_that_are_no_longer_active_are_named_only_where_a_row_took_them(
     bandit.decide({"age": 1.0, "country": "fr"})
     log = Log.read(exported(store, tmp_path / "log.parquet"))
     assert (log.action[:, 0] == 0).any()
-    assert log.notes[-1] == "choices that are no longer active are part of the log: title=A"
+    assert log.notes[-1] == "the log contains choices that are no longer active: title=A"
 
 
 def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clock, tmp_path):
@@ -163,8 +168,8 @@ def test_an_export_is_known_after_it_went_through_a_frame_or_a_table(opened, clo
     assert Log.read(parquet.read_table(path)).fingerprint == log.fingerprint
     frame = Log.read(pd.read_parquet(path), schema=log.schema)
     assert frame.fingerprint == log.fingerprint
-    assert frame.menus == log.menus
-    assert frame.notes[0] == "3 decisions were left out: pending"
+    assert frame.eligible_sets == log.eligible_sets
+    assert frame.notes[0] == "3 decisions were left out because of their status: pending"
     without = parquet.read_table(path).drop(["status"])
     assert len(Log.read(without)) == 33
 

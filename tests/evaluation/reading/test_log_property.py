@@ -107,7 +107,7 @@ def test_exactly_the_rows_that_are_good_are_kept(block, path):
         write(path, rows)
         kept = oracle(rows)
         if not kept:
-            with pytest.raises(InputError, match="no rows to learn from"):
+            with pytest.raises(InputError, match="no rows that can be used"):
                 Log.read(path, skip_bad_rows=True, **DECLARED)
             return
         log = Log.read(path, skip_bad_rows=True, **DECLARED)
@@ -118,16 +118,16 @@ def test_exactly_the_rows_that_are_good_are_kept(block, path):
             None if one is None else min(one, 1.0) for one in known
         ]
         assert [LANDS[int(place)] for place in log.context[:, 1]] == [row[5] for row in kept]
-        assert [[ACTIONS[one] for one in log.menus[place][0]] for place in log.shown] == [
-            eligible(row[6]) for row in kept
-        ]
+        assert [
+            [ACTIONS[one] for one in log.eligible_sets[place][0]] for place in log.eligible_set
+        ] == [eligible(row[6]) for row in kept]
         lost = len(rows) - len(kept)
         skipped = [note for note in log.notes if "bad rows were skipped" in note]
         assert [note.split()[0] for note in skipped] == ([str(lost)] if lost else [])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_source, "BLOCK", block)
-        patch.setattr(source, "ROWS", 3)
+        patch.setattr(csv_source, "BLOCK_BYTES", block)
+        patch.setattr(source, "BATCH_ROWS", 3)
         check()
 
 

@@ -10,10 +10,10 @@ from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report import comparison, witness
+from submax.evaluation.report import comparison, logged_evidence
 from submax.evaluation.report.comparison import USUAL, compare
-from submax.evaluation.report.judge import LOGGING
-from submax.evaluation.report.witness import Witness
+from submax.evaluation.report.estimate import LOGGING_POLICY
+from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.policies.classic.thompson import Thompson
 from submax.schema.choices import Change
 from submax.schema.menu import Menu
@@ -54,12 +54,12 @@ def log():
 def test_the_policy_that_wrote_the_log_is_first(log):
     found = compare(log, ["random", "linucb"])
     first = found.estimates[0]
-    assert (first.policy, first.estimator, first.cautions) == (LOGGING, "mean", ())
+    assert (first.policy, first.estimator, first.cautions) == (LOGGING_POLICY, "mean", ())
     rewards = log.reward[200:]
     assert first.value == pytest.approx(rewards.mean())
     half = 1.959964 * rewards.std(ddof=1) / np.sqrt(200)
     assert first.interval == pytest.approx((first.value - half, first.value + half))
-    assert found.policies() == [LOGGING, "random", "linucb"]
+    assert found.policies() == [LOGGING_POLICY, "random", "linucb"]
     assert found.estimators() == ["mean", *USUAL]
     assert found.find("random", "dr").policy == "random"
     assert found.find("random", "mean") is None
@@ -68,7 +68,7 @@ def test_the_policy_that_wrote_the_log_is_first(log):
 def test_a_policy_is_learned_from_one_part_and_valued_on_the_other(log):
     found = compare(log, ["linucb"], by="random", share=0.3, seed=4)
     learning, rest = log.split(0.3, "random", 4)
-    evidence = Witness(rest, 4).of(learn(learning, "linucb", seed=4)).evidence
+    evidence = LoggedEvidence(rest, 4).about(learn(learning, "linucb", seed=4)).evidence
     for name in USUAL:
         terms = make_off_policy(name).terms(evidence)
         assert found.find("linucb", name).value == pytest.approx(terms.value)
@@ -96,7 +96,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(seed, monkeypatch):
 def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_path):
     learned = learn(log, "linucb", share=0.75, by="random", seed=9)
     learned.write(tmp_path / "policy.safetensors")
-    expected = Witness(log.rows(~log.chosen(0.75, "random", 9))).of(learned).evidence
+    expected = LoggedEvidence(log.rows(~log.chosen(0.75, "random", 9))).about(learned).evidence
     for given in (learned, tmp_path / "policy.safetensors", str(tmp_path / "policy.safetensors")):
         for others in ({}, {"random": "random"}):
             found = compare(log, {"it": given, **others}).find("it", "dr")
@@ -104,7 +104,8 @@ def test_what_was_learned_before_is_valued_on_the_rows_it_did_not_see(log, tmp_p
             assert found.value == pytest.approx(make_off_policy("dr").terms(expected).value)
             assert "looks too good" not in str(found.cautions)
     assert (
-        "it is evaluated on the 100 rows that it did not see" in compare(log, {"it": learned}).notes
+        "it is evaluated on the 100 rows that it did not learn from"
+        in compare(log, {"it": learned}).notes
     )
 
 
@@ -116,16 +117,19 @@ def test_what_was_learned_from_all_rows_has_a_caution(log):
 def test_what_was_learned_from_another_log_has_seen_no_row(log):
     found = compare(log, {"it": learn(log_of(1), "linucb")})
     assert found.find("it", "dr").diagnostics.rows == 400
-    assert found.find(LOGGING, "mean").diagnostics.rows == 400
+    assert found.find(LOGGING_POLICY, "mean").diagnostics.rows == 400
     assert "looks too good" not in str(found.find("it", "dm").cautions)
-    assert "it was learned elsewhere: whether it saw these rows is not known" in found.notes
+    assert (
+        "it was learned from another log: whether it learned from some of these rows is not known"
+        in found.notes
+    )
 
 
 def test_a_log_that_has_grown_is_known_again(log):
     learned = learn(log.rows(np.arange(300)), "linucb")
     found = compare(log, {"it": learned})
     assert found.find("it", "dr").diagnostics.rows == 100
-    assert "it is evaluated on the 100 rows that it did not see" in found.notes
+    assert "it is evaluated on the 100 rows that it did not learn from" in found.notes
     part = learn(log.rows(np.arange(300)), "linucb", share=0.5)
     assert compare(log, {"it": part}).find("it", "dr").diagnostics.rows == 250
 
@@ -139,7 +143,11 @@ def test_rows_are_known_again_whatever_their_propensities(log):
 def test_estimators_of_one_kind_are_told_apart(log):
     two = [{"kind": "clipped", "threshold": one} for one in (0.5, 2)]
     found = compare(log, ["linucb"], estimators=[*two, "ips"])
-    assert found.estimators()[1:] == ["Clipped(threshold=0.5)", "Clipped(threshold=2.0)", "ips"]
+    assert found.estimators()[1:] == [
+        "ClippedInversePropensity(threshold=0.5)",
+        "ClippedInversePropensity(threshold=2.0)",
+        "ips",
+    ]
     with pytest.raises(InputError, match="asked for twice"):
         compare(log, ["linucb"], estimators=["ips", "ips"])
 
@@ -203,7 +211,7 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
     ]
     found = compare(log, given, estimators=["snips"])
     assert found.policies() == [
-        LOGGING,
+        LOGGING_POLICY,
         "random",
         "epsilon-greedy",
         "careful",
@@ -217,15 +225,15 @@ def test_policies_by_name_table_object_and_file_have_names(log, tmp_path):
     ("policies", "options", "sentence"),
     [
         (["random", "random"], {}, "two policies are called 'random'"),
-        ({LOGGING: "random"}, {}, "two policies are called"),
-        ("random", {}, "a list or a table"),
-        (Path("policy.safetensors"), {}, "a list or a table"),
-        (Thompson(), {}, "a list or a table"),
+        ({LOGGING_POLICY: "random"}, {}, "two policies are called"),
+        ("random", {}, "a list of policies or a table"),
+        (Path("policy.safetensors"), {}, "a list of policies or a table"),
+        (Thompson(), {}, "a list of policies or a table"),
         (["randon"], {}, "did you mean 'random'"),
         ([{"kind": "thompson", "alpha": -1}], {}, "alpha"),
         ([Path("none.safetensors")], {}, "cannot read the policy"),
         (["random"], {"estimators": ["ipss"]}, "did you mean 'ips'"),
-        (["random"], {"estimators": "ips"}, "a list of estimators"),
+        (["random"], {"estimators": "ips"}, "must be a list of estimators"),
         (["random"], {"estimators": ["pseudo-inverse"]}, "several slots"),
         (["random"], {"interval": "students"}, "interval"),
         (["random"], {"level": 95}, "level"),
@@ -238,7 +246,7 @@ def test_what_cannot_be_is_refused_before_anything_is_learned(
     log, policies, options, sentence, monkeypatch
 ):
     monkeypatch.setattr(comparison, "learn", None)
-    monkeypatch.setattr(comparison, "Witness", None)
+    monkeypatch.setattr(comparison, "LoggedEvidence", None)
     with pytest.raises(InputError, match=f"(?i){sentence}"):
         compare(log, policies, **options)
 
@@ -286,7 +294,7 @@ def retired_log(seed):
 
 @pytest.mark.parametrize("limit", [4096, 1])
 def test_choices_that_are_no_longer_active_are_not_taken(limit, monkeypatch, seed):
-    monkeypatch.setattr(witness, "LISTED", limit)
+    monkeypatch.setattr(logged_evidence, "MOST_LISTED", limit)
     found = compare(retired_log(seed), ["rcp-submax"], estimators=["ips", "snips", "dm", "dr"])
     for one in found.estimates[1:]:
         assert abs(one.value - 0.5) < 0.1
@@ -307,7 +315,7 @@ def test_rows_that_came_between_do_not_hide_those_that_were_seen(seed):
     order = rng.permutation(900)
     grown = Log.read({name: column[order] for name, column in table.items()})
     found = compare(grown, {"it": learned})
-    assert "it is evaluated on the 300 rows that it did not see" in found.notes
+    assert "it is evaluated on the 300 rows that it did not learn from" in found.notes
 
 
 def test_a_log_of_one_action_has_nothing_to_compare():
@@ -317,10 +325,10 @@ def test_a_log_of_one_action_has_nothing_to_compare():
     )
     found = compare(log, ["linucb"])
     for one in found.estimates[1:]:
-        assert "one action only" in " ".join(one.cautions)
+        assert "only one action" in " ".join(one.cautions)
     said = " ".join(found.find("linucb", "ips").cautions)
     assert "the weights average 1.67 and should average 1" in said
-    assert "do not fit how often it was taken" in said
+    assert "do not agree with how often it was taken" in said
 
 
 @pytest.mark.parametrize("interval", ["normal", "bernstein", "bootstrap"])

@@ -1,4 +1,4 @@
-"""Rows of a log as a policy learns from them."""
+"""The rows of a log in the encoding from which policies learn, part by part."""
 
 from collections.abc import Sequence
 from typing import Any, overload
@@ -10,12 +10,16 @@ from submax.core.arrays import Floats
 from submax.schema.columns import Columns
 from submax.schema.context_schema import ContextSchema
 
-ROWS, NUMBERS = 1 << 18, 1 << 24
-"""So many rows, or numbers of wider rows, are encoded at a time: categories take a number each."""
+MOST_ROWS, MOST_NUMBERS = 1 << 18, 1 << 24
+"""A part has at most this many rows and, since every value of a category takes one number in the
+encoding, at most this many numbers: 64 MB as float32."""
 
 
 class EncodedParts(Sequence[Columns]):
-    """Parts of equal length, each made when it is asked for."""
+    """A sequence of parts of equal length (the last may be shorter), each encoded on access.
+
+    ``context [N, F]`` has one number for each field; in the parts it is one-hot for categories.
+    """
 
     def __init__(
         self,
@@ -33,7 +37,7 @@ class EncodedParts(Sequence[Columns]):
 
     @property
     def _step(self) -> int:
-        return max(1, min(ROWS, NUMBERS // max(self._schema.width, 1)))
+        return max(1, min(MOST_ROWS, MOST_NUMBERS // max(self._schema.width, 1)))
 
     @overload
     def __getitem__(self, place: int) -> Columns: ...

@@ -1,4 +1,4 @@
-"""A log of decisions: what was shown, with which probability, and what came back."""
+"""A log of decisions: contexts, actions, their propensities, and rewards."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,23 +13,27 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of, whole_number
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.core.summary import Summary
 from submax.evaluation.logs.encoded_parts import EncodedParts
 from submax.evaluation.logs.log_view import log_summary
+from submax.evaluation.logs.propensity_model import estimate_slot_propensities
 from submax.schema.menu import Shown
 from submax.schema.schema import Schema
 
 By = Literal["time", "random"]
+"""Which rows a split takes first: the earliest ones, or random ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class Log:
     """N decisions with their rewards, in the order of time; made by ``Log.read``.
 
-    ``context [N, F]`` has a number for each field, that of a category its place; ``action [N, S]``
-    the number of each choice. ``propensity [N]`` is NaN where it is not known; ``estimated [N]``
-    says which of them a model has guessed. ``shown [N]`` is the place in ``menus`` of the choices
-    that were eligible. ``slot_propensity [N, S]`` is that of each choice by itself, if logged.
-    ``notes`` are sentences about what was left out or changed when the log was read.
+    ``context [N, F]`` has one number for each field; for a category it is the index of the value.
+    ``action [N, S]`` has the index of the choice in each slot. ``propensity [N]`` is NaN if it is
+    not known; ``estimated [N]`` says which propensities were estimated by a model.
+    ``eligible_set [N]`` is the index, in ``eligible_sets``, of the choices that were eligible in
+    a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
+    logged. ``notes`` are sentences about what was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -37,8 +41,8 @@ class Log:
     action: NDArray[Any]
     reward: Floats
     propensity: Floats
-    shown: NDArray[np.int32]
-    menus: tuple[Shown, ...]
+    eligible_set: NDArray[np.int32]
+    eligible_sets: tuple[Shown, ...]
     estimated: Booleans
     slot_propensity: Floats | None = None
     notes: tuple[str, ...] = ()
@@ -56,23 +60,30 @@ class Log:
         schema: Schema | None = None,
         skip_bad_rows: bool = False,
     ) -> Self:
-        """A log from a Parquet or CSV file, a data frame, or a table of columns.
+        """Read a log from a Parquet or CSV file, a data frame, or a table of columns.
 
-        ``columns`` maps roles to columns: action, reward, propensity, context, eligible, id, time,
-        status; what has its usual name is found. ``actions``, ``context`` and ``rewards`` declare
-        what is allowed, as in ``submax.open``; ``schema`` is all of them, that of another log or
-        policy. What is not declared is what occurs. ``action_features`` describe the actions: a
-        table as in ``submax.open``, or a file or data frame with a row for each action (a column
-        ``action``, or ``slot`` and ``choice``) and a column for each feature.
+        ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
+        id, time, status. A role that is not given is filled by the column with its usual name.
+
+        ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
+        ``schema`` declares all three at once and is that of another log or of a policy. What is
+        not declared is taken from the values that occur.
+
+        ``action_features`` describe the actions: a table as in ``submax.open``, or a file or data
+        frame with a row for each action (a column ``action``, or ``slot`` and ``choice``) and a
+        column for each feature.
+
+        Rows with missing or impossible values raise an error that names them; with
+        ``skip_bad_rows`` they are left out, and counted in the notes.
 
         >>> table = {"action": ["A", "B", "A"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]}
         >>> log = Log.read(table)
         >>> len(log), log.schema.menu.action([1])
         (3, 'B')
         """
-        from submax.evaluation.reading.log_reader import Declared, read_log
+        from submax.evaluation.reading.log_reader import LogDeclaration, read_log
 
-        declared = Declared(schema, actions, context, rewards, action_features)
+        declared = LogDeclaration(schema, actions, context, rewards, action_features)
         return cls(**read_log(source, columns or {}, declared, skip_bad_rows))
 
     @classmethod
@@ -85,10 +96,10 @@ class Log:
         context: ArrayLike | None = None,
         **options: Any,
     ) -> Self:
-        """A log from arrays: ``action [N]`` or ``[N, S]``, ``context [N, F]``, the others ``[N]``.
+        """Make a log from arrays: ``action [N]`` or ``[N, S]``, ``context [N, F]``, others ``[N]``.
 
-        Fields of the context are called x0, x1, and so on, slots slot0, slot1; ``options`` are
-        those of ``read``.
+        The fields of the context are called x0, x1 and so on, the slots slot0, slot1 and so on.
+        ``options`` are those of ``read``.
         """
         from submax.evaluation.reading.arrays_table import arrays_table
 
@@ -96,9 +107,10 @@ class Log:
 
     @classmethod
     def from_obp(cls, feedback: Mapping[str, Any], **options: Any) -> Self:
-        """A log from the dictionary that Open Bandit Pipeline calls bandit feedback.
+        """Make a log from the dictionary that Open Bandit Pipeline calls bandit feedback.
 
-        Its ``position``, where there are several, becomes a category of the context.
+        ``position`` becomes a category of the context if it has several values. ``options`` are
+        those of ``read``.
         """
         from submax.evaluation.reading.arrays_table import obp_table
 
@@ -106,33 +118,41 @@ class Log:
         return cls.read(table, **{"actions": actions, **options})
 
     def __repr__(self) -> str:
-        return str(log_summary(self))
+        return str(self._summary())
 
     def _repr_html_(self) -> str:
-        return log_summary(self).html()
+        return self._summary().html()
+
+    def _summary(self) -> Summary:
+        return log_summary(
+            self.schema, self.action, self.reward, self.propensity, self.estimated, self.notes
+        )
 
     def __len__(self) -> int:
         return len(self.reward)
 
     @property
     def problem(self) -> Problem:
-        """What a policy is told."""
+        """The problem that policies are initialized with: actions, context and rewards."""
         return self.schema.problem
 
     @property
     def parts(self) -> EncodedParts:
-        """The rows as a policy learns from them, encoded part by part when asked for."""
+        """The rows in the encoding from which policies learn, in parts that are made on access."""
         with np.errstate(invalid="ignore"):
             log_prob = np.log(self.propensity)
         return EncodedParts(self.schema.context, self.context, self.action, self.reward, log_prob)
 
     @cached_property
     def fingerprint(self) -> str:
-        """The hash of what happened in all rows, whatever is known of propensities."""
+        """A hash of the contexts, actions and rewards of all rows, without propensities."""
         return self.fingerprint_of(len(self))
 
     def fingerprint_of(self, count: int) -> str:
-        """The same for the first rows: a log that has grown begins as it was."""
+        """Return the fingerprint of the first ``count`` rows.
+
+        It recognizes a log that has grown: its first rows are those of the log before.
+        """
         digest = hashlib.sha256()
         for column in (self.context, self.action, self.reward):
             digest.update(repr((column[:count].shape, column.dtype.str)).encode())
@@ -140,14 +160,15 @@ class Log:
         return digest.hexdigest()
 
     def eligible_choices(self, slot: int) -> Booleans:
-        """Which choices of a slot each of the menus shows, ``[menus, choices]``."""
-        found = np.zeros((len(self.menus), len(self.schema.menu.slots[slot].choices)), dtype=bool)
-        for number, shown in enumerate(self.menus):
-            found[number, list(shown[slot])] = True
-        return found
+        """Return which choices of a slot are in each of the eligible sets, ``[sets, choices]``."""
+        choices = len(self.schema.menu.slots[slot].choices)
+        mask = np.zeros((len(self.eligible_sets), choices), dtype=bool)
+        for number, eligible in enumerate(self.eligible_sets):
+            mask[number, list(eligible[slot])] = True
+        return mask
 
     def rows(self, which: Booleans | Integers) -> "Log":
-        """Some of the rows."""
+        """Return a log of some of the rows, given by a mask or by their numbers."""
         slots = self.slot_propensity
         return replace(
             self,
@@ -155,24 +176,33 @@ class Log:
             action=self.action[which],
             reward=self.reward[which],
             propensity=self.propensity[which],
-            shown=self.shown[which],
+            eligible_set=self.eligible_set[which],
             estimated=self.estimated[which],
             slot_propensity=None if slots is None else slots[which],
         )
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
-        """Two logs: the first has this ``share`` of the rows, the earliest or random ones."""
+        """Return two logs: one with a ``share`` of the rows, earliest or random, and the rest."""
         first = self.chosen(share, by, seed)
         return self.rows(first), self.rows(~first)
 
     def chosen(self, share: float, by: By, seed: int) -> Booleans:
-        """Which rows a split puts first, ``[N]``; both sides have at least one."""
+        """Return which rows a split puts into its first log, ``[N]``.
+
+        Both logs of the split have at least one row.
+        """
         one_of("split by", by, ["time", "random"])
         whole_number("seed", seed, at_least=0)
         if not 0 < share < 1:
-            raise InputError(f"a share must be between 0 and 1, not {share!r}")
+            raise InputError(
+                f"the share is {share!r}, and must be above 0 and below 1: give 0.5 to learn from "
+                "half of the rows"
+            )
         if len(self) < 2:
-            raise InputError(f"a log of {len(self)} rows cannot be split")
+            raise InputError(
+                f"a log of {len(self)} rows cannot be split, since both parts need a row: "
+                "read a log of at least 2 rows"
+            )
         count = min(max(round(share * len(self)), 1), len(self) - 1)
         first = np.zeros(len(self), dtype=bool)
         if by == "time":
@@ -182,7 +212,41 @@ class Log:
         return first
 
     def with_estimated_propensities(self, seed: int = 0) -> "Log":
-        """The same, with a model's guess where the propensity is not known; see the notes."""
-        from submax.evaluation.logs.propensity_model import with_estimates
+        """Return the log with unknown propensities filled in, and notes that say how many.
 
-        return with_estimates(self, seed)
+        They are the product of the slots' propensities if these were logged, otherwise estimates
+        of a model. Both treat slots as chosen independently. ``seed`` draws the rows to which the
+        model is fitted if there are very many.
+        """
+        log = self._with_products_of_slots()
+        gaps = np.isnan(log.propensity)
+        if not gaps.any():
+            return log
+        estimates = log.estimated_slot_propensities(seed)
+        note = f"{int(gaps.sum())} propensities are not in the log: a model estimated them"
+        slots = log.slot_propensity
+        return replace(
+            log,
+            propensity=np.where(gaps, estimates.prod(axis=1), log.propensity),
+            slot_propensity=estimates if slots is None and gaps.all() else slots,
+            estimated=gaps,
+            notes=(*log.notes, note),
+        )
+
+    def estimated_slot_propensities(self, seed: int) -> Floats:
+        """Return a model's estimate of the propensity of each slot's choice, ``[N, S]``."""
+        eligible = [self.eligible_choices(slot) for slot in range(len(self.schema.menu.slots))]
+        return estimate_slot_propensities(
+            self.schema, self.context, self.parts, self.action, eligible, self.eligible_set, seed
+        )
+
+    def _with_products_of_slots(self) -> "Log":
+        if self.slot_propensity is None or not np.isnan(self.propensity).any():
+            return self
+        product = self.slot_propensity.prod(axis=1)
+        filled = int(np.count_nonzero(np.isnan(self.propensity) & ~np.isnan(product)))
+        note = (
+            f"{filled} propensities of joint actions are the products of their slots' propensities"
+        )
+        propensity = np.where(np.isnan(self.propensity), product, self.propensity)
+        return replace(self, propensity=propensity, notes=(*self.notes, note))

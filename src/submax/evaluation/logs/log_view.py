@@ -1,52 +1,69 @@
-"""A log as a person wants to see it."""
+"""The text and HTML form of a log."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from submax.core.arrays import Booleans, Floats
 from submax.core.numerics.standard_error import standard_error
 from submax.core.summary import LINES, Summary, counted, number, percentage
-
-if TYPE_CHECKING:
-    from submax.evaluation.logs.log import Log
+from submax.schema.schema import Schema
 
 MOST_NOTES = 3
+"""Notes that are part of the text; all of them are in the ``notes`` of the log."""
 
 
-def log_summary(log: "Log") -> Summary:
-    """Actions with counts, shares and mean rewards; rewards, contexts and propensities in words."""
-    menu, context = log.schema.menu, log.schema.context
-    fields = ", ".join(context.names) or "no context"
-    mean = number(float(log.reward.mean()) if len(log) else None)
-    error = number(standard_error(log.reward), 2)
+def log_summary(
+    schema: Schema,
+    action: NDArray[Any],
+    reward: Floats,
+    propensity: Floats,
+    estimated: Booleans,
+    notes: Sequence[str],
+) -> Summary:
+    """Return a table of the actions with counts, shares and mean rewards, below a few sentences.
+
+    The arguments are the fields of a ``Log``. The sentences are about rows, context, rewards and
+    propensities.
+    """
+    menu = schema.menu
+    fields = ", ".join(schema.context.names) or "no context"
+    mean = number(float(reward.mean()) if len(reward) else None)
+    error = number(standard_error(reward), 2)
     sentences = [
-        f"Log of {counted(len(log), 'row')}; context: {fields}",
-        f"{log.schema.rewards['kind']} rewards, mean {mean} ± {error} (standard error)",
-        _propensities(log),
-        *log.notes[:MOST_NOTES],
+        f"Log of {counted(len(reward), 'row')}; context: {fields}",
+        f"{schema.rewards['kind']} rewards, mean {mean} ± {error} (standard error)",
+        _propensity_sentence(propensity, estimated),
+        *notes[:MOST_NOTES],
     ]
     columns = ["rows", "share", "mean reward", "± s.e."]
     if menu.plain:
-        return Summary(sentences, ["action", *columns], _rows(log, 0))
+        cells = _choice_cells(_choice_names(schema, 0), action[:, 0], reward)
+        return Summary(sentences, ["action", *columns], cells)
     parts = len(menu.slots) + len(menu.intervals)
-    room = max(1, (LINES - len(sentences) - 2) // parts)
+    lines_per_part = max(1, (LINES - len(sentences) - 2) // parts)
     rows, more = [], 0
-    for number_of_slot, slot in enumerate(menu.slots):
-        found = _rows(log, number_of_slot)
-        rows += [[slot.name, *row] for row in found[:room]]
-        more += len(found[room:])
+    for place, slot in enumerate(menu.slots):
+        cells = _choice_cells(_choice_names(schema, place), action[:, place], reward)
+        rows += [[slot.name, *row] for row in cells[:lines_per_part]]
+        more += len(cells[lines_per_part:])
     for place, interval in enumerate(menu.intervals, start=len(menu.slots)):
-        rows.append([interval.name, *_value_cells(log, place)])
+        rows.append([interval.name, *_value_cells(action[:, place].astype(np.float64))])
     return Summary(sentences, ["slot", "choice", *columns], rows, texts=2, more=more)
 
 
-def _rows(log: "Log", slot: int) -> list[list[str]]:
-    """The choices of a slot, the most frequent first."""
-    choices = log.schema.menu.slots[slot].choices
-    chosen = log.action[:, slot].astype(np.int64)
-    counts = np.bincount(chosen, minlength=len(choices))
-    sums = np.bincount(chosen, log.reward, minlength=len(choices))
-    squares = np.bincount(chosen, log.reward**2, minlength=len(choices))
+def _choice_names(schema: Schema, slot: int) -> list[str]:
+    return [choice.name for choice in schema.menu.slots[slot].choices]
+
+
+def _choice_cells(names: list[str], action: NDArray[Any], reward: Floats) -> list[list[str]]:
+    """Return a line of cells for each choice of a slot, the most frequent choice first."""
+    chosen = action.astype(np.int64)
+    counts = np.bincount(chosen, minlength=len(names))
+    sums = np.bincount(chosen, reward, minlength=len(names))
+    squares = np.bincount(chosen, reward**2, minlength=len(names))
     rows = []
     for place in np.argsort(-counts, kind="stable"):
         count = int(counts[place])
@@ -55,25 +72,25 @@ def _rows(log: "Log", slot: int) -> list[list[str]]:
         if count > 1:
             spread = max(squares[place] - sums[place] ** 2 / count, 0.0)
             error = float(np.sqrt(spread / (count - 1) / count))
-        share = percentage(count / len(log) if len(log) else None)
-        rows.append([choices[place].name, f"{count:,}", share, number(mean), number(error, 2)])
+        share = percentage(count / len(reward) if len(reward) else None)
+        rows.append([names[place], f"{count:,}", share, number(mean), number(error, 2)])
     return rows
 
 
-def _value_cells(log: "Log", place: int) -> list[str]:
-    values = log.action[:, place].astype(np.float64)
+def _value_cells(values: Floats) -> list[str]:
+    """Return a line of cells for a real-valued part of the action."""
     if not len(values):
         return ["–", "0", "–", "–", "–"]
-    told = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
-    return [told, f"{len(values):,}", "–", "–", "–"]
+    distribution = f"{values.min():.3g} to {values.max():.3g}, mean {values.mean():.3g}"
+    return [distribution, f"{len(values):,}", "–", "–", "–"]
 
 
-def _propensities(log: "Log") -> str:
-    missing = int(np.isnan(log.propensity).sum())
-    guessed = int(log.estimated.sum())
-    if missing == len(log):
+def _propensity_sentence(propensity: Floats, estimated: Booleans) -> str:
+    missing = int(np.isnan(propensity).sum())
+    if missing == len(propensity):
         return "no propensities"
-    known = log.propensity[~np.isnan(log.propensity)]
-    told = f"propensities from {number(float(known.min()))} to {number(float(known.max()))}"
-    told += f", {guessed:,} of them estimated" if guessed else ""
-    return told + (f", {missing:,} missing" if missing else "")
+    known = propensity[~np.isnan(propensity)]
+    sentence = f"propensities from {number(float(known.min()))} to {number(float(known.max()))}"
+    if estimated.any():
+        sentence += f", {int(estimated.sum()):,} of them estimated"
+    return sentence + (f", {missing:,} missing" if missing else "")

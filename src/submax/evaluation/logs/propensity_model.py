@@ -1,119 +1,105 @@
-"""Propensities that were not logged, guessed by a model."""
+"""A model of how a log chose its actions, which estimates propensities that were not logged."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
+from submax.schema.columns import Columns
+from submax.schema.schema import Schema
 from submax.schema.standardization import Standardization
 
-if TYPE_CHECKING:
-    from submax.evaluation.logs.log import Log
-
 MOST_ROWS = 200_000
-"""The model is fitted to at most so many rows."""
+"""The model is fitted to at most this many rows: more would take longer and hardly change it."""
 MOST_NUMBERS = 1 << 25
-"""Probabilities that are held at a time."""
+"""Probabilities, rows × choices, that are in memory together while fitting: 256 MB."""
 PENALTY = 1.0
-"""Of squared coefficients, but for those of the constant."""
-ROUNDS = 200
+"""Ridge penalty of the coefficients of standardized contexts: a standard normal prior."""
+CONSTANT_PENALTY = 1e-6
+"""Ridge penalty of the constants: nearly none, so that the frequency of choices is free."""
+MOST_STEPS = 200
+"""Iterations of L-BFGS; a logistic regression converges in fewer."""
 
 
-def with_estimates(log: "Log", seed: int) -> "Log":
-    """Fill the gaps; slots are taken as chosen independently.
+def estimate_slot_propensities(
+    schema: Schema,
+    context: NDArray[np.float32],
+    parts: Sequence[Columns],
+    action: NDArray[Any],
+    eligible: Sequence[Booleans],
+    eligible_set: NDArray[np.int32],
+    seed: int,
+) -> Floats:
+    """Return the estimated probability of each row's choice in each slot, ``[N, S]``.
 
-    By the product of the slots' propensities where these were logged, else by the model.
+    p_s(a_s | x) = softmax(θ_s · (1, x))[a_s], fitted by penalized maximum likelihood; choices that
+    were not eligible have probability 0.
+
+    ``context``, ``parts``, ``action`` and ``eligible_set`` are those of a ``Log``; ``eligible``
+    has for each slot which choices are in each eligible set, ``[sets, choices]``. ``seed`` draws
+    the rows to which the model is fitted if there are more than ``MOST_ROWS``.
     """
-    if log.slot_propensity is not None and np.isnan(log.propensity).any():
-        log = _from_slots(log, log.slot_propensity)
-    gaps = np.isnan(log.propensity)
-    if not gaps.any():
-        return log
-    found = slot_estimates(log, seed)
-    note = f"{int(gaps.sum())} propensities are not in the log: a model estimated them"
-    slots = log.slot_propensity
-    return replace(
-        log,
-        propensity=np.where(gaps, found.prod(axis=1), log.propensity),
-        slot_propensity=found if slots is None and gaps.all() else slots,
-        estimated=gaps,
-        notes=(*log.notes, note),
-    )
-
-
-def _from_slots(log: "Log", slots: Floats) -> "Log":
-    product = slots.prod(axis=1)
-    filled = int(np.count_nonzero(np.isnan(log.propensity) & ~np.isnan(product)))
-    note = f"{filled} propensities of joint actions are the products of their slots' propensities"
-    propensity = np.where(np.isnan(log.propensity), product, log.propensity)
-    return replace(log, propensity=propensity, notes=(*log.notes, note))
-
-
-def slot_estimates(log: "Log", seed: int) -> Floats:
-    """The probability of each row's choice in each slot, ``[N, S]``.
-
-    p_s(a_s | x) = softmax(θ_s · (1, x))[a_s], fitted by maximum likelihood; choices that were not
-    eligible have probability 0.
-    """
-    if log.schema.menu.intervals:
-        raise InputError("propensities of real-valued actions cannot be estimated: log them")
-    parts = log.parts
-    standardization = Standardization.of(parts, log.schema.context.numeric)
-    row = np.arange(len(log))
-    widest = max(len(slot.choices) for slot in log.schema.menu.slots)
-    most = min(MOST_ROWS, MOST_NUMBERS // widest)
-    if len(log) > most:
-        row = np.sort(np.random.default_rng(seed).choice(len(log), most, replace=False))
-    masks = [log.eligible_choices(slot) for slot in range(log.action.shape[1])]
-    features = with_constant(log.schema.context.encode_rows(log.context[row]), standardization)
+    if schema.menu.intervals:
+        raise InputError(
+            "this log has real-valued actions without propensities, which cannot be estimated: "
+            "log the density of each action as its propensity"
+        )
+    standardization = Standardization.of(parts, schema.context.numeric)
+    row = np.arange(len(action))
+    most_choices = max(len(slot.choices) for slot in schema.menu.slots)
+    most_rows = min(MOST_ROWS, MOST_NUMBERS // most_choices)
+    if len(row) > most_rows:
+        row = np.sort(np.random.default_rng(seed).choice(len(row), most_rows, replace=False))
+    features = with_constant(schema.context.encode_rows(context[row]), standardization)
     models = [
-        _fitted(features, log.action[row, slot], mask[log.shown[row]])
-        for slot, mask in enumerate(masks)
+        _fitted(features, action[row, slot], mask[eligible_set[row]])
+        for slot, mask in enumerate(eligible)
     ]
-    found = np.empty(log.action.shape)
+    estimates = np.empty(action.shape)
     first = 0
     for part in parts:
         rows = slice(first, first + len(part.reward))
         features = with_constant(part.context, standardization)
-        for slot, (theta, mask) in enumerate(zip(models, masks, strict=True)):
-            probabilities = _probabilities(features @ theta, mask[log.shown[rows]])
-            chosen = log.action[rows, slot]
-            found[rows, slot] = probabilities[np.arange(len(chosen)), chosen]
+        for slot, (theta, mask) in enumerate(zip(models, eligible, strict=True)):
+            probabilities = _probabilities(features @ theta, mask[eligible_set[rows]])
+            chosen = action[rows, slot]
+            estimates[rows, slot] = probabilities[np.arange(len(chosen)), chosen]
         first = rows.stop
-    return found
+    return estimates
 
 
 def with_constant(context: NDArray[np.float32], standardization: Standardization) -> Floats:
-    """Features of a linear model: 1 and the standardized context, ``[n, 1 + D]``."""
-    seen = standardization.apply(context.astype(np.float64))
-    return np.concatenate([np.ones((len(seen), 1)), seen], axis=1)
+    """Return the features of a linear model: 1 and the standardized context, ``[n, 1 + D]``."""
+    standardized = standardization.apply(context.astype(np.float64))
+    return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
 
 
-def _probabilities(score: Floats, mask: Booleans) -> Floats:
-    score = np.where(mask, score, -np.inf)
+def _probabilities(score: Floats, eligible: Booleans) -> Floats:
+    """Return the softmax of the scores over the eligible choices."""
+    score = np.where(eligible, score, -np.inf)
     score -= score.max(axis=1, keepdims=True)
     np.exp(score, out=score)
     score /= score.sum(axis=1, keepdims=True)
     return score
 
 
-def _fitted(features: Floats, chosen: NDArray[Any], mask: Booleans) -> Floats:
-    """Coefficients ``[1 + D, choices]`` of a multinomial logistic regression."""
+def _fitted(features: Floats, chosen: NDArray[Any], eligible: Booleans) -> Floats:
+    """Return the coefficients ``[1 + D, choices]`` of a multinomial logistic regression."""
     from scipy.optimize import minimize
 
-    shape = (features.shape[1], mask.shape[1])
+    shape = (features.shape[1], eligible.shape[1])
     row: Integers = np.arange(len(chosen))
-    taken = np.zeros(mask.shape)
+    taken = np.zeros(eligible.shape)
     taken[row, chosen] = 1.0
     penalty = np.full(shape, PENALTY)
-    penalty[0] = 1e-6
+    penalty[0] = CONSTANT_PENALTY
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         theta = flat.reshape(shape)
-        probabilities = _probabilities(features @ theta, mask)
+        probabilities = _probabilities(features @ theta, eligible)
         value = -np.log(probabilities[row, chosen]).sum() + 0.5 * (penalty * theta**2).sum()
         gradient = features.T @ (probabilities - taken) + penalty * theta
         return float(value) / len(row), gradient.ravel() / len(row)
@@ -123,7 +109,7 @@ def _fitted(features: Floats, chosen: NDArray[Any], mask: Booleans) -> Floats:
         np.zeros(shape[0] * shape[1]),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": ROUNDS},
+        options={"maxiter": MOST_STEPS},
     )
     theta: Floats = found.x.reshape(shape)
     return theta

@@ -1,4 +1,4 @@
-"""The real-valued parts of actions, as a model of the rewards sees them."""
+"""The features of real-valued parts of actions in a model of the rewards."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from submax.core.arrays import Floats
 from submax.evaluation.logs.log import Log
 
 POWERS = 3
-"""Powers of each real-valued part, scaled to 0 … 1."""
+"""A real-valued part, scaled to 0 … 1, has this many powers as features: a cubic polynomial."""
 
 
 def powers_of(log: Log, action: NDArray[Any]) -> Floats:
-    """The powers of the real-valued parts of actions: ``[n, 3 · intervals]``."""
+    """Return the powers of the real-valued parts of actions, ``[n, POWERS · intervals]``."""
     intervals = log.schema.menu.intervals
     low = np.array([one.low for one in intervals])
     width = np.array([one.high - one.low for one in intervals])

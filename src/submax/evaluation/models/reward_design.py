@@ -1,4 +1,4 @@
-"""The regression behind a model of the rewards."""
+"""The design of the regression on which a model of the rewards is based."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,11 @@ from submax.regression.sums import Sums
 
 
 class Coefficients(NamedTuple):
-    """Those of every choice in each slot, ``[choices, F]``, of all together, and of the powers."""
+    """Regression coefficients of the F features of a context, and of powers of real-valued parts.
+
+    ``slots`` has the coefficients of every choice of each slot, ``[choices, F]``; ``shared [F]``
+    are common to all choices; ``powers`` belong to the powers of real-valued parts.
+    """
 
     slots: list[Floats]
     shared: Floats
@@ -21,12 +25,16 @@ class Coefficients(NamedTuple):
 
 
 class RewardDesign(NamedTuple):
-    """Slots with ``sizes`` choices, features in ``groups [F]``, and ``powers`` of real parts.
+    """The design of a regression of rewards on contexts and actions.
 
-    Plain arms are regressions of their own, which have something in common. The choices of several
-    slots add up in one regression: every feature has a coefficient that all choices share and one
-    of each choice, or without ``interactions`` a choice has a constant alone. Each slot has prior
-    variances of its own, and the powers have one.
+    ``sizes`` are the numbers of choices of the slots, ``groups [F]`` is the group of each feature
+    of the context (features of a group share a prior variance), and ``powers`` is the number of
+    powers of real-valued parts.
+
+    Every plain arm has its own regression, with coefficients that are correlated between arms. The
+    effects of several slots add up in one regression: every feature has a coefficient shared by
+    all choices and one for each choice. Without ``interactions`` a choice has only a constant.
+    Each slot has its own prior variances, and the powers have one.
     """
 
     sizes: tuple[int, ...]
@@ -36,17 +44,17 @@ class RewardDesign(NamedTuple):
 
     @property
     def separate(self) -> bool:
-        """Whether every choice has a regression of its own."""
+        """Whether every choice has its own regression: plain arms without real-valued parts."""
         return len(self.sizes) == 1 and self.powers == 0
 
     @property
     def prior_groups(self) -> int:
-        """How many groups of features have prior variances."""
+        """The number of groups of coefficients that have their own prior variance."""
         return GROUPS if self.separate else GROUPS * (1 + len(self.sizes)) + 1
 
     @property
     def design(self) -> Design:
-        """How the coefficients are related before any row."""
+        """The prior correlations of the coefficients, and the group of each."""
         if self.separate:
             return Design.sharing(self.groups, self.sizes[0])
         choice = self.groups[: self._each]
@@ -57,7 +65,7 @@ class RewardDesign(NamedTuple):
         return Design.independent(np.concatenate([self.groups, *of_slots, of_powers]), 1)
 
     def nothing(self, offset: float) -> Sums:
-        """The sums over no rows."""
+        """Return the sums of the regression over no rows; rewards are measured from ``offset``."""
         if self.separate:
             return Sums.empty(self.sizes[0], len(self.groups), offset)
         return Sums.empty(1, self._unknowns, offset)
@@ -65,7 +73,7 @@ class RewardDesign(NamedTuple):
     def added(
         self, sums: Sums, features: Floats, action: NDArray[Any], powers: Floats, reward: Floats
     ) -> Sums:
-        """The sums with more rows, each of weight 1."""
+        """Return the sums with more rows added, each of weight 1."""
         if self.separate:
             return sums.add(features, action[:, 0].astype(np.int64), reward, np.ones(len(reward)))
         if not len(reward):
@@ -75,7 +83,7 @@ class RewardDesign(NamedTuple):
         known = np.concatenate([features, powers], axis=1)
         chosen = action[:, : len(self.sizes)].astype(np.int64)
         for choices, rows in _by_choices(chosen):
-            # All rows with the same choices fill the same places with the same products.
+            # Rows with the same choices add to the same coefficients, so they are added together.
             place, column = self._places(choices)
             product, earned = known[rows].T @ known[rows], relative[rows] @ known[rows]
             gram[0][np.ix_(place, place)] += product[np.ix_(column, column)]
@@ -89,7 +97,7 @@ class RewardDesign(NamedTuple):
         )
 
     def coefficients(self, posterior: Posterior) -> Coefficients:
-        """The posterior mean, by what it belongs to."""
+        """Return the posterior mean, divided into slots, shared coefficients and powers."""
         found, width = posterior.coefficients, len(self.groups)
         if self.separate:
             return Coefficients([found], np.zeros(width), np.zeros(0))
@@ -101,14 +109,14 @@ class RewardDesign(NamedTuple):
         return Coefficients(slots, found[0, :width], found[0, begin:])
 
     def zero(self) -> Coefficients:
-        """Those of rewards that are all the same."""
+        """Return coefficients of 0, the result if all rewards are equal."""
         width = len(self.groups)
         slots = [np.zeros((size, width)) for size in self.sizes]
         return Coefficients(slots, np.zeros(width), np.zeros(self.powers))
 
     @property
     def _each(self) -> int:
-        """How many coefficients every choice has."""
+        """The number of coefficients of every choice."""
         return len(self.groups) if self.interactions else 1
 
     @property
@@ -116,7 +124,10 @@ class RewardDesign(NamedTuple):
         return len(self.groups) + sum(self.sizes) * self._each + self.powers
 
     def _places(self, choices: Integers) -> tuple[Integers, Integers]:
-        """The unknowns that meet rows with these ``choices``, and the number each is times."""
+        """Return the coefficients that act in rows with these ``choices``.
+
+        For each also the column, among features and powers, by which it is multiplied.
+        """
         width, each = len(self.groups), self._each
         first = width + each * np.concatenate([[0], np.cumsum(self.sizes)])
         begin = (first[:-1] + each * choices)[:, None]
@@ -130,7 +141,7 @@ class RewardDesign(NamedTuple):
 
 
 def _by_choices(chosen: Integers) -> list[tuple[Integers, Integers]]:
-    """The different rows of choices, and the numbers of the rows that have them."""
+    """Return the distinct combinations of choices, each with the numbers of its rows."""
     if not chosen.shape[1]:
         return [(chosen[0], np.arange(len(chosen)))]
     different, which = np.unique(chosen, axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What a model of the rewards sees of a context."""
+"""Chooses the features of a context on which a model of the rewards is fitted."""
 
 import math
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from submax.regression.fitting import fitted
 from submax.regression.map_choice import LENGTHS
 
 KERNELS, FEWEST_KERNELS = 128, 8
-"""Landmarks of the kernels; fewer than 8 would add little to the linear part."""
+"""Most landmarks of kernels, and fewest: fewer than 8 would add little to the linear part."""
 ROWS_PER_KERNEL = 10
-"""A log has this many rows for each landmark: more landmarks would tell nothing and take time."""
+"""Rows of the log for each landmark: with fewer rows a landmark learns nothing and takes time."""
 MOST_NUMBERS = 1 << 22
 """Numbers in the sums of arms that have regressions of their own: 32 MB for each fold."""
 MOST_UNKNOWNS = 1500
@@ -26,15 +26,15 @@ MOST_UNKNOWNS = 1500
 MOST_WITH_KERNELS = 600
 """Kernels are added while there are fewer unknowns than this: each fit inverts such a matrix."""
 SAMPLE = 2000
-"""The map is made from this many rows."""
+"""Landmarks, scales, kernel length and first prior are chosen on at most this many rows."""
 STEPS = 3
 """Fixed-point steps by which the prior is fitted for each kernel length."""
 
 
 class RewardMap(NamedTuple):
-    """The features of a context, the regression on them, and its prior as far as a sample tells.
+    """The features of a context, the design of the regression on them, and its prior.
 
-    The prior is None if all rewards of the sample are equal.
+    The prior was fitted to a sample of the rows; it is None if all rewards of the sample are equal.
     """
 
     feature_map: FeatureMap
@@ -42,12 +42,12 @@ class RewardMap(NamedTuple):
     prior: Prior | None
 
     def features(self, context: NDArray[np.float32]) -> Floats:
-        """The features of encoded contexts: ``[n, D] -> [n, F]``."""
+        """Return the features of encoded contexts: ``[n, D] -> [n, F]``."""
         return self.feature_map.rows(context.astype(np.float64))
 
 
 class _Budget(NamedTuple):
-    """How many features there may be, whether kernels are among them, and interactions."""
+    """The largest number of features, and whether to use kernels and interactions."""
 
     features: int
     kernels: bool
@@ -70,7 +70,7 @@ class _Budget(NamedTuple):
 
 
 def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]:
-    """For each fold the map with the highest marginal likelihood for the rows of the others.
+    """Return for each fold the map with the highest marginal likelihood on the other folds.
 
     Landmarks and scales are the same for all folds; the kernel length and the prior, which depend
     on rewards, may differ.
@@ -89,7 +89,7 @@ def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]
         features = feature_map.rows(context)
         for number in range(folds):
             others = fold[row] != number
-            found = _tried(feature_map, budget, log, row[others], features[others])
+            found = _fitted_map(feature_map, budget, log, row[others], features[others])
             if len(best) <= number:
                 best.append(found)
             elif found[0] > best[number][0]:
@@ -97,10 +97,10 @@ def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]
     return [one for _, one in best]
 
 
-def _tried(
+def _fitted_map(
     feature_map: FeatureMap, budget: _Budget, log: Log, row: Integers, features: Floats
 ) -> tuple[float, RewardMap]:
-    """The log-evidence of a map for some rows, and the map with the prior fitted to them."""
+    """Return the log marginal likelihood of some rows, and a map with the prior fitted."""
     menu = log.schema.menu
     sizes = tuple(len(slot.choices) for slot in menu.slots)
     powers = POWERS * len(menu.intervals)

@@ -15,20 +15,21 @@ from submax.regression.fitting import fitted
 from submax.regression.sums import Sums
 
 FOLDS = 3
+"""Folds of the cross-fitting: each model learns from two thirds of the rows."""
 MOST_FITTED = 300_000
-"""The models are fitted to about this many rows."""
-ROWS_AT_ONCE = 1 << 14
-"""Rows are turned into features this many at a time."""
+"""The models are fitted to at most about this many rows: more would hardly change them."""
+ROWS_PER_CHUNK = 1 << 14
+"""Rows whose features are in memory together: 200 features of each take 26 MB."""
 STEPS = 3
-"""Fixed-point steps by which each fold fits its prior, from that of the map."""
+"""Fixed-point steps by which each fold fits its prior, starting from that of the map."""
 
 
 class RewardModel(NamedTuple):
-    """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · f(x) + powers of real parts.
+    """q̂(x, a) = ``mean`` + (Σ_s ``slots``[s][a_s] + ``shared``) · f(x) + ``powers`` · g(a).
 
-    f are the features of the ``reward_map``, ``slots`` ``[choices, features]`` each; a slot's
-    scores add up, so that what a policy is expected to earn needs only its probabilities within
-    each slot.
+    f are the features of the ``reward_map`` and g the powers of the real-valued parts of the
+    action; each of ``slots`` is ``[choices, features]``. The scores of slots add up, so that the
+    expected reward of a policy depends only on its probabilities within each slot.
     """
 
     reward_map: RewardMap
@@ -38,20 +39,20 @@ class RewardModel(NamedTuple):
     powers: Floats
 
     def features(self, context: NDArray[np.float32]) -> Floats:
-        """The features f of encoded contexts, ``[n, D] -> [n, features]``."""
+        """Return the features f of encoded contexts, ``[n, D] -> [n, features]``."""
         return self.reward_map.features(context)
 
     def scores(self, features: Floats) -> list[Floats]:
-        """What every choice of each slot adds, ``[n, choices]``."""
+        """Return what every choice of each slot adds to the reward, ``[n, choices]`` each."""
         return [features @ theta.T for theta in self.slots]
 
     def base(self, features: Floats) -> Floats:
-        """What does not depend on the choices, ``[n]``."""
+        """Return the part of the reward that does not depend on the action, ``[n]``."""
         found: Floats = self.mean + features @ self.shared
         return found
 
     def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:
-        """q̂ of one action in each row; ``powers`` are those of its real-valued parts."""
+        """Return q̂ for one action in each row; ``powers`` are those of its real-valued parts."""
         row = np.arange(len(features))
         found = self.base(features) + powers @ self.powers
         for score, chosen in zip(self.scores(features), action.T, strict=False):
@@ -60,11 +61,11 @@ class RewardModel(NamedTuple):
 
 
 def fitted_models(log: Log) -> list[RewardModel]:
-    """Bayesian regressions, one for each fold of ``fold_numbers``, from the rows of the others.
+    """Return a Bayesian regression for each fold of ``fold_numbers``, fitted to the other folds.
 
-    The kernel length, the prior variances and the noise are fitted by marginal likelihood to the
-    same rows, so that a model knows nothing of the rewards that it predicts. Of very many rows
-    every second, third and so on is taken.
+    The kernel length, the prior variances and the noise are fitted to the same rows by marginal
+    likelihood, so that a model never depends on the rewards that it predicts. If there are more
+    than ``MOST_FITTED`` rows, the models are fitted to every second, third, … row.
     """
     fold = fold_numbers(len(log))
     maps = reward_maps(log, fold, FOLDS)
@@ -82,18 +83,18 @@ def fitted_models(log: Log) -> list[RewardModel]:
 
 
 def _different(maps: list[RewardMap]) -> Iterable[RewardMap]:
-    """One map of each kernel length."""
+    """Return one map of each kernel length."""
     return {one.feature_map.length: one for one in maps}.values()
 
 
 def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]:
-    """The sums over the rows of each fold, each counted from the mean of its own rewards."""
+    """Return the sums over the rows of each fold, with rewards measured from the fold's mean."""
     design, step = reward_map.design, -(-len(log) // MOST_FITTED)
     sums = [design.nothing(_mean_of(log.reward[fold == number])) for number in range(FOLDS)]
     first = 0
     for part in log.parts:
-        for begin in range(0, len(part.reward), ROWS_AT_ONCE):
-            place = np.arange(begin, min(begin + ROWS_AT_ONCE, len(part.reward)))
+        for begin in range(0, len(part.reward), ROWS_PER_CHUNK):
+            place = np.arange(begin, min(begin + ROWS_PER_CHUNK, len(part.reward)))
             place = place[(first + place) % step == 0]
             features = reward_map.features(part.context[place])
             action, reward = part.action[place], part.reward[place]
@@ -117,7 +118,7 @@ def _fitted(sums: Sums, reward_map: RewardMap, mean: float) -> RewardModel:
 
 
 def fold_numbers(count: int) -> NDArray[np.int8]:
-    """The fold of each row, at random: logs may take their actions by turns."""
+    """Return the fold of each row, drawn at random because logs may take their actions in turn."""
     return np.random.default_rng(count).integers(FOLDS, size=count, dtype=np.int8)
 
 

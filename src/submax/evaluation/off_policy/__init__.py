@@ -1,4 +1,4 @@
-"""Off-policy estimators, one a file."""
+"""Off-policy estimators, one in each file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,21 +16,24 @@ OFF_POLICY: Folder[OffPolicyEstimator] = Folder(
 
 
 def off_policy_estimators() -> dict[str, type[OffPolicyEstimator]]:
-    """All of them by their short names."""
+    """Return the classes of all off-policy estimators by their short names."""
     return {one.short: one for one in OFF_POLICY.classes()}
 
 
 def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimator:
-    """An estimator from its short name, its name, or a table with ``kind`` and parameters.
+    """Make an estimator from its short name, its name, or a table with ``kind`` and parameters.
 
     >>> make_off_policy("snips")
     SelfNormalized()
     >>> make_off_policy({"kind": "clipped", "threshold": 10})
-    Clipped(threshold=10.0)
+    ClippedInversePropensity(threshold=10.0)
     """
     table = {"kind": specification} if isinstance(specification, str) else specification
     if not isinstance(table, Mapping):
-        raise InputError(f"an off-policy estimator is a name or a table, not {specification!r}")
+        raise InputError(
+            f"the off-policy estimator is {specification!r}, and must be a name such as 'dr' or a "
+            "table with 'kind' and parameters"
+        )
     names = dict(zip(off_policy_estimators(), OFF_POLICY.names(), strict=True))
     kind = table.get("kind")
     if isinstance(kind, str) and ":" not in kind:

@@ -11,9 +11,10 @@ from submax.evaluation.terms import Terms
 
 @dataclass(frozen=True)
 class DirectMethod(OffPolicyEstimator):
-    """What the model of the rewards expects: V = (1/n) Σ_i Σ_a π(a | x_i) q̂(x_i, a).
+    """V = (1/n) Σ_i Σ_a π(a | x_i) q̂(x_i, a), where q̂ is a model of the rewards.
 
-    Small variance, and as wrong as the model; the interval does not know of the model's error.
+    The variance is small, and the bias is that of the model. The confidence interval does not
+    include the model's error.
     """
 
     short: ClassVar[str] = "dm"
@@ -22,10 +23,8 @@ class DirectMethod(OffPolicyEstimator):
     uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        """The expectation in each context."""
         return Terms(evidence.expected)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

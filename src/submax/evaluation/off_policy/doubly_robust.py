@@ -13,8 +13,8 @@ from submax.evaluation.terms import Terms
 class DoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i (r_i − q̂(x_i, a_i))].
 
-    Right where either the propensities or the model of the rewards are; the better the model, the
-    smaller the variance.
+    Consistent if either the propensities or the model q̂ of the rewards is right. The better the
+    model, the smaller the variance.
 
     Reference: Dudík, Langford and Li (2011).
     """
@@ -23,12 +23,10 @@ class DoublyRobust(OffPolicyEstimator):
     uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        """What the model expects, and its weighted errors."""
         error = evidence.reward - evidence.predicted
-        width = evidence.widest(evidence.weight, corrects=True)
+        width = evidence.width_of_terms(evidence.weight, corrects_model=True)
         return Terms(evidence.expected + evidence.weight * error, width=width)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

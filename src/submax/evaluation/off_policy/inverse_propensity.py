@@ -13,7 +13,8 @@ from submax.evaluation.terms import Terms
 class InversePropensity(OffPolicyEstimator):
     """V = (1/n) Σ_i w_i r_i with w_i = π(a_i | x_i) / p_i.
 
-    Unbiased where the propensities are right and every action that π takes had a chance.
+    Unbiased if the propensities are right and the logging policy could take every action that π
+    takes.
 
     Reference: Horvitz and Thompson (1952).
     """
@@ -21,11 +22,9 @@ class InversePropensity(OffPolicyEstimator):
     short: ClassVar[str] = "ips"
 
     def terms(self, evidence: Evidence) -> Terms:
-        """The weighted rewards."""
         weight = evidence.weight
-        return Terms(weight * evidence.reward, width=evidence.widest(weight))
+        return Terms(weight * evidence.reward, width=evidence.width_of_terms(weight))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

@@ -14,9 +14,9 @@ from submax.evaluation.terms import Terms
 class PseudoInverse(OffPolicyEstimator):
     """V = (1/n) Σ_i (1 − S + Σ_s π_s(a_is | x_i) / p_is) r_i over S slots.
 
-    Weights of the slots are added, not multiplied, so that they do not explode. Unbiased where the
-    expected reward is a sum of effects, one of each slot, and the log chose the slots
-    independently, each with its propensity p_s.
+    The weights of the slots are added, not multiplied, so that they do not grow exponentially with
+    the number of slots. Unbiased if the expected reward is a sum of one effect of each slot, and
+    the log chose the slots independently of each other, each with its propensity p_s.
 
     Reference: Swaminathan et al. (2017), Off-policy evaluation for slate recommendation; for
     slots chosen independently their pseudo-inverse has this form.
@@ -27,13 +27,14 @@ class PseudoInverse(OffPolicyEstimator):
     uses_slots: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        """The rewards, with the slots' weights added up."""
         if evidence.slot_weight is None:
-            raise InputError("the pseudo-inverse needs a log of slots, and this has plain arms")
+            raise InputError(
+                "the pseudo-inverse needs a log of several slots, and this log has plain arms: "
+                "use another estimator, such as dr"
+            )
         weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
-        return Terms(weight * evidence.reward, width=evidence.widest(weight))
+        return Terms(weight * evidence.reward, width=evidence.width_of_terms(weight))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

@@ -1,4 +1,4 @@
-"""Replay."""
+"""The replay estimator."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from submax.evaluation.weighted_mean import weighted_mean
 
 @dataclass(frozen=True)
 class Replay(OffPolicyEstimator):
-    """V = Σ_i π(a_i | x_i) r_i / Σ_i π(a_i | x_i): the mean reward of the rows that agree.
+    """V = Σ_i π(a_i | x_i) r_i / Σ_i π(a_i | x_i).
 
-    Replay draws an action of π in every row and keeps those where it is the logged one; this is
-    what it gives on average over the draws. Propensities are not looked at, so that the log must
-    be of a uniform policy.
+    Replay draws an action from π in every row, keeps the rows in which the logged action was
+    drawn, and averages their rewards. This formula replaces the draws by their expectation.
+    Propensities are not used, so that the logging policy must have been uniform.
 
     Reference: Li, Chu, Langford and Wang (2011).
     """
@@ -25,10 +25,8 @@ class Replay(OffPolicyEstimator):
     uses_propensities: ClassVar[bool] = False
 
     def terms(self, evidence: Evidence) -> Terms:
-        """The rewards, as likely as each row is to be kept."""
         return weighted_mean(evidence, evidence.probability)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

@@ -14,7 +14,8 @@ from submax.evaluation.weighted_mean import weighted_mean
 class SelfNormalized(OffPolicyEstimator):
     """V = Σ_i w_i r_i / Σ_i w_i with w_i = π(a_i | x_i) / p_i.
 
-    A weighted mean of rewards, so that it stays among them; consistent, with a bias of order 1/n.
+    A weighted mean of rewards, so that it is never outside of their range; consistent, with a bias
+    of order 1/n.
 
     Reference: Swaminathan and Joachims (2015), The self-normalized estimator for counterfactual
     learning.
@@ -23,10 +24,8 @@ class SelfNormalized(OffPolicyEstimator):
     short: ClassVar[str] = "snips"
 
     def terms(self, evidence: Evidence) -> Terms:
-        """The weighted rewards over the weights."""
         return weighted_mean(evidence, evidence.weight)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

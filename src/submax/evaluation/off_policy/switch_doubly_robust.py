@@ -11,16 +11,16 @@ from submax.core.checks import positive
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
-from submax.evaluation.threshold import candidates, least_error
+from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
 
 
 @dataclass(frozen=True)
 class SwitchDoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i 1(w_i ≤ τ) (r_i − q̂(x_i, a_i))].
 
-    Where a weight is beyond τ the model alone speaks. τ is the ``threshold``, None: the one of
-    least error; τ = ∞ is doubly robust, τ = 0 the direct method. The interval allows for the
-    bias that the switch brings.
+    A row whose weight exceeds τ is estimated by the model alone. τ is the ``threshold``; if it is
+    None, the τ with the least estimated error is used. τ = ∞ is the doubly robust estimator,
+    τ = 0 the direct method. The confidence interval allows for the bias of the switch.
 
     Reference: Wang, Agarwal and Dudík (2017), Optimal and adaptive off-policy evaluation in
     contextual bandits.
@@ -35,20 +35,20 @@ class SwitchDoublyRobust(OffPolicyEstimator):
             positive("threshold", self.threshold)
 
     def terms(self, evidence: Evidence) -> Terms:
-        """What the model expects, and its errors where weights are not too large."""
         correction = evidence.weight * (evidence.reward - evidence.predicted)
 
-        def parts(threshold: float) -> tuple[Floats, Floats]:
+        def terms_and_lost(threshold: float) -> tuple[Floats, Floats]:
             kept = np.where(evidence.weight <= threshold, correction, 0.0)
             return evidence.expected + kept, correction - kept
 
-        chosen = self.threshold or least_error(candidates(evidence.weight), parts)
-        width = evidence.widest(np.minimum(evidence.weight, chosen), corrects=True)
-        kept, lost = parts(chosen)
+        chosen = self.threshold or least_error_threshold(
+            candidate_thresholds(evidence.weight), terms_and_lost
+        )
+        width = evidence.width_of_terms(np.minimum(evidence.weight, chosen), corrects_model=True)
+        kept, lost = terms_and_lost(chosen)
         return Terms(kept, width=width, threshold=chosen, lost=lost)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A threshold that is given, and one that is chosen."""
         yield cls(2.0)
         yield cls()

@@ -1,4 +1,4 @@
-"""The actions of a log."""
+"""Reads the columns of a log that hold actions and eligible choices."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,10 @@ from submax.schema.menu import Menu, Shown
 
 
 class ActionColumns:
-    """Reads the choice of every slot, and what was eligible; real-valued parts come last."""
+    """Reads the choice of every slot, then the real-valued parts, and the eligible choices.
+
+    Without a ``menu`` the choices of a slot are the names that occur in its column.
+    """
 
     def __init__(self, names: ColumnNames, menu: Menu | None) -> None:
         self._names, self._menu = names.actions, menu
@@ -38,7 +41,7 @@ class ActionColumns:
         self._eligible = EligibleSets(names.eligible, self.slots)
 
     def read(self, batch: CheckedBatch) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """The rows' actions ``[n, S]``, and the number of the set that was eligible."""
+        """Return the actions ``[n, S]`` and the number of each row's set of eligible choices."""
         found: list[NDArray[Any]] = [
             self._choice(batch, self._names[slot], vocabulary)
             for slot, vocabulary in self.slots.items()
@@ -55,56 +58,64 @@ class ActionColumns:
 
     def _choice(self, batch: CheckedBatch, column: str, vocabulary: Vocabulary) -> Integers:
         code = vocabulary.code(batch.column(column))
-        unknown = NO_NAME if vocabulary.open else "is none of the actions"
+        unknown = NO_NAME if vocabulary.open else "is not one of the declared actions"
         batch.note(column, "is missing: an action is needed", code == MISSING)
         batch.note(column, unknown, code == UNKNOWN)
         if len(vocabulary.numbers) > MOST_CHOICES:
             raise InputError(
-                f"column {column!r} has more than {MOST_CHOICES} different actions: real "
-                f"numbers are declared as an interval, {self._as_interval(column)}"
+                f"column {column!r} has more than {MOST_CHOICES} different actions, which is the "
+                "most that a slot may have: if they are real numbers, declare an interval, "
+                f"{self._as_interval(column)}"
             )
         return code
 
     def _as_interval(self, column: str) -> str:
-        """How a column of real numbers is declared."""
+        """Return the argument that declares a column as real numbers."""
         slot = next(name for name, one in self._names.items() if one == column)
         if slot != ARMS:
             return f"actions={{{slot!r}: (low, high)}}"
-        # Plain arms have no name that an interval could have.
+        # Plain arms have no slot name, and an interval needs one: take that of the column.
         return f"columns={{'action': [{column!r}]}}, actions={{{column!r}: (low, high)}}"
 
     def finished(
-        self, action: NDArray[Any], shown: NDArray[np.int32]
+        self, action: NDArray[Any], eligible_set: NDArray[np.int32]
     ) -> tuple[Menu, tuple[Shown, ...], NDArray[np.int32]]:
-        """The menu, the eligible sets and each row's; what was met is sorted, in ``action`` too."""
+        """Return the menu, the sets of eligible choices, and the index of each row's set.
+
+        If no menu was declared, the names that occur become its choices, sorted; the numbers in
+        ``action`` are replaced accordingly.
+        """
         if self._menu is not None:
-            return self._menu, *self._eligible.menus(shown, None, self._menu.revived.active)
-        found, places = {}, []
+            everything = self._menu.revived.active
+            return self._menu, *self._eligible.finished(eligible_set, None, everything)
+        names, new_numbers = {}, []
         for slot, (name, vocabulary) in enumerate(self.slots.items()):
-            eligible = self._eligible.choices(shown, slot)
+            eligible = self._eligible.choices(eligible_set, slot)
             used = np.union1d(np.unique(action[:, slot]), eligible).astype(np.int64)
-            found[name], place = vocabulary.sorted(used)
-            action[:, slot] = place[action[:, slot]]
-            places.append(place)
-        menu = Menu.of(found.get(ARMS, found))
-        return menu, *self._eligible.menus(shown, places, menu.active)
+            names[name], new_number = vocabulary.sorted(used)
+            action[:, slot] = new_number[action[:, slot]]
+            new_numbers.append(new_number)
+        menu = Menu.of(names.get(ARMS, names))
+        return menu, *self._eligible.finished(eligible_set, new_numbers, menu.active)
 
     def notes(self, menu: Menu, action: NDArray[Any]) -> Iterator[str]:
-        """What may surprise in the ``menu`` and the actions that ``finished`` made."""
+        """Yield sentences about what may surprise in the results of ``finished``."""
         for slot in menu.slots if self._menu is None else ():
             if not_whole(choice.name for choice in slot.choices):
                 column = self._names[slot.name]
                 yield (
-                    f"column {column!r} holds numbers that are not whole, taken as "
-                    f"{len(slot.choices)} names: declare an interval, {self._as_interval(column)}"
+                    f"column {column!r} holds numbers that are not whole, and they were read as "
+                    f"{len(slot.choices)} names: if they are real-valued actions, declare an "
+                    f"interval, {self._as_interval(column)}"
                 )
-        gone = list(_no_longer_active(menu, action))
-        if gone:
-            yield f"choices that are no longer active are part of the log: {', '.join(gone)[:200]}"
+        inactive = list(_no_longer_active(menu, action))
+        if inactive:
+            listed = ", ".join(inactive)[:200]
+            yield f"the log contains choices that are no longer active: {listed}"
 
 
 def _no_longer_active(menu: Menu, action: NDArray[Any]) -> Iterator[str]:
-    """The choices that some row took and a policy may no longer choose."""
+    """Yield the choices that some row took and that a policy may no longer choose."""
     for place, slot in enumerate(menu.slots):
         for number in np.unique(action[:, place]).astype(np.int64):
             choice = slot.choices[number]

@@ -1,4 +1,4 @@
-"""Features of the actions of a log, from a table with a row for each action."""
+"""Reads features of the actions of a log from a table with one row for each action."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,14 +18,14 @@ from submax.schema.menu import Menu
 from submax.schema.names import shown
 
 ACTION, SLOT, CHOICE = "action", "slot", "choice"
-"""Columns that say which choice a row describes: the first alone, or the other two."""
+"""Columns that say which choice a row describes: ``action``, or ``slot`` and ``choice``."""
 
 
 def read_action_features(given: Any) -> Mapping[str, Any]:
-    """The features of choices by name, as ``submax.open`` takes them.
+    """Return the features of choices by name, in the form that ``submax.open`` accepts.
 
-    ``given`` is such a table already, or a file or data frame with a row for each choice: a column
-    ``action``, or the columns ``slot`` and ``choice``, and a column for each feature.
+    ``given`` is already of this form, or it is a file or data frame with one row for each choice:
+    a column ``action``, or the columns ``slot`` and ``choice``, and a column for each feature.
     """
     if isinstance(given, Mapping):
         return given
@@ -34,9 +34,9 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
     features = [name for name in source.columns if name not in keys]
     if not features or not set(keys) <= set(source.columns):
         raise InputError(
-            f"the action features in {source.name} must have a column 'action', or the columns "
-            "'slot' and 'choice', and a column for each feature, and there are: "
-            f"{', '.join(source.columns)[:200]}"
+            f"the action features in {source.name} have the columns "
+            f"{', '.join(source.columns)[:200]}, and must have a column 'action', or the columns "
+            "'slot' and 'choice', and a column for each feature: add or rename columns"
         )
     table = _read(source)
     names = zip(*(map(as_name, table.column(key).to_pylist()) for key in keys), strict=True)
@@ -46,21 +46,21 @@ def read_action_features(given: Any) -> Mapping[str, Any]:
 
 
 def described_menu(menu: Menu, features: Mapping[str, Any]) -> tuple[Menu, list[str]]:
-    """The menu with features, and a note on features of choices that are not part of the log."""
+    """Return the menu with features, and notes about features of choices the log does not have."""
     tables = {ARMS: features} if menu.plain else dict(features)
-    strangers = []
+    not_in_log = []
     for slot in menu.slots:
         table = tables.get(slot.name)
         if isinstance(table, Mapping):
             known = {choice.name for choice in slot.choices}
-            strangers += [f"{name!s:.80}{where(slot.name)}" for name in table if name not in known]
+            not_in_log += [f"{name!s:.80}{where(slot.name)}" for name in table if name not in known]
             tables[slot.name] = {name: one for name, one in table.items() if name in known}
     slots: tuple[Slot, ...] = described(menu.slots, tables[ARMS] if menu.plain else tables)
     note = (
-        "the action features of choices that the log does not have were not used: "
-        f"{', '.join(strangers)[:200]}"
+        "action features of choices that the log does not have were ignored: "
+        f"{', '.join(not_in_log)[:200]}"
     )
-    return msgspec.structs.replace(menu, slots=slots), [note] if strangers else []
+    return msgspec.structs.replace(menu, slots=slots), [note] if not_in_log else []
 
 
 def _read(source: Source) -> Any:
@@ -69,12 +69,14 @@ def _read(source: Source) -> Any:
     rows = sum(batch.num_rows for batch in batches)
     bad.refuse(source.name, rows + len(bad.lines))
     if not rows:
-        raise InputError(f"the table of action features in {source.name} has no rows")
+        raise InputError(
+            f"the table of action features in {source.name} has no rows: add a row for each action"
+        )
     return pa.Table.from_batches(batches)
 
 
 def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
-    """The numbers or texts of a column; None if a cell is empty."""
+    """Return the numbers or texts of a column; None for empty cells."""
     column = table.column(name).combine_chunks()
     if not numeric:
         return [as_name(value) for value in column.to_pylist()]
@@ -82,8 +84,8 @@ def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
     if read.wrong.any():
         row = int(np.argmax(read.wrong))
         raise InputError(
-            f"the action feature {name!r} has numbers, and {shown(column[row].as_py())} in row "
-            f"{row + 1}: give finite numbers to all choices, or texts to all"
+            f"the action feature {name!r} is {shown(column[row].as_py())} in row {row + 1} and a "
+            "number in others: give finite numbers to all choices, or texts to all"
         )
     return [None if np.isnan(value) else float(value) for value in read.values]
 
@@ -91,15 +93,15 @@ def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
 def _by_name(
     keys: list[tuple[str | None, ...]], columns: dict[str, list[float | str | None]]
 ) -> dict[str, dict[str, Any]]:
-    """For each slot, for each choice, its features; empty cells are left out."""
+    """Return the features of each choice of each slot, without empty cells."""
     found: dict[str, dict[str, Any]] = {}
     for row, key in enumerate(_complete(keys)):
         slot, choice = key if len(key) > 1 else (ARMS, *key)
         choices = found.setdefault(slot, {})
         if choice in choices:
             raise InputError(
-                f"row {row + 1} of the action features describes {choice!r}{where(slot)} again: "
-                "leave one of its rows out"
+                f"row {row + 1} of the action features describes {choice!r}{where(slot)}, which "
+                "an earlier row describes: leave one of the two rows out"
             )
         cells = {name: column[row] for name, column in columns.items()}
         choices[choice] = {name: cell for name, cell in cells.items() if cell is not None}
@@ -111,6 +113,7 @@ def _complete(keys: list[tuple[str | None, ...]]) -> Iterator[tuple[str, ...]]:
         names = tuple(name for name in key if name is not None)
         if len(names) < len(key):
             raise InputError(
-                f"row {row + 1} of the action features names no choice: fill it, or leave it out"
+                f"row {row + 1} of the action features does not name a choice: add the name, or "
+                "leave the row out"
             )
         yield names

@@ -1,4 +1,4 @@
-"""Arrays as a table with columns."""
+"""Turns arrays into a table of named columns, as ``Log.read`` accepts it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ def arrays_table(
     propensity: ArrayLike | None,
     context: ArrayLike | None,
 ) -> dict[str, NDArray[Any]]:
-    """The columns ``action``, ``reward``, ``propensity`` and ``context_x0`` and so on."""
+    """Return the columns ``action``, ``reward``, ``propensity``, ``context_x0`` and so on."""
     rewards, actions = _array("reward", reward, (1,)), _array("action", action, (1, 2))
     table = {"action": actions}
     if actions.ndim == 2:
@@ -31,17 +31,26 @@ def arrays_table(
             table[f"{CONTEXT}x{field}"] = column
     for name, column in table.items():
         if len(column) != len(rewards):
-            raise InputError(f"{name} has {len(column)} rows, and reward {len(rewards)}")
+            raise InputError(
+                f"{name} has {len(column)} rows and reward has {len(rewards)}: give arrays of the "
+                "same length"
+            )
     return {name: np.ascontiguousarray(column) for name, column in table.items()}
 
 
 def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], list[str] | None]:
-    """The table of a bandit feedback, and the names of its actions."""
+    """Return the columns of a bandit feedback of Open Bandit Pipeline, and its action names."""
     for name in ("action", "reward"):
         if not isinstance(feedback, Mapping) or feedback.get(name) is None:
-            raise InputError(f"a bandit feedback has the key {name!r}, and this has not")
+            raise InputError(
+                f"the bandit feedback has no key {name!r}: give the dictionary of Open Bandit "
+                "Pipeline, with 'action' and 'reward'"
+            )
     if np.ndim(feedback["action"]) != 1:
-        raise InputError("the actions of a bandit feedback are one array [n_rounds]")
+        raise InputError(
+            f"the actions of the bandit feedback have {np.ndim(feedback['action'])} dimensions, "
+            "and must be one array [n_rounds]: for several slots use Log.from_arrays"
+        )
     table = arrays_table(
         feedback["action"], feedback["reward"], feedback.get("pscore"), feedback.get("context")
     )
@@ -52,7 +61,7 @@ def obp_table(feedback: Mapping[str, Any]) -> tuple[dict[str, NDArray[Any]], lis
 
 
 def _action_names(action: NDArray[Any], count: Any) -> list[str] | None:
-    """The numbers of all actions; None where the actions are no numbers, or there are none."""
+    """Return the numbers of all actions as names; None if the actions are not numbers."""
     if count is not None:
         whole_number("n_actions", count, at_least=1, at_most=MOST_CHOICES)
     elif action.dtype.kind in "iu" and action.size:

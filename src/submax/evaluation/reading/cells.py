@@ -1,4 +1,4 @@
-"""The values of a column, and which of them are none."""
+"""Converts the cells of a column to numbers, times or lists of names."""
 
 import json
 import math
@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 from submax.core.arrays import Booleans, Floats
 
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+"""Words that are read as numbers; upper and lower case make no difference."""
 SEPARATOR = "|"
-"""Between eligible choices that are written as one text."""
+"""Separates the names of eligible choices in a cell of text."""
 
 
 class Numbers(NamedTuple):
-    """Finite ``values [n]``; those that are ``missing`` or ``wrong`` are NaN."""
+    """Finite ``values [n]``, NaN where a cell is ``missing`` or is ``wrong`` (not a number)."""
 
     values: Floats
     missing: Booleans
@@ -26,12 +27,12 @@ class Numbers(NamedTuple):
 
 
 def numbers(column: Any) -> Numbers:
-    """The numbers of a pyarrow array, which may hold them as text."""
+    """Return the numbers of a pyarrow array, which may hold them as text."""
     return _numbers(column, _as_number)
 
 
 def times(column: Any) -> Numbers:
-    """Moments as seconds; text as ISO 8601, without a zone in UTC."""
+    """Return times in seconds since 1970; text is read as ISO 8601, in UTC if it has no zone."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = _parsed(column)
     if pa.types.is_timestamp(column.type):
@@ -45,7 +46,10 @@ def times(column: Any) -> Numbers:
 
 
 def eligible_names(value: Any) -> list[list[Any]] | None:
-    """For each slot the names of a cell: lists of lists, one list, JSON, or ``A|B``."""
+    """Return the names of eligible choices in a cell, for each slot; None if it has none.
+
+    A cell is a list of lists, a list (one slot), either of them as JSON, or text such as ``A|B``.
+    """
     if isinstance(value, str):
         if not value.startswith("["):
             return [value.split(SEPARATOR)]
@@ -61,10 +65,10 @@ def eligible_names(value: Any) -> list[list[Any]] | None:
 
 
 def _parsed(column: Any) -> Any:
-    """Moments, where all of the text can be read as such at once."""
+    """Return text as timestamps if pyarrow can convert the whole column, otherwise unchanged."""
     for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
         try:
-            # To fail is slow, and mostly the first value tells.
+            # A failing conversion of the whole column is slow, so try the first value before.
             pc.cast(column.drop_null()[:1], kind)
             return pc.cast(column, kind)
         except pa.ArrowInvalid:
@@ -72,13 +76,13 @@ def _parsed(column: Any) -> Any:
     return column
 
 
-def _numbers(column: Any, slowly: Callable[[Any], float]) -> Numbers:
+def _numbers(column: Any, convert_cell: Callable[[Any], float]) -> Numbers:
     missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
     try:
         cast = pc.cast(column, pa.float64(), safe=False)
         values = cast.to_numpy(zero_copy_only=False).astype(np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        values = np.array([slowly(value) for value in column.to_pylist()], dtype=np.float64)
+        values = np.array([convert_cell(value) for value in column.to_pylist()], dtype=np.float64)
     finite = np.isfinite(values)
     return Numbers(np.where(finite, values, np.nan), missing, ~finite & ~missing)
 
@@ -86,19 +90,19 @@ def _numbers(column: Any, slowly: Callable[[Any], float]) -> Numbers:
 def _as_number(value: Any) -> float:
     try:
         text = str(value).strip().lower()
-        # Python would read 1_000, which others take for a name.
+        # Python would read 1_000 as a number; in data it is a name.
         return TRUTH[text] if text in TRUTH else float(text.replace("_", "?"))
     except ValueError:
         return float("nan")
 
 
 def _as_time(value: Any) -> float:
-    # Numbers first, as where all of a column can be read at once: 20240101 is no date.
+    # Try numbers first, as for a column of numbers: 20240101 is a number, not a date.
     number = _as_number(value)
     if not math.isnan(number):
         return number
     try:
-        moment = datetime.fromisoformat(str(value).strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        time = datetime.fromisoformat(str(value).strip())
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return number

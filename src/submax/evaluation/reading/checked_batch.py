@@ -1,4 +1,4 @@
-"""A batch of a log, and which of its rows are bad."""
+"""A batch of rows of a log, and which of its rows cannot be used."""
 
 from typing import Any
 
@@ -11,11 +11,14 @@ from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.cells import numbers
 from submax.evaluation.reading.vocabulary import as_name
 
-NO_ID = "is missing: every row has an id"
+NO_ID = "is missing: every row needs an id"
 
 
 class CheckedBatch:
-    """One batch, and which of its rows turn out to be bad; those left out are never bad."""
+    """A batch whose columns are read and checked; ``bad [n]`` marks rows with a problem.
+
+    Only rows that are ``counted`` can be bad: the others are left out of the log anyway.
+    """
 
     def __init__(self, batch: Any, bad: BadRows, first_row: int, counted: Booleans) -> None:
         self._batch, self._all, self._first, self._counted = batch, bad, first_row, counted
@@ -23,11 +26,11 @@ class CheckedBatch:
         self.bad = np.zeros(self.rows, dtype=bool)
 
     def column(self, name: str) -> Any:
-        """One column, as it came."""
+        """Return a column as a pyarrow array."""
         return self._batch.column(name)
 
     def note(self, column: str, reason: str, bad: Booleans) -> None:
-        """Note the rows in which a column is bad."""
+        """Mark rows as bad because of a column, and count them under a reason."""
         bad = bad & self._counted
         if bad.any():
             values = self._batch.column(column)
@@ -35,21 +38,24 @@ class CheckedBatch:
             self.bad |= bad
 
     def missing(self, name: str) -> Booleans:
-        """In which rows a column holds nothing."""
+        """Return in which rows a column has no value."""
         return np.asarray(self.column(name).is_null().to_numpy(zero_copy_only=False))
 
     def numbers_or(self, column: str, default: float | None) -> Floats:
-        """The numbers, and the default where there is none; without a default that is bad."""
+        """Return the numbers of a column, with the default in place of missing ones.
+
+        Without a default a row with a missing number is bad.
+        """
         if default is None:
             return self.required_numbers(column)
         found = numbers(self.column(column))
-        self.note(column, "is no finite number", found.wrong)
+        self.note(column, "is not a finite number", found.wrong)
         return np.where(found.missing, default, found.values)
 
     def required_numbers(
-        self, column: str, read: Any = numbers, reason: str = "is no finite number"
+        self, column: str, read: Any = numbers, reason: str = "is not a finite number"
     ) -> Floats:
-        """The numbers; where there is none, it is bad."""
+        """Return the numbers of a column; a row in which the number is missing is bad."""
         found = read(self.column(column))
         self.note(column, reason, found.wrong)
         self.note(column, "is missing", found.missing)
@@ -57,11 +63,11 @@ class CheckedBatch:
         return values
 
     def identifiers(self, column: str) -> Integers:
-        """A number for each id, by which equal ones are found."""
+        """Return a number for each id, equal for equal ids."""
         values = self.column(column)
         if pa.types.is_integer(values.type):
             self.note(column, NO_ID, self.missing(column))
-            # Beyond the signed numbers they become negative, each another one.
+            # Unsigned ids beyond the range of int64 become negative, and stay distinct.
             return np.asarray(values.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
         found = values.to_pylist()
         if not pa.types.is_string(values.type):
@@ -70,7 +76,7 @@ class CheckedBatch:
         return np.fromiter((hash(name) for name in found), np.int64, len(found))
 
     def whole_numbers(self, column: str) -> Integers | None:
-        """The numbers, 0 where there is none; None where one of them is not whole."""
+        """Return the integers of a column, 0 for missing ones; None if some are not integers."""
         try:
             values = pc.cast(self.column(column), pa.int64()).fill_null(0)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

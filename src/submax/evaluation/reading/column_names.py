@@ -1,4 +1,4 @@
-"""Which column of a log is what."""
+"""Finds out which column of a log has which role."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from submax.core.errors import InputError
 from submax.schema.choices import ARMS
 
 ROLES = ("action", "reward", "propensity", "context", "eligible", "id", "time", "status")
+"""The roles that a column can have."""
 USUAL = {
     "reward": ("reward",),
     "propensity": ("propensity", "pscore"),
@@ -18,16 +19,20 @@ USUAL = {
     "id": ("id",),
     "time": ("at", "time", "timestamp"),
 }
-"""Names by which a column is found if none is given."""
+"""For each role the names by which its column is found if the caller does not name one."""
 ACTION, CONTEXT, PROPENSITY = "action_", "context_", "propensity_"
-"""Columns of slots, fields and slots' propensities begin so."""
+"""Beginnings of the names of columns that hold slots, context fields and slots' propensities."""
 STATUS = "status"
+"""The column of an export that says what became of each decision."""
 EXPORTED = {STATUS, "activated", "holdout", "late_rewards"}
-"""By these the export of a bandit is known, also where it went through another program."""
+"""A table with all these columns is the export of a bandit, even if its metadata was lost."""
 
 
 class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
-    """The column of everything; ``actions`` and ``context`` by the name of slot and field."""
+    """The name of the column of each role; None if there is no such column.
+
+    ``actions`` and ``slot_propensities`` have a column for each slot, ``context`` for each field.
+    """
 
     actions: dict[str, str]
     reward: str
@@ -41,7 +46,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def used(self) -> list[str]:
-        """All columns that are read."""
+        """The names of all columns that are read."""
         single = (self.reward, self.propensity, self.eligible, self.id, self.time, self.status)
         several = (self.actions, self.context, self.slot_propensities)
         found = [name for table in several for name in table.values()]
@@ -49,17 +54,19 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnNames:
-    """What the caller said, and the usual names for the rest.
+    """Return the columns that the caller named, and those with the usual names for other roles.
 
-    ``given`` has a column for each role, of slots and fields a list of columns or a table from
-    their names to columns; None stands for no column. The export of a bandit also has what became
-    of each decision.
+    ``given`` maps roles to columns. For actions and contexts it can be a list of columns, or a
+    table from names of slots or fields to columns. None says that there is no such column. The
+    status is read only from the export of a bandit, unless the caller names its column.
     """
     for role in given:
         one_of("role of a column:", str(role), ROLES)
     twice, times = Counter(columns).most_common(1)[0] if columns else ("", 0)
     if times > 1:
-        raise InputError(f"the log has {times} columns {twice!r}, and each has its own name")
+        raise InputError(
+            f"the log has {times} columns called {twice!r}: give each column a different name"
+        )
     single = {role: _single(role, columns, given) for role in USUAL}
     if single["reward"] is None:
         raise InputError(_missing("reward", columns))
@@ -76,18 +83,22 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
 
 
 def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:
-    """Refuse slots or fields that are declared and have no column, or the other way round."""
+    """Refuse declared slots or fields without a column, and columns that are not declared."""
     for name in declared:
         if name not in found:
-            said = f"the {what} {name!r} is" if name else "plain actions are"
+            part = f"the {what} {name!r} is" if name else "plain actions are"
+            listed = ", ".join(one or "plain actions" for one in found) or "none"
             raise InputError(
-                f"{said} declared, and the log has no column for that: it has columns for "
-                f"{', '.join(one or 'plain actions' for one in found) or 'none'}"
+                f"{part} declared, and the log has no column for it. There are columns for: "
+                f"{listed}. Name the column, or change the declaration"
             )
     for name in found:
         if name not in declared:
-            said = f"the {what} {name!r}, which is" if name else "plain actions, which are"
-            raise InputError(f"the log has a column for {said} not declared")
+            part = f"the {what} {name!r}, which is" if name else "plain actions, which are"
+            raise InputError(
+                f"the log has a column for {part} not declared: declare it, or name the columns "
+                "to read"
+            )
 
 
 def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str | None:
@@ -97,7 +108,9 @@ def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str 
     if wanted in (None, ""):
         return None
     if not isinstance(wanted, str):
-        raise InputError(f"the column of the {role} is one name, not {wanted!r}")
+        raise InputError(
+            f"the column of the {role} is {wanted!r}, and must be the name of one column"
+        )
     one_of(f"column of the log, for the {role}:", wanted, columns)
     return wanted
 
@@ -126,11 +139,14 @@ def _context(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]
 
 
 def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
-    """From a list of columns, or a table of names and columns."""
+    """Return columns by name, from a list of columns or a table from names to columns."""
     if isinstance(wanted, (list, tuple)):
         wanted = {str(name): name for name in wanted}
     if not isinstance(wanted, Mapping):
-        raise InputError(f"the columns of the {role} are a list or a table, not {wanted!r}")
+        raise InputError(
+            f"the columns of the {role} are {wanted!r}, and must be a list of columns or a table "
+            "from names to columns"
+        )
     for name in wanted.values():
         one_of(f"column of the log, for the {role}:", str(name), columns)
     return dict(wanted)
@@ -139,6 +155,6 @@ def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
 def _missing(role: str, columns: Sequence[str]) -> str:
     listed = ", ".join(columns)[:300]
     return (
-        f"no column is called {role!r}: name it, --column {role}=NAME "
-        f"(columns={{{role!r}: NAME}}); there are: {listed}"
+        f"no column is called {role!r}. There are: {listed}. Say which column is the {role}: "
+        f"--column {role}=NAME (columns={{{role!r}: NAME}})"
     )

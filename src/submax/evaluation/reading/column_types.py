@@ -1,4 +1,4 @@
-"""Which columns of a table hold numbers."""
+"""Finds out which columns of a table hold numbers."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from submax.evaluation.reading.cells import numbers
 
-ODD = 0.1
-"""Up to this share of values may be no numbers in a column of numbers."""
-LOOKED_AT = 10_000
-"""Rows of text by which that is found out."""
-NUMERIC = (
+MOST_NOT_NUMERIC = 0.1
+"""A text column holds numbers, with some mistakes, if at most this share is not numeric."""
+SAMPLED_ROWS = 10_000
+"""Rows of a text column that are looked at to find this out."""
+NUMERIC_TYPES = (
     pa.types.is_integer,
     pa.types.is_floating,
     pa.types.is_boolean,
@@ -21,17 +21,17 @@ NUMERIC = (
 
 
 def numeric_columns(schema: Any) -> set[str]:
-    """Those whose type says so."""
-    return {field.name for field in schema if any(test(field.type) for test in NUMERIC)}
+    """Return the columns that have a numeric type."""
+    return {field.name for field in schema if any(test(field.type) for test in NUMERIC_TYPES)}
 
 
 def mostly_numbers(batch: Any) -> set[str]:
-    """Columns of text that are numbers but for a few values, which must be mistakes."""
+    """Return the text columns whose values are numbers, except for a few mistakes."""
     found = set()
     for name, column in zip(batch.schema.names, batch.columns, strict=True) if batch else ():
         if pa.types.is_string(column.type):
-            read = numbers(column[:LOOKED_AT])
+            read = numbers(column[:SAMPLED_ROWS])
             present = np.count_nonzero(~read.missing)
-            if present and read.wrong.sum() <= ODD * present:
+            if present and read.wrong.sum() <= MOST_NOT_NUMERIC * present:
                 found.add(name)
     return found

@@ -1,4 +1,4 @@
-"""The contexts of a log."""
+"""Reads the columns of a log that hold the context."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from submax.evaluation.reading.column_names import ColumnNames, check_same
 from submax.evaluation.reading.vocabulary import MISSING, NO_NAME, UNKNOWN, Vocabulary
 from submax.schema.context_schema import LARGEST, Category, ContextSchema, Field, Number
 
-MOST_FOUND = 1000
-"""Different values of a column that is taken for a category without being declared."""
+MOST_UNDECLARED = 1000
+"""Most values of a category that is not declared: a column with more is probably an identifier."""
 
 
 class ContextColumns:
-    """Reads a number for each field, that of a category its place."""
+    """Reads one number for each field; for a category it is the index of the value."""
 
     def __init__(
         self, names: ColumnNames, declared: ContextSchema | None, numeric: set[str]
@@ -38,7 +38,7 @@ class ContextColumns:
         self._defaults: Counter[str] = Counter()
 
     def read(self, batch: CheckedBatch) -> NDArray[np.float32]:
-        """The rows' contexts, ``[n, F]``."""
+        """Return the contexts of the rows, ``[n, F]``."""
         context = np.empty((batch.rows, len(self._fields)), dtype=np.float32)
         for place, (name, field) in enumerate(self._fields.items()):
             vocabulary = self._vocabularies[name]
@@ -55,7 +55,8 @@ class ContextColumns:
         if default is not None:
             self._filled[name] = batch.missing(column)
         beyond = np.abs(values) > LARGEST
-        batch.note(column, "is beyond the numbers of a context", beyond)
+        reason = f"is not from {-LARGEST:g} to {LARGEST:g}, as a number of the context must be"
+        batch.note(column, reason, beyond)
         return np.where(beyond, 0.0, values)
 
     def _category(
@@ -66,34 +67,38 @@ class ContextColumns:
         if default is not None:
             self._filled[name] = code < 0
             return np.where(code < 0, vocabulary.numbers[str(default)], code)
-        unknown = NO_NAME if vocabulary.open else "is none of the categories"
+        unknown = NO_NAME if vocabulary.open else "is not one of the declared categories"
         batch.note(column, "is missing, and no default is declared", code == MISSING)
         batch.note(column, unknown, code == UNKNOWN)
-        if vocabulary.open and len(vocabulary.numbers) > MOST_FOUND:
+        if vocabulary.open and len(vocabulary.numbers) > MOST_UNDECLARED:
             raise InputError(
-                f"column {column!r} has more than {MOST_FOUND} different values: leave it out of "
-                "the context, or declare its categories"
+                f"column {column!r} has more than {MOST_UNDECLARED} different values, too many for "
+                "a category that is not declared: leave it out of the context, or declare its "
+                "categories"
             )
         return code
 
-    def keep(self, good: Booleans) -> None:
-        """Count the defaults in those rows of the last batch that are kept."""
+    def count_defaults(self, good: Booleans) -> None:
+        """Count the defaults that were used in the good rows of the last batch."""
         for name, filled in self._filled.items():
             self._defaults[name] += int(np.count_nonzero(filled & good))
 
     def notes(self) -> Iterator[str]:
-        """Where a default was taken."""
+        """Yield a sentence for each column in which a default replaced values."""
         for name, count in self._defaults.items():
             field = self._fields[name]
             if count and field is not None:
-                what = "missing" if isinstance(field, Number) else "missing or none of its values"
+                what = "missing" if isinstance(field, Number) else "missing or not declared"
                 yield (
-                    f"column {self._columns[name]!r}: {count} values are {what}, and the default "
-                    f"{field.default!r} stands for them"
+                    f"column {self._columns[name]!r}: {count} values are {what}, and were replaced "
+                    f"by the default {field.default!r}"
                 )
 
     def finished(self, context: NDArray[np.float32]) -> ContextSchema:
-        """What was declared, or what was met, with the categories sorted, in ``context`` too."""
+        """Return the declared schema, or the schema of the values that occur.
+
+        The categories that occur are sorted; their numbers in ``context`` are replaced accordingly.
+        """
         if self._declared is not None:
             return self._declared
         fields: dict[str, Field] = {}
@@ -109,7 +114,7 @@ class ContextColumns:
 
 
 def _vocabulary(field: Field | None, numeric: bool) -> Vocabulary | None:
-    """The categories; None for numbers."""
+    """Return the vocabulary of a category; None for a number."""
     if field is None:
         return None if numeric else Vocabulary()
     return Vocabulary(field.values) if isinstance(field, Category) else None

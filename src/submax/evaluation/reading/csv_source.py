@@ -1,4 +1,4 @@
-"""Batches of a CSV file."""
+"""Reads a CSV file in batches."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,48 +12,52 @@ from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.column_types import mostly_numbers, numeric_columns
 from submax.evaluation.reading.csv_text import check_text
 
-BLOCK = 1 << 24
-"""Bytes that are read at a time."""
+BLOCK_BYTES = 1 << 24
+"""Bytes that are read at a time: 16 MB, which bounds the memory for files of any size."""
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""Separators that are recognized in order to say that they are not supported."""
 
 
 class CsvSource:
-    """A file with a header; its columns, and which of them hold numbers as the first rows say.
+    """A CSV file with a header.
 
-    Rows are counted from 1 after the header; lines with nothing in them are no rows.
+    ``columns`` are the names in the header, and ``numeric`` those of the columns that hold numbers,
+    judged by the first rows. Rows are counted from 1 after the header; empty lines are not rows.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._quoted = check_text(path)
-        # The types are guessed from the first block, with odd lines left out.
+        # The types are inferred from the first block, without malformed lines.
         with self._reader(lambda row: "skip") as reader:
             self.columns: list[str] = reader.schema.names
             self.numeric = numeric_columns(reader.schema) | mostly_numbers(next(iter(reader), None))
         self._check_separator()
 
     def batches(self, columns: list[str], bad: BadRows) -> Iterator[Any]:
-        """All rows; lines with too few or too many values are noted."""
+        """Yield all rows; lines with too few or too many values are added to ``bad.lines``."""
 
-        def odd(row: Any) -> str:
-            # The header is the first.
+        def skip_malformed(row: Any) -> str:
+            # pyarrow counts the header as the first row.
             bad.lines.append(row.number - 1)
             return "skip"
 
-        # As text, so that what is no number is found here and named, not guessed away.
+        # Read all columns as text, so that our own checks find and name what is not a number.
         converting = csv.ConvertOptions(
             include_columns=columns,
             column_types={name: pa.string() for name in self.columns},
             strings_can_be_null=True,
             null_values=[""],
         )
-        with self._reader(odd, converting) as reader:
+        with self._reader(skip_malformed, converting) as reader:
             yield from reader
 
-    def _reader(self, odd: Any, converting: Any = None) -> Any:
-        # Without threads rows have their number.
-        reading = csv.ReadOptions(block_size=BLOCK, use_threads=False)
-        parsing = csv.ParseOptions(invalid_row_handler=odd, newlines_in_values=self._quoted)
+    def _reader(self, on_malformed: Any, converting: Any = None) -> Any:
+        # pyarrow numbers malformed rows only if it reads without threads.
+        reading = csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
+        parsing = csv.ParseOptions(
+            invalid_row_handler=on_malformed, newlines_in_values=self._quoted
+        )
         return csv.open_csv(self._path, reading, parsing, converting)
 
     def _check_separator(self) -> None:
@@ -62,6 +66,6 @@ class CsvSource:
         if len(self.columns) == 1 and found is not None:
             raise InputError(
                 f"the values of {str(self._path)!r} are separated by {OTHER_SEPARATORS[found]}, "
-                "and those of a CSV file by commas: write it again, or give it as a data frame, "
+                "and must be separated by commas: convert the file, or read it as a data frame, "
                 f"pandas.read_csv({str(self._path)!r}, sep={found!r})"
             )

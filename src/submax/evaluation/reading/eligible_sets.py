@@ -1,4 +1,4 @@
-"""The sets of choices that were eligible in a log."""
+"""Reads the sets of choices that were eligible in the rows of a log."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,49 +13,56 @@ from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.vocabulary import Vocabulary
 from submax.schema.menu import Shown
 
-EVERYTHING, NO_SENSE = 0, -1
+EVERYTHING, UNREADABLE = 0, -1
+"""The number of the set of all choices, and that of a cell that cannot be read."""
 
 
 class EligibleSets:
-    """Numbers the sets as they are met, from 1; 0 is everything, where a row names nothing."""
+    """Numbers the distinct sets in the order in which they occur, from 1.
+
+    0 is the set of all choices, for rows whose cell is empty.
+    """
 
     def __init__(self, column: str | None, slots: Mapping[str, Vocabulary]) -> None:
         self._column, self._slots = column, list(slots.values())
         self._numbers: dict[Shown, int] = {}
 
     def read(self, batch: CheckedBatch, action: NDArray[Any]) -> NDArray[np.int32]:
-        """The number of the set of each row; those that do not hold its action are bad."""
+        """Return the number of each row's set; a row whose action is not in its set is bad."""
         if self._column is None:
             return np.zeros(batch.rows, dtype=np.int32)
         found = self._code(batch.column(self._column))
-        wrong = "holds no list of actions, or one that is not known"
-        batch.note(self._column, wrong, found == NO_SENSE)
-        strange = self._strange(found, action)
-        batch.note(self._column, "does not hold the action that was taken", strange)
+        wrong = "is not a list of known actions"
+        batch.note(self._column, wrong, found == UNREADABLE)
+        ineligible = self._took_ineligible(found, action)
+        batch.note(self._column, "does not contain the action that was taken", ineligible)
         return found
 
-    def choices(self, shown: NDArray[np.int32], slot: int) -> list[int]:
-        """The choices of a slot in all sets that some row has."""
-        return [number for one in self._used(shown) for number in one[slot]]
+    def choices(self, set_numbers: NDArray[np.int32], slot: int) -> list[int]:
+        """Return the choices of a slot in all sets that occur in ``set_numbers``."""
+        return [number for one in self._used(set_numbers) for number in one[slot]]
 
-    def menus(
-        self, shown: NDArray[np.int32], places: Sequence[Integers] | None, everything: Shown
+    def finished(
+        self,
+        set_numbers: NDArray[np.int32],
+        new_numbers: Sequence[Integers] | None,
+        everything: Shown,
     ) -> tuple[tuple[Shown, ...], NDArray[np.int32]]:
-        """Sets that some row has, ``everything`` before them, and the place of each row's set.
+        """Return ``everything`` and the sets that occur, and the index of each row's set.
 
-        ``everything`` is all choices of all slots, also those that are no longer active;
-        ``places`` are the new numbers of the choices, if they were renumbered.
+        ``everything`` is the set of all choices of all slots, also of inactive ones;
+        ``new_numbers`` are, for each slot, the new numbers of the choices if they changed.
         """
-        menus = {everything: EVERYTHING}
-        place = np.zeros(len(self._numbers) + 1, dtype=np.int32)
-        for one in self._used(shown):
-            new = one if places is None else _renumbered(one, places)
-            place[self._numbers[one]] = menus.setdefault(new, len(menus))
-        return tuple(menus), place[shown]
+        sets = {everything: EVERYTHING}
+        index = np.zeros(len(self._numbers) + 1, dtype=np.int32)
+        for one in self._used(set_numbers):
+            new = one if new_numbers is None else _renumbered(one, new_numbers)
+            index[self._numbers[one]] = sets.setdefault(new, len(sets))
+        return tuple(sets), index[set_numbers]
 
-    def _used(self, shown: NDArray[np.int32]) -> Iterable[Shown]:
-        met = list(self._numbers)
-        return [met[number - 1] for number in np.unique(shown) if number != EVERYTHING]
+    def _used(self, set_numbers: NDArray[np.int32]) -> Iterable[Shown]:
+        known = list(self._numbers)
+        return [known[number - 1] for number in np.unique(set_numbers) if number != EVERYTHING]
 
     def _code(self, column: Any) -> NDArray[np.int32]:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -74,36 +81,36 @@ class EligibleSets:
         return found
 
     def _number(self, cell: Any) -> int:
-        # Where all is real-valued there is nothing to choose from.
+        # If all parts of the action are real-valued, there are no choices to list.
         if cell is None or (not self._slots and cell in ([], "[]")):
             return EVERYTHING
         names = eligible_names(cell)
         if names is None or len(names) != len(self._slots):
-            return NO_SENSE
-        shown = tuple(
+            return UNREADABLE
+        eligible = tuple(
             tuple(sorted({vocabulary.number(name) for name in given}))
             for given, vocabulary in zip(names, self._slots, strict=True)
         )
-        if any(not numbers or numbers[0] < 0 for numbers in shown):
-            return NO_SENSE
-        return self._numbers.setdefault(shown, len(self._numbers) + 1)
+        if any(not numbers or numbers[0] < 0 for numbers in eligible):
+            return UNREADABLE
+        return self._numbers.setdefault(eligible, len(self._numbers) + 1)
 
-    def _strange(self, found: NDArray[np.int32], action: NDArray[Any]) -> Booleans:
-        """Which rows have an action that is known, and was not eligible."""
-        strange = np.zeros(len(found), dtype=bool)
-        met, order = list(self._numbers), np.argsort(found, kind="stable")
-        first = np.flatnonzero(np.diff(found[order], prepend=NO_SENSE - 1))
+    def _took_ineligible(self, found: NDArray[np.int32], action: NDArray[Any]) -> Booleans:
+        """Return which rows took a known action that was not eligible."""
+        ineligible = np.zeros(len(found), dtype=bool)
+        known, order = list(self._numbers), np.argsort(found, kind="stable")
+        first = np.flatnonzero(np.diff(found[order], prepend=UNREADABLE - 1))
         for rows in np.split(order, first[1:]):
             number = found[rows[0]] if rows.size else EVERYTHING
             if number > EVERYTHING:
-                for slot, choices in enumerate(met[number - 1]):
+                for slot, choices in enumerate(known[number - 1]):
                     taken = action[rows, slot]
-                    strange[rows] |= ~np.isin(taken, choices) & (taken >= 0)
-        return strange
+                    ineligible[rows] |= ~np.isin(taken, choices) & (taken >= 0)
+        return ineligible
 
 
-def _renumbered(shown: Shown, places: Sequence[Integers]) -> Shown:
+def _renumbered(eligible: Shown, new_numbers: Sequence[Integers]) -> Shown:
     return tuple(
-        tuple(sorted(place[list(numbers)].tolist()))
-        for place, numbers in zip(places, shown, strict=True)
+        tuple(sorted(new_number[list(numbers)].tolist()))
+        for new_number, numbers in zip(new_numbers, eligible, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Read a log batch by batch; what cannot be used is counted and named."""
+"""Reads a log batch by batch; rows that cannot be used are counted and named."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from submax.evaluation.reading.cells import times
 from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, find_columns
 from submax.evaluation.reading.context_columns import ContextColumns
-from submax.evaluation.reading.row_order import Descent, in_order, without_repeats
+from submax.evaluation.reading.row_order import IdOrder, in_order, without_repeats
 from submax.evaluation.reading.source import Source, open_source
 from submax.schema.choices import ARMS
 from submax.schema.context_schema import ContextSchema
@@ -28,11 +28,12 @@ from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
 LEARNED, PENDING = "learned", "pending"
-"""The status of decisions that count, and of those that do not yet."""
+"""In the export of a bandit, the status of decisions whose reward is final, and of decisions that
+still wait for their reward. Only the former are read."""
 
 
-class Declared(NamedTuple):
-    """What a caller says about a log: all of it as a ``schema``, or parts of it."""
+class LogDeclaration(NamedTuple):
+    """What a caller declares about a log: a whole ``schema``, or actions, context and rewards."""
 
     schema: Schema | None
     actions: object
@@ -42,14 +43,14 @@ class Declared(NamedTuple):
 
 
 def read_log(
-    source: Any, columns: Mapping[str, Any], declared: Declared, skip_bad_rows: bool
+    source: Any, columns: Mapping[str, Any], declared: LogDeclaration, skip_bad_rows: bool
 ) -> dict[str, Any]:
-    """The fields of a ``Log``."""
+    """Return the values of the fields of a ``Log``."""
     opened = open_source(source)
     names = find_columns(opened.columns, columns)
     schema = declared.schema or opened.schema
     menu = None if schema is None else schema.menu
-    # Columns that were named here need not be those of the bandit.
+    # If the caller names the columns of the context, they need not be those of the export.
     fields = None if schema is None or "context" in columns else schema.context
     rewards = None if schema is None else schema.rewards
     if declared.schema is not None:
@@ -65,13 +66,13 @@ def read_log(
     if declared.action_features is not None:
         features = read_action_features(declared.action_features)
         if menu is not None:
-            # What does not fit is refused before the log is read.
+            # Refuse features that do not suit the menu before the log is read.
             described_menu(menu, features)
-    return _Reader(opened, names, menu, fields, rewards, features).read(skip_bad_rows)
+    return _LogReader(opened, names, menu, fields, rewards, features).read(skip_bad_rows)
 
 
 def _as_declared(names: ColumnNames, menu: Menu | None) -> ColumnNames:
-    """One column of actions is that of the one slot or interval that is declared."""
+    """Assign a single column of actions to the only slot or interval that is declared."""
     if menu is None or menu.plain or list(names.actions) != [ARMS]:
         return names
     parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.intervals)]
@@ -80,8 +81,8 @@ def _as_declared(names: ColumnNames, menu: Menu | None) -> ColumnNames:
     return msgspec.structs.replace(names, actions={parts[0]: names.actions[ARMS]})
 
 
-class _Reader:
-    """Holds the columns so far, without the rows that are bad or left out."""
+class _LogReader:
+    """Collects the columns of all batches, without rows that are bad or left out by status."""
 
     def __init__(
         self,
@@ -96,90 +97,92 @@ class _Reader:
         self._features = features
         self._scale: Scale | None = None if rewards is None else scale_of(rewards)
         self._bad = BadRows()
-        self._left: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
         self._actions = ActionColumns(names, menu)
         self._context = ContextColumns(names, context, source.numeric)
-        by_slot = [names.slot_propensities.get(slot) for slot in self._actions.slots]
-        self._by_slot = [] if None in by_slot else by_slot
-        self._descent: Descent | None = Descent()
+        slot_columns = [names.slot_propensities.get(slot) for slot in self._actions.slots]
+        self._slot_columns = [] if None in slot_columns else slot_columns
+        self._id_order: IdOrder | None = IdOrder()
         self._columns: dict[str, list[NDArray[Any]]] = {}
-        self._seen = 0
+        self._rows_read = 0
 
     def read(self, skip_bad_rows: bool) -> dict[str, Any]:
-        """All of it."""
+        """Read all batches and return the values of the fields of a ``Log``."""
         for batch in self._source.batches(self._names.used, self._bad):
             if batch.num_rows:
                 self._add(batch)
         columns = {name: np.concatenate(self._columns.pop(name)) for name in list(self._columns)}
         without_repeats(columns, self._names, self._bad)
         if not skip_bad_rows:
-            self._bad.refuse(self._source.name, self._seen)
+            self._bad.refuse(self._source.name, self._rows_read)
         if not columns or len(columns["reward"]) == 0:
-            raise InputError(self._nothing())
+            raise InputError(self._no_rows())
         return self._finished(columns)
 
     def _add(self, batch: Any) -> None:
-        first = self._seen + 1
-        self._seen += batch.num_rows
-        counted = self._without_left(batch)
+        first = self._rows_read + 1
+        self._rows_read += batch.num_rows
+        counted = self._counted(batch)
         checked = CheckedBatch(batch, self._bad, first, counted)
         kept = {**self._values(checked), **self._order(checked, first)}
         good = counted & ~checked.bad
-        self._context.keep(good)
-        self._follow_ids(checked, first, good)
+        self._context.count_defaults(good)
+        self._check_id_order(checked, first, good)
         self._bad.rows += int(np.count_nonzero(checked.bad))
         for name, values in kept.items():
             self._columns.setdefault(name, []).append(values[good])
 
-    def _without_left(self, batch: Any) -> Booleans:
-        """Rows that are not left out for what became of them."""
+    def _counted(self, batch: Any) -> Booleans:
+        """Return which rows are not left out because of their status."""
         counted = np.ones(batch.num_rows, dtype=bool)
         if self._names.status is not None:
             for place, status in enumerate(batch.column(self._names.status).to_pylist()):
                 if status != LEARNED:
                     counted[place] = False
-                    self._left["without a status" if status is None else str(status)] += 1
+                    self._left_out["without a status" if status is None else str(status)] += 1
         return counted
 
     def _values(self, batch: CheckedBatch) -> dict[str, NDArray[Any]]:
-        action, shown = self._actions.read(batch)
-        found: dict[str, NDArray[Any]] = {"action": action, "shown": shown}
+        action, eligible_set = self._actions.read(batch)
+        found: dict[str, NDArray[Any]] = {"action": action, "eligible_set": eligible_set}
         found["context"] = self._context.read(batch)
         found["reward"] = self._reward(batch)
         found["propensity"] = self._propensity(batch, self._names.propensity)
-        if self._by_slot:
-            slots = [self._propensity(batch, column) for column in self._by_slot]
+        if self._slot_columns:
+            slots = [self._propensity(batch, column) for column in self._slot_columns]
             found["slot_propensity"] = np.stack(slots, axis=1)
         return found
 
     def _order(self, batch: CheckedBatch, first: int) -> dict[str, NDArray[Any]]:
-        """What tells the order of the rows, and which were there before."""
+        """Return times, ids and row numbers, by which rows are sorted and repeated ones found."""
         names, found = self._names, dict[str, NDArray[Any]]()
         if names.time is not None:
-            found["time"] = batch.required_numbers(names.time, times, "is no moment in time")
+            found["time"] = batch.required_numbers(names.time, times, "is not a time")
         if names.id is not None:
             found["id"] = batch.identifiers(names.id)
         if found:
             found["row"] = np.arange(first, first + batch.rows, dtype=np.int32)
         return found
 
-    def _follow_ids(self, batch: CheckedBatch, first: int, good: Booleans) -> None:
-        """Where ids are whole numbers and nothing else tells the order, see whether they rise."""
+    def _check_id_order(self, batch: CheckedBatch, first: int, good: Booleans) -> None:
+        """Check whether ids increase, if they are integers and there is no column of times."""
         names = self._names
-        if self._descent is None or names.id is None or names.time is not None:
+        if self._id_order is None or names.id is None or names.time is not None:
             return
         number = batch.whole_numbers(names.id)
         if number is None:
-            self._descent = None
+            self._id_order = None
         else:
-            self._descent.see(number[good], first + np.flatnonzero(good))
+            self._id_order.add(number[good], first + np.flatnonzero(good))
 
     def _reward(self, batch: CheckedBatch) -> Floats:
         column = self._names.reward
         values = batch.required_numbers(column)
         if self._scale is not None:
             kind = self._rewards["kind"] if self._rewards else ""
-            reason = "is neither 0 nor 1" if kind == "binary" else f"is no reward of {self._scale}"
+            reason = (
+                "is neither 0 nor 1" if kind == "binary" else f"is not a reward of {self._scale}"
+            )
             batch.note(column, reason, ~self._scale.contains(values) & np.isfinite(values))
         return values
 
@@ -187,26 +190,28 @@ class _Reader:
         if column is None:
             return np.full(batch.rows, np.nan)
         values = batch.numbers_or(column, np.nan)
-        batch.note(column, "is not above 0, as a propensity is", values <= 0)
+        batch.note(column, "is not above 0, as a propensity must be", values <= 0)
         if self._actions.intervals:
             return values
-        batch.note(column, "is above 1, as no propensity is", values > 1 + ROUNDING)
+        batch.note(column, "is above 1, as no propensity can be", values > 1 + ROUNDING)
         return np.minimum(values, 1.0)
 
-    def _nothing(self) -> str:
-        left = ", ".join(f"{count} {status}" for status, count in self._left.items())
-        why = f"; left out: {left}" if left else ""
-        if self._left[PENDING]:
-            why += " (until reward_wait is over, their rewards may still come)"
+    def _no_rows(self) -> str:
+        left_out = ", ".join(f"{count} {status}" for status, count in self._left_out.items())
+        why = f"; left out because of their status: {left_out}" if left_out else ""
+        if self._left_out[PENDING]:
+            why += " (rewards of pending decisions may still come until reward_wait is over)"
         if self._bad.count:
             why += f"; bad rows: {self._bad.count}, " + "; ".join(self._bad.sentences())
-        return f"{self._source.name} has no rows to learn from{why}"
+        return f"{self._source.name} has no rows that can be used{why}"
 
     def _finished(self, columns: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        notes = [*self._told(columns), *in_order(columns, self._names, self._bad)]
-        if self._descent is not None:
-            notes += self._descent.notes(self._names.id, self._bad)
-        menu, menus, columns["shown"] = self._actions.finished(columns["action"], columns["shown"])
+        notes = [*self._notes(columns), *in_order(columns, self._names, self._bad)]
+        if self._id_order is not None:
+            notes += self._id_order.notes(self._names.id, self._bad)
+        menu, eligible_sets, columns["eligible_set"] = self._actions.finished(
+            columns["action"], columns["eligible_set"]
+        )
         notes += self._actions.notes(menu, columns["action"])
         if self._features is not None:
             menu, unused = described_menu(menu, self._features)
@@ -217,29 +222,29 @@ class _Reader:
         return {
             **columns,
             "schema": Schema(menu=menu, context=context, rewards=rewards),
-            "menus": menus,
+            "eligible_sets": eligible_sets,
             "estimated": np.zeros(len(columns["reward"]), dtype=bool),
             "notes": tuple(notes),
         }
 
-    def _told(self, columns: dict[str, NDArray[Any]]) -> Iterator[str]:
-        """What was left out, and what is not there."""
+    def _notes(self, columns: dict[str, NDArray[Any]]) -> Iterator[str]:
+        """Yield sentences about what was left out, and about missing values."""
         if self._bad.count:
             yield f"{self._bad.count} bad rows were skipped: " + "; ".join(self._bad.sentences())
-        for status, count in self._left.items():
-            yield f"{count} decisions were left out: {status}"
+        for status, count in self._left_out.items():
+            yield f"{count} decisions were left out because of their status: {status}"
         missing = int(np.count_nonzero(np.isnan(columns["propensity"])))
         if missing:
             yield f"{missing} of {len(columns['propensity'])} rows have no propensity"
         yield from self._context.notes()
-        spare = self._spare()
-        if spare:
-            yield f"columns that were not used: {', '.join(spare)[:200]}"
+        unused = self._unused_columns()
+        if unused:
+            yield f"columns that were not used: {', '.join(unused)[:200]}"
 
-    def _spare(self) -> list[str]:
+    def _unused_columns(self) -> list[str]:
         names = self._names
-        unread = set() if self._by_slot else set(names.slot_propensities.values())
-        # An export has columns that are for people.
+        unread = set() if self._slot_columns else set(names.slot_propensities.values())
+        # The export of a bandit has more columns, for people: these need no note.
         if self._source.schema is not None:
             return sorted(unread)
         used = set(names.used) - unread

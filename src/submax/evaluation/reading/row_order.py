@@ -1,4 +1,4 @@
-"""Rows that were there before, and the order of the others."""
+"""Removes repeated rows and sorts the others by time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ Table = dict[str, NDArray[Any]]
 
 
 def without_repeats(columns: Table, names: ColumnNames, bad: BadRows) -> None:
-    """Keep the first of the rows with an id."""
+    """Remove, in place, rows whose id occurred in an earlier row, and count them as bad."""
     if names.id is None or "id" not in columns:
         return
     identifier = columns.pop("id")
@@ -31,53 +31,50 @@ def without_repeats(columns: Table, names: ColumnNames, bad: BadRows) -> None:
     _take(columns, np.flatnonzero(~repeated))
 
 
-class Descent:
-    """Whether whole numbers go backwards, seen part by part."""
+class IdOrder:
+    """Finds out, batch by batch, whether integer ids ever decrease."""
 
     def __init__(self) -> None:
         self._last: int | None = None
         self._count, self._row = 0, 0
 
-    def see(self, number: Integers, row: Integers) -> None:
-        """The next ones, and the rows in which they stand."""
+    def add(self, number: Integers, row: Integers) -> None:
+        """Add the ids of the next batch, and the numbers of their rows."""
         if number.size == 0:
             return
         before = number[0] if self._last is None else self._last
-        back = np.flatnonzero(number < np.append(before, number[:-1]))
-        if back.size and self._count == 0:
-            self._row = int(row[back[0]])
-        self._count += back.size
+        smaller = np.flatnonzero(number < np.append(before, number[:-1]))
+        if smaller.size and self._count == 0:
+            self._row = int(row[smaller[0]])
+        self._count += smaller.size
         self._last = number[-1]
 
     def notes(self, name: str | None, bad: BadRows) -> Iterator[str]:
-        """One, if they did."""
+        """Yield a sentence if any id was smaller than the one before."""
         if self._count:
             yield (
-                f"the ids in {name!r} go backwards (row {bad.in_file(self._row)} is below the one "
-                f"before, as are {self._count} in all); there is no column of times, and the rows "
-                "were left as they are"
+                f"the ids in {name!r} are not in increasing order (row {bad.in_file(self._row)} is "
+                f"below the row before; number of such rows: {self._count}); the rows were not "
+                "sorted, since there is no column of times"
             )
 
 
 def in_order(columns: Table, names: ColumnNames, bad: BadRows) -> Iterator[str]:
-    """Sort the rows by time; notes on whether they were."""
+    """Sort the rows by time, in place, and yield a sentence if they were not sorted."""
     row = columns.pop("row", None)
     time = columns.pop("time", None)
     if time is not None and row is not None:
-        back = np.flatnonzero(time[1:] < time[:-1])
-        if back.size:
+        earlier = np.flatnonzero(time[1:] < time[:-1])
+        if earlier.size:
+            first = bad.in_file(int(row[earlier[0] + 1]))
             yield (
-                f"the rows were not in the order of {names.time!r} ({_first(row, back, bad)} is "
-                f"earlier than the one before, as are {back.size} in all), and were sorted"
+                f"the rows were not in the order of {names.time!r} (row {first} is earlier than "
+                f"the row before; number of such rows: {earlier.size}), and were sorted"
             )
             _take(columns, np.argsort(time, kind="stable"))
 
 
-def _first(row: Integers, back: Integers, bad: BadRows) -> str:
-    return f"row {bad.in_file(int(row[back[0] + 1]))}"
-
-
 def _take(columns: Table, which: Integers) -> None:
-    # One by one, so that not all of them are in memory twice.
+    # Replace one column at a time, so that only one of them is in memory twice.
     for name in list(columns):
         columns[name] = columns[name][which]

@@ -1,4 +1,4 @@
-"""Batches of a log, from a file or a table."""
+"""Opens a log, a file or a table, to be read in batches."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,15 +15,17 @@ from submax.evaluation.reading.column_types import mostly_numbers, numeric_colum
 from submax.evaluation.reading.csv_source import CsvSource
 from submax.schema.schema import METADATA, Schema
 
-ROWS = 1 << 17
-"""Rows of a batch."""
-BROKEN = (OSError, pa.ArrowException, UnicodeDecodeError)
+BATCH_ROWS = 1 << 17
+"""Rows of a batch: enough for fast columns, few enough for little memory."""
+READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
+"""Errors of a file that cannot be read or is damaged."""
 
 
 class Source(NamedTuple):
-    """A log that can be read once; ``schema`` is what it says about itself.
+    """A log that can be read once, in batches.
 
-    ``numeric`` are the columns that hold numbers, as far as the first rows say.
+    ``numeric`` are the columns that hold numbers, judged by the first rows. ``schema`` is the one
+    that the export of a bandit carries in its metadata; None for other logs.
     """
 
     name: str
@@ -34,17 +36,19 @@ class Source(NamedTuple):
 
 
 def open_source(source: Any) -> Source:
-    """A Parquet or CSV file, or a data frame: anything that pyarrow makes a table of."""
+    """Open a Parquet or CSV file, a data frame, or anything that pyarrow turns into a table."""
     if not isinstance(source, (str, Path)):
         return _from_table(source)
     path = Path(source)
     if path.is_dir():
-        raise InputError(f"{str(source)!r} is a folder, and a log is one file")
+        raise InputError(
+            f"{str(source)!r} is a folder, and a log must be one file: name a CSV or Parquet file"
+        )
     if not path.is_file():
-        raise InputError(f"there is no file {str(source)!r}")
+        raise InputError(f"there is no file {str(source)!r}: check the path")
     try:
         return _from_file(path)
-    except BROKEN as error:
+    except READ_ERRORS as error:
         raise _unreadable(path, error) from error
 
 
@@ -53,22 +57,27 @@ def _from_file(path: Path) -> Source:
         start = file.read(1 << 12)
     is_parquet = start[:4] == b"PAR1"
     if not start.strip():
-        raise InputError(f"{str(path)!r} is empty")
+        raise InputError(
+            f"{str(path)!r} is empty, and a log must have a header and rows: check the file"
+        )
     if path.suffix.lower() == ".parquet" and not is_parquet:
-        raise InputError(f"{str(path)!r} is called a Parquet file and is none")
+        raise InputError(
+            f"{str(path)!r} is called .parquet and is not a Parquet file: if it is a CSV file, "
+            "give it the ending .csv"
+        )
     return _from_parquet(path) if is_parquet else _from_csv(path)
 
 
 def _from_table(source: Any) -> Source:
     table, as_text = arrow_table(source)
     schema = table.schema
-    first = table.select(as_text).to_batches(ROWS)[:1]
+    first = table.select(as_text).to_batches(BATCH_ROWS)[:1]
     numeric = numeric_columns(schema) | mostly_numbers(first[0] if first else None)
 
     def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        yield from table.select(columns).to_batches(ROWS)
+        yield from table.select(columns).to_batches(BATCH_ROWS)
 
-    return Source("the table", table.column_names, numeric, _declared(schema), batches)
+    return Source("the table", table.column_names, numeric, _schema_in_metadata(schema), batches)
 
 
 def _from_parquet(path: Path) -> Source:
@@ -76,25 +85,27 @@ def _from_parquet(path: Path) -> Source:
     schema = file.schema_arrow
 
     def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        yield from _told(path, file.iter_batches(ROWS, columns=columns))
+        yield from _naming_file(path, file.iter_batches(BATCH_ROWS, columns=columns))
 
-    return Source(str(path), schema.names, numeric_columns(schema), _declared(schema), batches)
+    return Source(
+        str(path), schema.names, numeric_columns(schema), _schema_in_metadata(schema), batches
+    )
 
 
 def _from_csv(path: Path) -> Source:
     source = CsvSource(path)
 
     def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
-        yield from _told(path, source.batches(columns, bad))
+        yield from _naming_file(path, source.batches(columns, bad))
 
     return Source(str(path), source.columns, source.numeric, None, batches)
 
 
-def _told(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
-    """The same batches; damage that shows only now is told by file."""
+def _naming_file(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield the batches; an error while reading them becomes one that names the file."""
     try:
         yield from batches
-    except BROKEN as error:
+    except READ_ERRORS as error:
         raise _unreadable(path, error) from error
 
 
@@ -102,11 +113,14 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(f"cannot read {str(path)!r}: {error}")
 
 
-def _declared(schema: Any) -> Schema | None:
+def _schema_in_metadata(schema: Any) -> Schema | None:
     text = (schema.metadata or {}).get(METADATA.encode())
     if text is None:
         return None
     try:
         return msgspec.json.decode(text, type=Schema)
     except msgspec.DecodeError as error:
-        raise InputError(f"what the log says about itself cannot be read: {error}") from error
+        raise InputError(
+            f"the schema in the metadata of the log cannot be read: {error}; export the log again, "
+            "or give it as a CSV file"
+        ) from error

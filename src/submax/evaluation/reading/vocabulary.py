@@ -1,4 +1,4 @@
-"""Names that a log uses, and their numbers."""
+"""Assigns numbers to the names of choices and categories in a log."""
 
 import math
 from collections.abc import Iterable
@@ -11,24 +11,28 @@ from submax.core.arrays import Integers
 from submax.schema.names import LONGEST_NAME
 
 UNKNOWN, MISSING = -1, -2
-NO_NAME = f"is no name of 1 to {LONGEST_NAME} printable characters"
-"""Why a value is unknown where nothing was declared."""
+"""The numbers of a value that is not in the vocabulary, and of an empty cell."""
+NO_NAME = f"is not a name of 1 to {LONGEST_NAME} printable characters"
+"""The reason for which a value is unknown if no names were declared."""
 
 
 class Vocabulary:
-    """Numbers for names: those that were declared, or all in the order in which they are met."""
+    """The numbers of names: of those that were declared, or of all names as they occur.
+
+    ``open`` says that none were declared, so that every name gets the next number.
+    """
 
     def __init__(self, declared: Iterable[str] | None = None) -> None:
         self.open = declared is None
         self.numbers = {name: number for number, name in enumerate(declared or ())}
 
     def code(self, column: Any) -> Integers:
-        """The number of each name of a pyarrow array; UNKNOWN and MISSING are negative."""
+        """Return the number of each value of a pyarrow array; UNKNOWN and MISSING are negative."""
         if not pa.types.is_dictionary(column.type):
             try:
                 column = column.dictionary_encode()
             except pa.ArrowNotImplementedError:
-                # Lists and the like.
+                # pyarrow cannot encode lists and other nested values.
                 return np.array([self.number(one) for one in column.to_pylist()], dtype=np.int64)
         names = column.dictionary.to_pylist()
         table = np.array([*(self.number(name) for name in names), MISSING], dtype=np.int64)
@@ -36,7 +40,7 @@ class Vocabulary:
         return table[np.asarray(place, dtype=np.int64)]
 
     def number(self, value: Any) -> int:
-        """The number of one name."""
+        """Return the number of one value, which becomes a new name in an open vocabulary."""
         if isinstance(value, (list, dict)):
             return UNKNOWN
         name = as_name(value)
@@ -49,16 +53,16 @@ class Vocabulary:
         return self.numbers[name]
 
     def sorted(self, used: Integers) -> tuple[list[str], Integers]:
-        """Those names that are used, in order, and the new number of each old one."""
+        """Return the ``used`` names in sorted order, and the new number of each old number."""
         names = list(self.numbers)
         order = sorted(used.tolist(), key=lambda place: _rank(names[place]))
-        place = np.full(len(names), UNKNOWN, dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return [names[one] for one in order], place
+        new_number = np.full(len(names), UNKNOWN, dtype=np.int64)
+        new_number[order] = np.arange(len(order))
+        return [names[one] for one in order], new_number
 
 
 def as_name(value: Any) -> str | None:
-    """A value as the name of a choice or category; None where there is none."""
+    """Return a value as the name of a choice or category; None if the value is missing."""
     if value is None or value in ("", b"") or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -68,7 +72,7 @@ def as_name(value: Any) -> str | None:
 
 
 def not_whole(names: Iterable[str]) -> bool:
-    """Whether all names are finite numbers, and some of them not whole."""
+    """Return whether all names are finite numbers, and some of them are not whole."""
     ranks = [_rank(name) for name in names]
     return all(kind == 0 and math.isfinite(number) for kind, number, _ in ranks) and any(
         not number.is_integer() for _, number, _ in ranks
@@ -76,7 +80,7 @@ def not_whole(names: Iterable[str]) -> bool:
 
 
 def _rank(name: str) -> tuple[int, float, str]:
-    """Numbers come first, in their order."""
+    """Return a key that sorts numbers first, by value, and other names after them."""
     try:
         number = float(name)
     except ValueError:

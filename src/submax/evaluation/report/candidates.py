@@ -1,4 +1,4 @@
-"""Policies to be compared."""
+"""The policies that a comparison is asked to evaluate."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,25 +11,32 @@ from submax.core.arrays import Booleans
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
-from submax.evaluation.report.judge import LOGGING
-from submax.evaluation.report.witness import check_schema
+from submax.evaluation.report.estimate import LOGGING_POLICY
+from submax.evaluation.report.logged_evidence import check_schema
 from submax.policies import make_policy
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
 
 SUFFIX = ".safetensors"
-"""Files of learned policies end so."""
-DISTINCT, FEWEST_KEPT = 0.9, 10_000
-"""Rows are told from each other where this share of them is, of all or of so many."""
-SEED, MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
-"""Of the numbers by which rows are compared: those of the generator SplitMix64."""
+"""The ending of files that hold a learned policy."""
+DISTINCT_SHARE = 0.9
+"""The rows stored with a policy are looked for in a log only if at least this share of them differ
+from each other: equal rows could be other rows with the same content."""
+FEWEST_STORED = 10_000
+"""A policy that stores fewer rows than this, and not all it learned from, is not looked for."""
+HASH_SEED, HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+"""Constants of the hash by which rows are compared, from the generator SplitMix64."""
 Candidate = str | Path | Mapping[str, Any] | Policy[Any] | Learned
+"""A policy by name, file, table or object, or a learned policy."""
 
 
 def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, Candidate]:
-    """By name, each with one of its own."""
+    """Return the policies by name; refuse two policies of the same name."""
     if isinstance(policies, (str, Path, Learned, Policy)):
-        raise InputError("policies is a list or a table of policies")
+        raise InputError(
+            f"policies is one {type(policies).__name__}, and must be a list of policies or a "
+            "table from names to policies: put it into a list, [...]"
+        )
     pairs = (
         policies.items()
         if isinstance(policies, Mapping)
@@ -37,8 +44,11 @@ def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, 
     )
     named: dict[str, Candidate] = {}
     for name, policy in pairs:
-        if name in named or name == LOGGING:
-            raise InputError(f"two policies are called {name!r}: give them as a table of names")
+        if name in named or name == LOGGING_POLICY:
+            raise InputError(
+                f"two policies are called {name!r}: give them as a table with a name for each, "
+                "{'first': ..., 'second': ...}"
+            )
         named[name] = policy
     return named
 
@@ -55,8 +65,8 @@ def _is_file(candidate: Candidate) -> bool:
     return isinstance(candidate, str) and candidate.endswith(SUFFIX)
 
 
-def _known(candidate: Candidate) -> Learned | None:
-    """A policy that was learned before."""
+def _already_learned(candidate: Candidate) -> Learned | None:
+    """Return the learned policy, read from its file if necessary; None if there is none yet."""
     if isinstance(candidate, Learned):
         return candidate
     if isinstance(candidate, Path) or _is_file(candidate):
@@ -65,27 +75,31 @@ def _known(candidate: Candidate) -> Learned | None:
 
 
 def checked(candidate: Any, log: Log) -> Learned | Policy[Any] | str | dict[str, Any]:
-    """Read from its file, or found to suit the log, before anything is learned."""
-    known = _known(candidate)
-    if known is not None:
-        check_schema(known, log)
-        return known
+    """Return a candidate after checking that it suits the log; read a learned one from its file.
+
+    The check takes place before any policy learns, so that a long run does not fail at its end.
+    """
+    learned = _already_learned(candidate)
+    if learned is not None:
+        check_schema(learned, log)
+        return learned
     if isinstance(candidate, Mapping):
         candidate = {key: value for key, value in candidate.items() if key != "name"}
     made = candidate if isinstance(candidate, Policy) else make_policy(candidate)
     made.init(log.problem, 1, np.random.default_rng(0))
-    return candidate  # type: ignore[no-any-return]  # a policy can be made from it
+    return candidate  # type: ignore[no-any-return]  # make_policy accepts it
 
 
 def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
-    """Which rows a policy did not learn from; None where that cannot be told.
+    """Return which rows of the log a policy did not learn from; None if that is not known.
 
-    A log that has grown since begins with the rows it had; where rows have come between, those
-    that stay with the policy are looked for, if they can be told from each other.
+    If the log has only grown since the policy learned, it still begins with the same rows.
+    Otherwise the rows that are stored with the policy are looked for in the log, if they differ
+    enough from each other to be recognized.
     """
     origin = learned.origin
     if not 0 < origin.log_rows <= len(log) or origin.log != log.fingerprint_of(origin.log_rows):
-        return _unlike(log, learned)
+        return _unlike_stored(log, learned)
     unseen = np.ones(len(log), dtype=bool)
     before = log.rows(np.arange(origin.log_rows))
     unseen[: origin.log_rows] = False
@@ -94,26 +108,29 @@ def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
     return unseen
 
 
-def _unlike(log: Log, learned: Learned) -> Booleans | None:
-    """The rows that are not among those which stayed with a policy; None where many are alike."""
-    kept = _content([learned.rows])
-    if len(kept) < min(learned.origin.rows, FEWEST_KEPT) or len(kept) == 0:
+def _unlike_stored(log: Log, learned: Learned) -> Booleans | None:
+    """Return which rows differ from all rows stored with a policy.
+
+    None if the policy stores too few rows, or too many equal ones.
+    """
+    stored = _row_hashes([learned.rows])
+    if len(stored) < min(learned.origin.rows, FEWEST_STORED) or len(stored) == 0:
         return None
-    distinct = np.unique(kept)
-    if len(distinct) < DISTINCT * len(kept):
+    distinct = np.unique(stored)
+    if len(distinct) < DISTINCT_SHARE * len(stored):
         return None
-    return ~np.isin(_content(log.parts), distinct)
+    return ~np.isin(_row_hashes(log.parts), distinct)
 
 
-def _content(parts: Sequence[Columns]) -> NDArray[np.uint64]:
-    """A number for each row by what happened in it: context, action and reward."""
-    found = [np.zeros(0, dtype=np.uint64)]
+def _row_hashes(parts: Sequence[Columns]) -> NDArray[np.uint64]:
+    """Return a hash of the context, action and reward of each row."""
+    hashes = [np.zeros(0, dtype=np.uint64)]
     for part in parts:
         columns = [part.context.astype(np.float64), part.action, part.reward[:, None]]
         bits = np.ascontiguousarray(np.concatenate(columns, axis=1)).view(np.uint64)
-        number = np.full(len(bits), SEED, dtype=np.uint64)
+        number = np.full(len(bits), HASH_SEED, dtype=np.uint64)
         for column in bits.T:
-            number = (number ^ column) * MULTIPLIER
+            number = (number ^ column) * HASH_MULTIPLIER
             number ^= number >> np.uint64(29)
-        found.append(number)
-    return np.concatenate(found)
+        hashes.append(number)
+    return np.concatenate(hashes)

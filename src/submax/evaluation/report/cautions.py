@@ -1,4 +1,4 @@
-"""Sentences about numbers that should not be trusted."""
+"""Reasons not to trust an estimate, as sentences."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -7,32 +7,45 @@ import numpy as np
 
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.report.diagnostics import STRANGE, Diagnostics, calibration, distance
-from submax.evaluation.report.witness import Seen, Witness
+from submax.evaluation.report.diagnostics import (
+    SIGNIFICANT_ERRORS,
+    Diagnostics,
+    errors_from_one,
+)
+from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.propensity_calibration import worst_calibration
 
-FEWEST_EFFECTIVE, LEAST_SHARE = 100.0, 0.01
-"""Effective rows below which weighted estimates are doubtful; also as a share of all rows."""
-LARGE_SHARE = 0.05
-"""Of all weight, in one row."""
-UNSUPPORTED = 0.01
-"""Probability of actions that the log never has."""
-UNEVEN = 0.01
-"""By how much the propensities of a uniform log may differ."""
+FEWEST_EFFECTIVE = 100.0
+"""Effective rows below which weighted estimates are doubtful: the normal approximation of their
+intervals needs about this many."""
+LEAST_EFFECTIVE_SHARE = 0.01
+"""The same as a share of all rows: below it a few rows decide, however many rows there are."""
+LARGEST_WEIGHT_SHARE = 0.05
+"""One row with more than this share of all weight makes intervals unreliable."""
+MOST_UNSUPPORTED = 0.01
+"""Probability of untaken actions up to which a policy counts as covered by the log."""
+UNIFORM_TOLERANCE = 0.01
+"""Relative difference of propensities up to which a log counts as uniform, or two propensities as
+equal: logged propensities are often rounded to two or three digits."""
 FEWEST_REWARDS = 10
+"""Rows with a reward other than the most frequent one that an interval needs."""
+MOST_NAMES = 5
+"""Names of choices that a sentence lists."""
 
 
 class Caution(NamedTuple):
-    """A sentence about numbers that should not be trusted, and what they rely on.
+    """A sentence that says why some estimates should not be trusted.
 
-    ``about`` is `weights`, `propensities`, `slots`, `replay`, `all`, or `model`: of the rewards, by
-    those who rely on it alone.
+    ``about`` says which estimates: those that rely on the `weights`, the `propensities`, the
+    `slots`, those by `replay`, those that rely on the `model` of rewards alone, or `all`.
     """
 
     about: str
     sentence: str
 
     def concerns(self, estimator: OffPolicyEstimator) -> bool:
-        """Whether an estimator relies on that."""
+        """Return whether the caution concerns the estimates of this estimator."""
         return {
             "weights": estimator.uses_weights,
             "propensities": estimator.uses_propensities,
@@ -43,149 +56,159 @@ class Caution(NamedTuple):
         }[self.about]
 
 
-def log_cautions(witness: Witness) -> Iterator[Caution]:
-    """What holds for all policies alike."""
-    log = witness.log
-    guessed = int(log.estimated.sum())
-    if guessed:
+def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
+    """Yield the cautions that concern the log, and so all policies."""
+    log = logged.log
+    estimated = int(log.estimated.sum())
+    if estimated:
         yield Caution(
             "propensities",
-            f"{guessed} of {len(log)} propensities are estimated: these numbers are as good as the "
-            "model of how the log was made",
+            f"{estimated} of {len(log)} propensities are estimated: these numbers are only as good "
+            "as the model of how the log chose its actions",
         )
     if all(len(slot.choices) < 2 for slot in log.schema.menu.slots) and log.schema.menu.slots:
-        yield Caution("all", "the log has one action only, so that there is nothing to compare")
-    fit = calibration(log)
-    if fit is not None and not fit.good:
+        yield Caution("all", "the log has only one action, so that there is nothing to compare")
+    worst = worst_calibration(log)
+    if worst is not None and not worst.plausible:
         yield Caution(
             "propensities",
-            f"the propensities of {fit.choice!r} do not fit how often it was taken: their inverses "
-            f"add up to {fit.ratio:.2f} of what they should, and chance does not explain that",
+            f"the propensities of {worst.choice!r} do not agree with how often it was taken: their "
+            f"inverses add up to {worst.ratio:.2f} times the expected sum, and chance does not "
+            "explain the difference",
         )
     rarest = float(log.propensity.min())
     if rarest * len(log) < 1 and not log.schema.menu.intervals:
         yield Caution(
             "propensities",
-            f"a propensity is as small as {rarest:.2g}: of {len(log)} rows less than one is "
-            "expected with it, and wrong propensities cannot be told from such rare ones",
+            f"a propensity is as small as {rarest:.2g}: among {len(log)} rows less than one with "
+            "such a propensity is expected, so that a wrong propensity cannot be distinguished "
+            "from a rare event",
         )
-    if _uneven(log):
-        yield Caution("replay", "replay is right for a uniform log, and these propensities differ")
-    yield from _about_slots(witness)
+    if not _uniform(log):
+        yield Caution("replay", "replay needs a uniform log, and the propensities of this log vary")
+    yield from _about_slots(logged)
 
 
 def policy_cautions(
-    seen: Seen, found: Diagnostics, witness: Witness, same_rows: bool
+    about_policy: PolicyEvidence, found: Diagnostics, logged: LoggedEvidence, same_rows: bool
 ) -> Iterator[Caution]:
-    """What holds for one policy."""
+    """Yield the cautions that concern one policy.
+
+    ``same_rows`` says that the policy was learned from the rows on which it is evaluated.
+    """
     if same_rows:
         yield Caution(
             "all",
-            "the policy was learned from the rows it is evaluated on, so that it looks too good: "
-            "learn it from a share of them",
+            "the policy was learned from the rows on which it is evaluated, so that it looks too "
+            "good: learn it from a share of the rows",
         )
-    yield from _about_support(seen, found, witness)
+    yield from _about_support(about_policy, found, logged)
     yield from _about_spread("weights", found)
-    yield from _about_rewards(seen, found)
-    yield from _about_model(seen)
-    slots = seen.evidence.slot_weight
+    yield from _about_rewards(about_policy, found)
+    yield from _about_model(about_policy)
+    slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(1 - slots.shape[1] + slots.sum(axis=1))
         yield from _about_spread("slots", added)
 
 
-def _about_support(seen: Seen, found: Diagnostics, witness: Witness) -> Iterator[Caution]:
-    if found.unsupported > UNSUPPORTED:
-        never = ", ".join(witness.never_taken()[:5])
+def _about_support(
+    about_policy: PolicyEvidence, found: Diagnostics, logged: LoggedEvidence
+) -> Iterator[Caution]:
+    if found.unsupported > MOST_UNSUPPORTED:
+        never = ", ".join(logged.never_taken()[:MOST_NAMES])
         yield Caution(
             "all",
-            f"the policy gives {found.unsupported:.0%} of its decisions to actions that the "
-            f"evaluated rows never have ({never}): nothing is known about them",
+            f"the policy gives {found.unsupported:.0%} of its decisions to actions that none of "
+            f"the evaluated rows took ({never}): nothing is known about these actions",
         )
-    # A policy may surely take what was rare in the log.
-    rarest = 1.0 / float(witness.log.propensity.min())
-    intervals = witness.log.schema.menu.intervals
-    z = distance(seen.evidence.weight, found.largest if intervals else rarest)
-    if abs(z) > STRANGE:
-        why = "some of its actions had no chance in the log" if z < 0 else "that cannot be chance"
+    # The largest weight that can occur: the policy is sure of the rarest logged action.
+    rarest = 1.0 / float(logged.log.propensity.min())
+    intervals = logged.log.schema.menu.intervals
+    z = errors_from_one(about_policy.evidence.weight, found.largest if intervals else rarest)
+    if abs(z) > SIGNIFICANT_ERRORS:
+        why = "the log could not take some of its actions, or " if z < 0 else ""
         yield Caution(
             "weights",
-            f"the weights average {found.mean_weight:.2f} and should average 1: {why}, or the "
-            "propensities are wrong",
+            f"the weights average {found.mean_weight:.2f} and should average 1, and chance does "
+            f"not explain the difference: {why}the propensities are wrong",
         )
 
 
 def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
-    of = " of slots, added up," if about == "slots" else ""
+    weights = "slot weights" if about == "slots" else "weights"
     if _few(found):
         yield Caution(
             about,
-            f"the {found.rows} rows are worth {found.effective:.0f} of the policy's own by their "
-            f"weights{of}: too few for what it does differently",
+            f"by their {weights} the {found.rows} rows are worth {found.effective:.0f} rows of the "
+            "policy itself, which is too few: the policy decides too differently from the log",
         )
-    if found.largest_share > LARGE_SHARE:
+    if found.largest_share > LARGEST_WEIGHT_SHARE:
         yield Caution(
             about,
-            f"one row has {found.largest_share:.0%} of all weight{of or ','} {found.largest:.3g}: "
-            "intervals are too short",
+            f"one row has {found.largest_share:.0%} of the sum of all {weights} (its weight is "
+            f"{found.largest:.3g}): intervals are too short",
         )
 
 
-def _about_rewards(seen: Seen, found: Diagnostics) -> Iterator[Caution]:
-    """Rows that have weight, and another reward than most, must be some."""
-    reward = seen.evidence.reward[seen.evidence.weight > 0]
+def _about_rewards(about_policy: PolicyEvidence, found: Diagnostics) -> Iterator[Caution]:
+    """Yield a caution if almost all rows that have weight have the same reward."""
+    reward = about_policy.evidence.reward[about_policy.evidence.weight > 0]
     values, counts = np.unique(reward, return_counts=True)
-    speaking = int(reward.size - counts.max()) if len(values) > 1 else int(reward.size)
-    if speaking < FEWEST_REWARDS and not _few(found):
+    different = int(reward.size - counts.max()) if len(values) > 1 else int(reward.size)
+    if different < FEWEST_REWARDS and not _few(found):
         yield Caution(
             "weights",
-            f"only {speaking} rows with a reward of its own speak for the policy: intervals are "
-            "too short",
+            f"only {different} rows that count for the policy have another reward than the most "
+            "frequent one: intervals are too short",
         )
 
 
-def _about_model(seen: Seen) -> Iterator[Caution]:
-    """The direct method has nothing that corrects it; where rewards contradict it, that is said."""
-    evidence = seen.evidence
-    off = evidence.weight * (evidence.reward - evidence.predicted)
-    error = float(off.std() / np.sqrt(len(off)))
-    if abs(off.mean()) > STRANGE * error:
+def _about_model(about_policy: PolicyEvidence) -> Iterator[Caution]:
+    """Yield the caution for the direct method, whose model errors nothing corrects."""
+    evidence = about_policy.evidence
+    residual = evidence.weight * (evidence.reward - evidence.predicted)
+    error = float(residual.std() / np.sqrt(len(residual)))
+    if abs(residual.mean()) > SIGNIFICANT_ERRORS * error:
         yield Caution(
             "model",
-            f"the rewards contradict the model of them: for this policy it is off by "
-            f"{off.mean():+.2g}",
+            "the rewards contradict the model of rewards: for this policy the model is off by "
+            f"{residual.mean():+.2g}",
         )
     else:
         yield Caution(
-            "model", "the interval of dm does not know of the error of its model of the rewards"
+            "model", "the interval of dm does not include the error of its model of rewards"
         )
 
 
 def _few(found: Diagnostics) -> bool:
-    return found.effective < FEWEST_EFFECTIVE or found.effective < LEAST_SHARE * found.rows
+    few = found.effective < FEWEST_EFFECTIVE
+    return few or found.effective < LEAST_EFFECTIVE_SHARE * found.rows
 
 
-def _uneven(log: Log) -> bool:
-    lowest, highest = np.full(len(log.menus), np.inf), np.zeros(len(log.menus))
-    np.minimum.at(lowest, log.shown, log.propensity)
-    np.maximum.at(highest, log.shown, log.propensity)
-    return bool(np.any(highest > (1 + UNEVEN) * lowest))
+def _uniform(log: Log) -> bool:
+    """Return whether rows with the same eligible choices have about the same propensity."""
+    sets = len(log.eligible_sets)
+    lowest, highest = np.full(sets, np.inf), np.zeros(sets)
+    np.minimum.at(lowest, log.eligible_set, log.propensity)
+    np.maximum.at(highest, log.eligible_set, log.propensity)
+    return not np.any(highest > (1 + UNIFORM_TOLERANCE) * lowest)
 
 
-def _about_slots(witness: Witness) -> Iterator[Caution]:
-    slots = witness.slot_propensity
+def _about_slots(logged: LoggedEvidence) -> Iterator[Caution]:
+    slots = logged.slot_propensity
     if slots is None:
         return
-    if witness.slots_estimated:
+    if logged.slots_estimated:
         yield Caution(
             "slots",
-            "propensities of single slots are estimated: log them as propensity_SLOT",
+            "the propensities of single slots are estimated: log them in columns propensity_SLOT",
         )
         return
-    apart = np.abs(np.log(slots.prod(axis=1) / witness.log.propensity))
-    if apart.mean() > UNEVEN:
+    difference = np.abs(np.log(slots.prod(axis=1) / logged.log.propensity))
+    if difference.mean() > UNIFORM_TOLERANCE:
         yield Caution(
             "slots",
-            "the log did not choose its slots independently of each other, as the pseudo-inverse "
-            "supposes",
+            "the log did not choose its slots independently of each other, which the "
+            "pseudo-inverse assumes",
         )

@@ -1,4 +1,4 @@
-"""What several policies would have earned, by several estimators."""
+"""Compares what several policies would have earned, by several off-policy estimators."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,31 +15,38 @@ from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.cautions import Caution, log_cautions
 from submax.evaluation.report.comparison_view import comparison_summary
+from submax.evaluation.report.estimate import Estimate
+from submax.evaluation.report.estimator_set import EstimatorSet
 from submax.evaluation.report.intervals import INTERVALS
-from submax.evaluation.report.judge import Estimate, Judge
-from submax.evaluation.report.witness import Witness
+from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.schema.learned import Learned
 
 USUAL = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage")
+"""Estimators that apply to every log; they are used if the caller names none."""
+SAME_PROPENSITY = 1e-9
+"""If propensities differ by less than this, the log is uniform and replay applies."""
 
 
 class Comparison(NamedTuple):
-    """All estimates, by policy in the order given, and sentences about the log."""
+    """All estimates, policies in the order given, and ``notes``: sentences about the log.
+
+    ``level`` is that of the confidence intervals, such as 0.95.
+    """
 
     estimates: list[Estimate]
     notes: list[str]
     level: float
 
     def policies(self) -> list[str]:
-        """The names of the policies."""
+        """Return the names of the policies, the logging policy first."""
         return list(dict.fromkeys(one.policy for one in self.estimates))
 
     def estimators(self) -> list[str]:
-        """The short names of the estimators."""
+        """Return the labels of the estimators, that of the logging policy first."""
         return list(dict.fromkeys(one.estimator for one in self.estimates))
 
     def rows(self) -> list[dict[str, Any]]:
-        """All numbers as a table, the logging policy first."""
+        """Return all numbers as rows of a table, the logging policy first."""
         return [
             {
                 "policy": one.policy,
@@ -61,11 +68,11 @@ class Comparison(NamedTuple):
         return comparison_summary(self.estimates, self.notes, self.level).html()
 
     def find(self, policy: str, estimator: str) -> Estimate | None:
-        """One of the estimates."""
-        found = (
-            one for one in self.estimates if (one.policy, one.estimator) == (policy, estimator)
-        )
-        return next(found, None)
+        """Return the estimate of a policy by an estimator; None if there is none."""
+        for one in self.estimates:
+            if (one.policy, one.estimator) == (policy, estimator):
+                return one
+        return None
 
 
 def compare(
@@ -80,14 +87,19 @@ def compare(
     seed: int = 0,
     apart: bool = False,
 ) -> Comparison:
-    """Evaluate policies on a log, beside the policy that wrote it.
+    """Return what policies would have earned on a log, with that of the logging policy.
 
-    A policy by name, table or object is learned from a ``share`` of the rows, the first by time or
-    random ones, and evaluated on the others. One that was learned before, ``Learned`` or its file,
-    is evaluated on those rows too, or on all where nothing is learned here; where it was learned
-    from this very log, or from what it was before it grew, on the rows that it did not see, or
-    with a caution if it saw all; ``apart`` says that it surely saw none. Without ``estimators``
-    all that apply are used.
+    A policy given by name, table or object learns from a ``share`` of the rows, the first by time
+    or random ones, and is evaluated on the other rows.
+
+    A policy that was learned before, given as ``Learned`` or as its file, is evaluated on the same
+    rows, or on all rows if every policy was learned before. If it was learned from this log, or
+    from this log before it grew, it is evaluated on the rows it did not learn from; if it learned
+    from all rows, its estimates have a caution. ``apart=True`` asserts that it learned from none
+    of the rows.
+
+    Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `normal`,
+    `bootstrap` or `bernstein`.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
@@ -99,60 +111,75 @@ def compare(
     """
     one_of("interval", interval, INTERVALS)
     if not 0 < level < 1:
-        raise InputError(f"the level of an interval must be between 0 and 1, not {level!r}")
+        raise InputError(
+            f"the level of an interval is {level!r}, and must be between 0 and 1: "
+            "give 0.95 for intervals of 95 %"
+        )
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
-    asked = _asked(estimators, log)
+    chosen = _chosen_estimators(estimators, log)
     first = np.zeros(len(log), dtype=bool)
     if not all(isinstance(one, Learned) for one in candidates.values()):
         first = log.chosen(share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
-    judge = Judge(asked or _usual(rest), interval, level, seed)
-    witness = Witness(rest, seed)
-    general = list(log_cautions(witness))
-    trial = _Trial(log, first, judge, witness, general, list(rest.notes), apart)
+    estimator_set = EstimatorSet(chosen or _applicable(rest), interval, level, seed)
+    logged = LoggedEvidence(rest, seed)
+    cautions = list(log_cautions(logged))
+    evaluation = _Evaluation(log, first, estimator_set, logged, cautions, list(rest.notes), apart)
     if first.any():
-        trial.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
-    estimates = [judge.logging(witness)]
+        evaluation.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
+    estimates = [estimator_set.logging_policy(logged)]
     for name, one in candidates.items():
-        estimates += trial.estimates(name, one)
-    return Comparison(estimates, trial.notes, level)
+        estimates += evaluation.estimates(name, one)
+    return Comparison(estimates, evaluation.notes, level)
 
 
-class _Trial(NamedTuple):
-    """A log of which the ``first`` rows are learned from, and what the others witness."""
+class _Evaluation(NamedTuple):
+    """A log split into the rows to learn from (``first``) and the rows to evaluate on.
+
+    ``logged`` and ``cautions`` belong to the rows to evaluate on.
+    """
 
     log: Log
     first: Booleans
-    judge: Judge
-    witness: Witness
+    estimator_set: EstimatorSet
+    logged: LoggedEvidence
     cautions: list[Caution]
     notes: list[str]
     apart: bool
 
     def estimates(self, name: str, candidate: Any) -> Iterator[Estimate]:
-        """One policy by all estimators, on rows that it did not see where there are any."""
+        """Return the estimates of one policy, on rows it did not learn from if there are any."""
         learned = candidate
         if not isinstance(learned, Learned):
-            learned = learn(self.log.rows(self.first), candidate, seed=self.judge.seed, keep_rows=0)
+            seed = self.estimator_set.seed
+            learned = learn(self.log.rows(self.first), candidate, seed=seed, keep_rows=0)
         if self.log.schema.context.width and not learned.policy.facts.uses_context:
             self.notes.append(f"{name} does not look at the context")
-        before = candidate is learned and not self.apart
-        unseen = unseen_rows(self.log, learned) if before else None
-        if unseen is None and before:
+        learned_before = candidate is learned and not self.apart
+        unseen = unseen_rows(self.log, learned) if learned_before else None
+        if unseen is None and learned_before:
             self.notes.append(
-                f"{name} was learned elsewhere: whether it saw these rows is not known"
+                f"{name} was learned from another log: whether it learned from some of these rows "
+                "is not known"
             )
-        witness, cautions = self._witness_of(name, unseen)
+        logged, cautions = self._logged_for(name, unseen)
         saw_all = unseen is not None and not unseen.any()
-        return self.judge.estimates(name, witness.of(learned), witness, cautions, saw_all)
+        return self.estimator_set.estimates(name, logged.about(learned), logged, cautions, saw_all)
 
-    def _witness_of(self, name: str, unseen: Booleans | None) -> tuple[Witness, list[Caution]]:
-        """The rows that all policies are judged by, unless others are those it did not see."""
+    def _logged_for(
+        self, name: str, unseen: Booleans | None
+    ) -> tuple[LoggedEvidence, list[Caution]]:
+        """Return the rows on which to evaluate a policy that did not learn from ``unseen`` rows.
+
+        These are the rows used for all policies, unless the policy did not learn from others.
+        """
         if unseen is None or not unseen.any() or np.array_equal(unseen, ~self.first):
-            return self.witness, self.cautions
-        seed = self.judge.seed
-        own = Witness(self.log.rows(unseen).with_estimated_propensities(seed), seed)
-        self.notes.append(f"{name} is evaluated on the {len(own.log)} rows that it did not see")
+            return self.logged, self.cautions
+        seed = self.estimator_set.seed
+        own = LoggedEvidence(self.log.rows(unseen).with_estimated_propensities(seed), seed)
+        self.notes.append(
+            f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
+        )
         return own, list(log_cautions(own))
 
 
@@ -160,26 +187,36 @@ def _has_slots(log: Log) -> bool:
     return len(log.schema.menu.slots) > 1 and not log.schema.menu.intervals
 
 
-def _asked(given: Sequence[str | Mapping[str, Any]], log: Log) -> dict[str, OffPolicyEstimator]:
-    """Those asked for; several of a kind are told apart by their parameters."""
+def _chosen_estimators(
+    given: Sequence[str | Mapping[str, Any]], log: Log
+) -> dict[str, OffPolicyEstimator]:
+    """Return the estimators that the caller named, by label.
+
+    The label is the short name; if several are of one kind, it contains their parameters.
+    """
     if isinstance(given, (str, Mapping)):
-        raise InputError("estimators is a list of estimators")
+        raise InputError(
+            f"estimators is {given!r}, and must be a list of estimators: put it into a list, [...]"
+        )
     made = [make_off_policy(one) for one in given]
     kinds = [one.short for one in made]
-    found: dict[str, OffPolicyEstimator] = {}
+    labelled: dict[str, OffPolicyEstimator] = {}
     for one in made:
         if one.uses_slots and not _has_slots(log):
-            raise InputError(f"{one.short} needs a log of several slots, and this has none")
+            raise InputError(
+                f"the estimator {one.short} needs a log of several slots without real-valued "
+                "parts, and this log has none: leave the estimator out"
+            )
         label = one.short if kinds.count(one.short) == 1 else repr(one)
-        if label in found:
-            raise InputError(f"the estimator {label} is asked for twice")
-        found[label] = one
-    return found
+        if label in labelled:
+            raise InputError(f"the estimator {label} is asked for twice: leave one of the two out")
+        labelled[label] = one
+    return labelled
 
 
-def _usual(log: Log) -> dict[str, OffPolicyEstimator]:
-    """All that apply."""
+def _applicable(log: Log) -> dict[str, OffPolicyEstimator]:
+    """Return all estimators that apply to the log."""
     more = ["pseudo-inverse"] if _has_slots(log) else []
-    if np.ptp(log.propensity) < 1e-9:
+    if np.ptp(log.propensity) < SAME_PROPENSITY:
         more.append("replay")
     return {name: make_off_policy(name) for name in (*USUAL, *more)}

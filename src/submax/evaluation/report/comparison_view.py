@@ -1,24 +1,26 @@
-"""A comparison of policies as a person wants to see it."""
+"""The text and HTML form of a comparison of policies."""
 
 from collections.abc import Sequence
 
 from submax.core.summary import Summary, counted, number
-from submax.evaluation.report.judge import Estimate
+from submax.evaluation.report.estimate import Estimate
 
-ALL = 18
-"""Up to this many estimates are all shown; of more, one for each policy."""
+MOST_ESTIMATES = 18
+"""Up to this many estimates are all listed, so that the text fits on a screen of 24 lines. If
+there are more, one estimate is listed for each policy."""
 PREFERRED = ("dr", "snips", "ips")
-"""The estimators of which the first that was used is shown if there are too many: doubly robust
-estimates need only one of two models to be right, self-normalized ones none."""
+"""If one estimate is listed for each policy, it is that of the first of these estimators that was
+used: doubly robust estimates need only one of two models to be right, self-normalized ones none."""
 MOST_NOTES = 3
+"""Notes that are part of the text; the others are in the ``notes`` of the comparison."""
 
 
 def comparison_summary(
     estimates: Sequence[Estimate], notes: Sequence[str], level: float
 ) -> Summary:
-    """The logging policy, then policies by their value, each with its interval."""
+    """Return a table with the logging policy first, then the other policies by their value."""
     policies = list(dict.fromkeys(one.policy for one in estimates))
-    chosen = list(estimates) if len(estimates) <= ALL else _one_each(estimates)
+    chosen = list(estimates) if len(estimates) <= MOST_ESTIMATES else _one_each(estimates)
     chosen = chosen[:1] + sorted(chosen[1:], key=lambda one: -_sortable(one.value))
     sentences = [
         f"Comparison of {counted(len(policies) - 1, 'policy').replace('policys', 'policies')} "
@@ -26,9 +28,9 @@ def comparison_summary(
         *notes[:MOST_NOTES],
     ]
     if len(chosen) < len(estimates):
-        sentences.append(f"{len(estimates)} estimates in all: rows() has every one of them")
+        sentences.append(f"{len(estimates)} estimates in all: see rows() for all of them")
     if any(one.cautions for one in chosen):
-        sentences.append("! marks a value with warnings: rows() says them")
+        sentences.append("! marks a value with warnings: see rows() for the sentences")
     columns = ["policy", "estimator", "value", "low", "high", "!"]
     return Summary(sentences, columns, [_row(one) for one in chosen], texts=2)
 
@@ -40,7 +42,7 @@ def _row(one: Estimate) -> list[str]:
 
 
 def _one_each(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """The estimate of each policy by the estimator that is preferred."""
+    """Return for each policy its estimate by the most preferred estimator."""
     found: dict[str, Estimate] = {}
     for one in estimates:
         before = found.get(one.policy)

@@ -5,26 +5,25 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.logs.log import Log
-from submax.evaluation.report.witness import Seen
+from submax.evaluation.report.policy_evidence import PolicyEvidence
 
-STRANGE = 4.0
-"""Standard errors beyond which chance is no explanation."""
-UNSEEN = 10.0
-"""Of terms as large as the largest so many may be expected and none come, once in 22 000 times."""
-ROUNDING = 1e-9
-"""An error below this is none."""
-FEWEST_TAKEN = 30
-"""Rows for which a mean is about normal."""
+SIGNIFICANT_ERRORS = 4.0
+"""A difference of more standard errors than this is not explained by chance: for a normal mean
+this happens once in 16,000 times."""
+EXPECTED_LARGE_TERMS = 10.0
+"""If 10 terms as large as the largest one are expected, the chance of observing none is e⁻¹⁰,
+about 1 in 22,000."""
+SMALLEST_ERROR = 1e-9
+"""Standard errors are at least this, so that rounding in a constant column is not significant."""
 
 
 class Diagnostics(NamedTuple):
-    """Of the weights w = π / p of one policy over n ``rows``.
+    """Diagnostics of the weights w = π / p of one policy over n ``rows``.
 
     ``effective`` is the effective sample size (Σ w)² / Σ w², ``largest`` the largest weight and
     ``largest_share`` its share of Σ w. ``mean_weight`` should be 1, up to ``mean_error``, its
-    standard error; it is less where actions of the policy had no chance. ``unsupported`` is the
-    policy's probability of choices that the evaluated rows never have.
+    standard error; it is less if the logging policy could not take some actions of the policy.
+    ``unsupported`` is the policy's probability of choices that none of the evaluated rows took.
     """
 
     rows: int
@@ -36,13 +35,17 @@ class Diagnostics(NamedTuple):
     unsupported: float
 
     @classmethod
-    def of(cls, seen: Seen) -> "Diagnostics":
-        """From the evidence about a policy."""
-        return cls.of_weights(seen.evidence.weight, float(seen.unsupported.mean()))
+    def of(cls, about_policy: PolicyEvidence) -> "Diagnostics":
+        """Return the diagnostics of the evidence about a policy."""
+        return cls.of_weights(about_policy.evidence.weight, float(about_policy.unsupported.mean()))
 
     @classmethod
     def of_weights(cls, weight: Floats, unsupported: float = 0.0) -> "Diagnostics":
-        """From weights, which for slots may be negative: then their sizes count."""
+        """Return the diagnostics of weights.
+
+        Weights that were added up over slots may be negative: all but the mean are then those of
+        the absolute values.
+        """
         size = np.abs(weight)
         total, square = float(size.sum()), float((size**2).sum())
         largest = float(size.max())
@@ -57,53 +60,16 @@ class Diagnostics(NamedTuple):
         )
 
 
-class Calibration(NamedTuple):
-    """The choice whose logged propensities fit worst to how often it was taken.
+def errors_from_one(terms: Floats, largest: float) -> float:
+    """Return the signed distance of the mean of terms from 1, in standard errors.
 
-    Over the rows with a choice, Σ 1 / p is on average the number of rows in which it was eligible
-    times that of joint actions it is part of; ``ratio`` is what it is instead, over this, and ``z``
-    how many standard errors that is from 1, allowing for rare rows that did not come.
+    If the mean is below 1, terms as large as ``largest`` may be so rare that none was observed:
+    the standard error is increased by what such terms could have added.
     """
-
-    choice: str
-    ratio: float
-    z: float
-
-    @property
-    def good(self) -> bool:
-        """Whether chance explains the difference."""
-        return not abs(self.z) > STRANGE
-
-
-def calibration(log: Log) -> Calibration | None:
-    """The worst choice of all slots; None where nothing can be compared."""
-    found: list[Calibration] = []
-    inverse, menu = 1.0 / log.propensity, log.schema.menu
-    volume = float(np.prod([one.high - one.low for one in menu.intervals]))
-    sizes = np.array([[len(numbers) for numbers in shown] for shown in log.menus], dtype=float)
-    joint = sizes.prod(axis=1) * volume
-    for slot, one in enumerate(menu.slots):
-        # In a row where the choice is eligible, so many joint actions hold it.
-        score = inverse / (joint / sizes[:, slot])[log.shown]
-        shown = log.eligible_choices(slot)
-        for number, choice in enumerate(one.choices):
-            may = shown[:, number][log.shown]
-            taken = may & (log.action[:, slot] == number)
-            # Few, or none: that is a matter of support.
-            if np.count_nonzero(taken) >= FEWEST_TAKEN:
-                terms = np.where(taken, score, 0.0)[may]
-                z = distance(terms, float(score[may].max()))
-                found.append(Calibration(choice.name, float(terms.mean()), z))
-    return max(found, key=lambda one: abs(one.z), default=None)
-
-
-def distance(terms: Floats, largest: float) -> float:
-    """How many standard errors the mean of terms is from 1.
-
-    Where it is below, terms as large as the ``largest`` may be rare and not have come.
-    """
-    off = float(terms.mean()) - 1
-    missing = UNSEEN / STRANGE * largest / len(terms) if off < 0 else 0.0
-    error = float(terms.std() / np.sqrt(len(terms))) + missing
-    # Terms that are all the same, such as in a log of one action, have no error.
-    return off / max(error, ROUNDING)
+    difference = float(terms.mean()) - 1
+    unobserved = 0.0
+    if difference < 0:
+        unobserved = EXPECTED_LARGE_TERMS / SIGNIFICANT_ERRORS * largest / len(terms)
+    error = float(terms.std() / np.sqrt(len(terms))) + unobserved
+    # Terms that are all equal, such as those of a log with one action, have no error.
+    return difference / max(error, SMALLEST_ERROR)

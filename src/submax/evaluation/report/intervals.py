@@ -9,56 +9,65 @@ from submax.core.arrays import Floats
 from submax.evaluation.terms import Terms
 
 RESAMPLES = 1000
+"""Resamples of the bootstrap: enough for two digits of a 95 % interval."""
 BLOCKS = 8192
-"""More rows than this are resampled in so many blocks."""
-AT_ONCE = 64
-"""Resamples whose counts are held at a time."""
+"""A log with more rows than this is resampled in about this many blocks of rows: 8192 of them are
+enough for percentiles, and the cost no longer grows with the number of rows."""
+RESAMPLES_PER_CHUNK = 64
+"""Resamples whose counts are in memory together: 64 × 8192 counts take 4 MB."""
 
 
-class Interval(NamedTuple):
-    """Two ends."""
+class ConfidenceInterval(NamedTuple):
+    """The lower and the upper end of a confidence interval."""
 
     low: float
     high: float
 
 
-Method = Callable[[Sequence[Terms], float, np.random.Generator], list[Interval]]
-"""The intervals of several estimates of one log, at a level such as 0.95."""
+IntervalMethod = Callable[[Sequence[Terms], float, np.random.Generator], list[ConfidenceInterval]]
+"""Computes the intervals of several estimates from one log, at a level such as 0.95."""
 
 
-def normal(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
-    """V ± z s / √n, s² the variance of the terms; of a ratio, by the delta method.
+def normal(
+    terms: Sequence[Terms], level: float, rng: np.random.Generator
+) -> list[ConfidenceInterval]:
+    """Return the intervals V ± z s / √n, where s² is the variance of the terms.
 
-    The bias that a threshold may have brought, at its worst at the same level, is added in
-    quadrature; so it is in the other kinds of intervals.
+    For a ratio the terms are those of the delta method. As in all kinds of intervals, an upper
+    bound of the bias that a threshold may have, at the same level, is added in quadrature.
     """
     z = _quantile(level)
     return [
-        _allowing(_around(one.value, z * _standard_error(one.influence())), one, level)
+        _widened_by_bias(_around(one.value, z * _standard_error(one.influence())), one, level)
         for one in terms
     ]
 
 
-def bernstein(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
-    """V ± √(2 s² ln(4/δ) / n) + 7 M ln(4/δ) / (3 (n − 1)), δ = 1 − level: empirical Bernstein.
+def bernstein(
+    terms: Sequence[Terms], level: float, rng: np.random.Generator
+) -> list[ConfidenceInterval]:
+    """Return the intervals V ± √(2 s² ln(4/δ) / n) + 7 M ln(4/δ) / (3 (n − 1)), δ = 1 − level.
 
-    For a mean of terms that lie in an interval of width M it holds for every n, not only for large
-    ones. M is known where rewards are bounded and weights clipped; without clipping it is that of
-    the largest weight seen, and of a ratio the terms are those of ``influence``: there the promise
-    holds as far as these do.
+    This is the empirical Bernstein bound. For a mean of terms that lie in an interval of width M
+    it holds for every n, not only for large n. M is known if rewards are bounded and weights are
+    clipped. Without clipping M is computed from the largest observed weight, and for a ratio the
+    terms are those of ``influence``: in both cases the bound holds only approximately.
 
     Reference: Maurer and Pontil (2009), theorem 4, for both sides.
     """
     log = np.log(4 / (1 - level))
-    return [_allowing(_bernstein(one, log), one, level) for one in terms]
+    return [_widened_by_bias(_bernstein(one, log), one, level) for one in terms]
 
 
-def bootstrap(terms: Sequence[Terms], level: float, rng: np.random.Generator) -> list[Interval]:
-    """Percentiles of the estimate over resampled rows, the same resamples for all estimates.
+def bootstrap(
+    terms: Sequence[Terms], level: float, rng: np.random.Generator
+) -> list[ConfidenceInterval]:
+    """Return percentiles of the estimates over resampled rows.
 
-    Beyond 8192 rows blocks of neighbours are resampled, of equal length: as good for so many, and
-    much faster. Resamples in which a denominator is 0 are left out; where they are most, the ends
-    are NaN.
+    All estimates use the same resamples. If there are more than 8192 rows, blocks of consecutive
+    rows, all of the same length, are resampled: this is much faster, and as accurate with so many
+    blocks. Resamples in which a denominator is 0 are left out; if these are the majority, both
+    ends are NaN.
 
     Reference: Efron (1979); Künsch (1989) for blocks.
     """
@@ -67,55 +76,59 @@ def bootstrap(terms: Sequence[Terms], level: float, rng: np.random.Generator) ->
     if count < 2:
         return [_around(one.value, float("inf")) for one in terms]
     values = np.empty((RESAMPLES, len(terms)))
-    for first in range(0, RESAMPLES, AT_ONCE):
-        size = min(AT_ONCE, RESAMPLES - first)
+    for first in range(0, RESAMPLES, RESAMPLES_PER_CHUNK):
+        size = min(RESAMPLES_PER_CHUNK, RESAMPLES - first)
         drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
         numerator, denominator = np.moveaxis((counts @ sums).reshape(size, -1, 2), 2, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             values[first : first + size] = numerator / denominator
-    found = [_percentiles(column, level) for column in values.T]
-    return [_allowing(ends, one, level) for ends, one in zip(found, terms, strict=True)]
+    intervals = [_percentiles(column, level) for column in values.T]
+    return [_widened_by_bias(ends, one, level) for ends, one in zip(intervals, terms, strict=True)]
 
 
-INTERVALS: dict[str, Method] = {"normal": normal, "bootstrap": bootstrap, "bernstein": bernstein}
+INTERVALS: dict[str, IntervalMethod] = {
+    "normal": normal,
+    "bootstrap": bootstrap,
+    "bernstein": bernstein,
+}
 
 
 def _quantile(level: float) -> float:
-    """How many standard errors around a normal mean have this probability."""
+    """Return z such that a normal variable is within ±z standard deviations at this level."""
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))
 
 
-def _allowing(ends: Interval, terms: Terms, level: float) -> Interval:
-    """Ends moved apart by the bias that a threshold may have."""
+def _widened_by_bias(ends: ConfidenceInterval, terms: Terms, level: float) -> ConfidenceInterval:
+    """Return the interval widened by the largest plausible bias of the estimator's threshold."""
     bias, value = terms.bias(_quantile(level)), terms.value
     if bias == 0:
         return ends
-    return Interval(
+    return ConfidenceInterval(
         value - float(np.hypot(value - ends.low, bias)),
         value + float(np.hypot(ends.high - value, bias)),
     )
 
 
-def _percentiles(values: Floats, level: float) -> Interval:
+def _percentiles(values: Floats, level: float) -> ConfidenceInterval:
     known = values[np.isfinite(values)]
     if 2 * known.size < values.size:
-        return Interval(float("nan"), float("nan"))
+        return ConfidenceInterval(float("nan"), float("nan"))
     low, high = np.quantile(known, [0.5 - level / 2, 0.5 + level / 2])
-    return Interval(float(low), float(high))
+    return ConfidenceInterval(float(low), float(high))
 
 
-def _around(value: float, half: float) -> Interval:
-    return Interval(value - half, value + half)
+def _around(value: float, half: float) -> ConfidenceInterval:
+    return ConfidenceInterval(value - half, value + half)
 
 
 def _standard_error(terms: Floats) -> float:
     return float(terms.std(ddof=1) / np.sqrt(len(terms))) if len(terms) > 1 else float("inf")
 
 
-def _bernstein(terms: Terms, log: float) -> Interval:
+def _bernstein(terms: Terms, log: float) -> ConfidenceInterval:
     influence = terms.influence()
     count = len(influence)
     if count < 2:
@@ -132,7 +145,10 @@ def _columns(terms: Terms) -> tuple[Floats, Floats]:
 
 
 def _block_sums(values: Floats) -> Floats:
-    """The rows themselves, or the sums of blocks of equal length and of a shorter last one."""
+    """Return the rows, or if there are many the sums of blocks of equal length.
+
+    The last block may be shorter.
+    """
     if len(values) <= BLOCKS:
         return values
     return np.add.reduceat(values, np.arange(0, len(values), -(-len(values) // BLOCKS)))

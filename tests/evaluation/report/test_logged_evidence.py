@@ -9,11 +9,10 @@ from submax.core.errors import InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
-from submax.evaluation.logs.propensity_model import slot_estimates
 from submax.evaluation.models.reward_model import fitted_models, fold_numbers
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report import witness
-from submax.evaluation.report.witness import DRAWS, Witness
+from submax.evaluation.report import logged_evidence
+from submax.evaluation.report.logged_evidence import DRAWS, LoggedEvidence
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -72,7 +71,7 @@ def by_hand(log, learned):
         row = log.rows(np.array([number]))
         seen = learned.model.standardization.apply(row.parts[0].context.astype(np.float64))
         said = policy.probabilities(learned.model.state, seen[None])[0, 0]
-        shown = log.menus[log.shown[number]]
+        shown = log.eligible_sets[log.eligible_set[number]]
         said = {
             action: said[place]
             for place, action in enumerate(listing)
@@ -110,17 +109,17 @@ def check(evidence, expected):
 def test_evidence_is_what_each_row_says(policy, eligible, seed):
     log = arms(seed, eligible=eligible)
     learned = learn(arms(seed + 1), policy)
-    seen = Witness(log).of(learned)
-    check(seen.evidence, by_hand(log, learned))
-    np.testing.assert_array_equal(seen.evidence.reward, log.reward)
-    assert seen.evidence.slot_weight is None
-    assert seen.evidence.bounds == (0.0, 1.0)
-    np.testing.assert_array_equal(seen.unsupported, 0.0)
+    about_policy = LoggedEvidence(log).about(learned)
+    check(about_policy.evidence, by_hand(log, learned))
+    np.testing.assert_array_equal(about_policy.evidence.reward, log.reward)
+    assert about_policy.evidence.slot_weight is None
+    assert about_policy.evidence.bounds == (0.0, 1.0)
+    np.testing.assert_array_equal(about_policy.unsupported, 0.0)
 
 
 def test_evidence_about_slots(seed):
     log, learned = slots(seed), learn(slots(seed + 1), "linucb")
-    evidence, expected = Witness(log).of(learned).evidence, by_hand(log, learned)
+    evidence, expected = LoggedEvidence(log).about(learned).evidence, by_hand(log, learned)
     check(evidence, expected)
     np.testing.assert_allclose(evidence.slot_weight, expected["slots"] * [3, 2], atol=1e-6)
 
@@ -128,29 +127,29 @@ def test_evidence_about_slots(seed):
 def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
     log = arms(seed, eligible=True)
     learned = learn(arms(seed + 1), "linucb")
-    whole = Witness(log).of(learned)
-    monkeypatch.setattr(encoded_parts, "ROWS", 40)
-    monkeypatch.setattr(witness, "AT_ONCE", 30)
-    pieces = Witness(log)
+    whole = LoggedEvidence(log).about(learned)
+    monkeypatch.setattr(encoded_parts, "MOST_ROWS", 40)
+    monkeypatch.setattr(logged_evidence, "PROBABILITIES_PER_PART", 30)
+    pieces = LoggedEvidence(log)
     assert len(list(pieces._rows())) == 15
-    for one, other in zip(whole.evidence[:5], pieces.of(learned).evidence[:5], strict=True):
+    for one, other in zip(whole.evidence[:5], pieces.about(learned).evidence[:5], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_a_policy_without_an_opinion_on_what_is_eligible_is_uniform():
     table = np.array([[0.0, 0.0, 1.0], [0.5, 0.25, 0.25]])
     mask = np.array([[True, True, False], [True, False, True]])
-    found = witness._restricted(table, mask)
+    found = logged_evidence._among_eligible(table, mask)
     np.testing.assert_allclose(found, [[0.5, 0.5, 0.0], [2 / 3, 0.0, 1 / 3]])
 
 
 @pytest.mark.parametrize("log", [arms(0), slots(0)], ids=["arms", "slots"])
 def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
     learned = learn(log, "epsilon-greedy-0.1")
-    before = Witness(log).of(learned).evidence
+    before = LoggedEvidence(log).about(learned).evidence
     reward = log.reward.copy()
     reward[7] = 1.0 - reward[7]
-    after = Witness(replace(log, reward=reward)).of(learned).evidence
+    after = LoggedEvidence(replace(log, reward=reward)).about(learned).evidence
     assert after.predicted[7] == before.predicted[7]
     assert after.expected[7] == before.expected[7]
     fold = fold_numbers(len(log))
@@ -160,31 +159,33 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_reward(log):
 
 def test_the_policy_that_wrote_the_log_has_weights_of_one(seed):
     log = slots(seed, even=False, columns=True)
-    seen = Witness(log).of_the_log()
-    np.testing.assert_array_equal(seen.evidence.weight, 1.0)
-    np.testing.assert_array_equal(seen.evidence.slot_weight, np.ones((150, 2)))
-    np.testing.assert_array_equal(seen.evidence.probability, log.propensity)
-    assert make_off_policy("ips").terms(seen.evidence).value == pytest.approx(log.reward.mean())
+    about_policy = LoggedEvidence(log).about_logging_policy()
+    np.testing.assert_array_equal(about_policy.evidence.weight, 1.0)
+    np.testing.assert_array_equal(about_policy.evidence.slot_weight, np.ones((150, 2)))
+    np.testing.assert_array_equal(about_policy.evidence.probability, log.propensity)
+    assert make_off_policy("ips").terms(about_policy.evidence).value == pytest.approx(
+        log.reward.mean()
+    )
 
 
 def test_choices_that_the_log_never_has_are_told(seed):
     log = arms(seed)
     rest = log.rows(log.action[:, 0] != 1)
-    witness = Witness(rest)
-    assert witness.never_taken() == ["B"]
+    logged = LoggedEvidence(rest)
+    assert logged.never_taken() == ["B"]
     learned = learn(log, "linear-thompson")
     expected = learned.probabilities(rest.parts[0].context)[:, 1]
-    np.testing.assert_allclose(witness.of(learned).unsupported, expected, atol=1e-9)
+    np.testing.assert_allclose(logged.about(learned).unsupported, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("policy", ["linucb", "epsilon-greedy-0.2", "rcp-submax"])
 @pytest.mark.slow
 def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
     log, learned = slots(seed, rows=400), learn(slots(seed + 1), policy)
-    listed = Witness(log, seed).of(learned).evidence
+    listed = LoggedEvidence(log, seed).about(learned).evidence
     expected = by_hand(log, learned)
-    monkeypatch.setattr(witness, "LISTED", 1)
-    drawn = Witness(log, seed).of(learned).evidence
+    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
+    drawn = LoggedEvidence(log, seed).about(learned).evidence
     for name in ("probability", "weight", "predicted"):
         np.testing.assert_allclose(getattr(drawn, name), getattr(listed, name), atol=1e-6)
     variance = np.maximum(expected["square"] - expected["expected"] ** 2, 0.0)
@@ -199,10 +200,10 @@ def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
 def test_what_is_drawn_in_a_row_is_looked_at_in_that_row(monkeypatch, seed):
     """A policy without chance is known exactly by its draws."""
     log, learned = slots(seed), learn(slots(seed + 1), "linucb")
-    listed = Witness(log, seed).of(learned).evidence
-    monkeypatch.setattr(witness, "LISTED", 1)
-    monkeypatch.setattr(witness, "DRAWS", 3)
-    drawn = Witness(log, seed).of(learned).evidence
+    listed = LoggedEvidence(log, seed).about(learned).evidence
+    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
+    monkeypatch.setattr(logged_evidence, "DRAWS", 3)
+    drawn = LoggedEvidence(log, seed).about(learned).evidence
     np.testing.assert_allclose(drawn.expected, listed.expected, atol=1e-6)
     np.testing.assert_allclose(drawn.slot_weight, listed.slot_weight, atol=1e-6)
 
@@ -211,18 +212,18 @@ def test_choices_that_the_log_never_has_are_told_by_draws(monkeypatch, seed):
     log = slots(seed, rows=400)
     rest = log.rows(log.action[:, 0] != 1)
     learned = learn(log, "random")
-    assert Witness(rest).of(learned).unsupported == pytest.approx(1 / 3)
-    monkeypatch.setattr(witness, "LISTED", 1)
-    found = Witness(rest, seed).of(learned).unsupported
+    assert LoggedEvidence(rest).about(learned).unsupported == pytest.approx(1 / 3)
+    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
+    found = LoggedEvidence(rest, seed).about(learned).unsupported
     error = np.sqrt(2 / 9 / (DRAWS * len(rest)))
     assert abs(found.mean() - 1 / 3) <= ERRORS * error
 
 
 def test_eligible_choices_need_a_list_of_actions(monkeypatch):
     log = arms(0, eligible=True)
-    monkeypatch.setattr(witness, "LISTED", 1)
+    monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
     with pytest.raises(InputError, match="joint actions"):
-        Witness(log).of(learn(arms(1), "linucb"))
+        LoggedEvidence(log).about(learn(arms(1), "linucb"))
 
 
 @pytest.mark.parametrize("estimator", ["ips", "dr"])
@@ -248,31 +249,32 @@ def test_the_value_of_real_valued_actions_is_unbiased(estimator, seed):
     assert density.sum() / 1000 == pytest.approx(1.0, abs=1e-3)
     made = make_off_policy(estimator)
     values = [
-        made.terms(Witness(log(), number).of(learned).evidence).value for number in range(logs)
+        made.terms(LoggedEvidence(log(), number).about(learned).evidence).value
+        for number in range(logs)
     ]
     error = np.std(values, ddof=1) / np.sqrt(logs)
     assert abs(np.mean(values) - truth) <= ERRORS * error
 
 
 def test_the_slots_of_a_uniform_log_have_known_propensities(seed):
-    witness = Witness(slots(seed))
-    np.testing.assert_allclose(witness.slot_propensity, np.tile([1 / 3, 1 / 2], (150, 1)))
-    assert not witness.slots_estimated
+    logged = LoggedEvidence(slots(seed))
+    np.testing.assert_allclose(logged.slot_propensity, np.tile([1 / 3, 1 / 2], (150, 1)))
+    assert not logged.slots_estimated
 
 
 def test_propensities_of_slots_that_were_logged_are_taken(seed):
     log = slots(seed, even=False, columns=True)
-    witness = Witness(log)
-    np.testing.assert_allclose(witness.slot_propensity.prod(axis=1), log.propensity)
-    assert not witness.slots_estimated
+    logged = LoggedEvidence(log)
+    np.testing.assert_allclose(logged.slot_propensity.prod(axis=1), log.propensity)
+    assert not logged.slots_estimated
 
 
 @pytest.mark.parametrize("joint", [True, False])
 def test_propensities_of_slots_that_were_not_logged_are_estimated(joint, seed):
     log = slots(seed, even=False, joint=joint).with_estimated_propensities(seed)
-    witness = Witness(log, seed)
-    assert witness.slots_estimated
-    np.testing.assert_allclose(witness.slot_propensity, slot_estimates(log, seed))
+    logged = LoggedEvidence(log, seed)
+    assert logged.slots_estimated
+    np.testing.assert_allclose(logged.slot_propensity, log.estimated_slot_propensities(seed))
 
 
 def test_a_policy_for_other_actions_or_contexts_is_refused():
@@ -282,4 +284,4 @@ def test_a_policy_for_other_actions_or_contexts_is_refused():
         Log.read({"action": ["A", "B", "C"], "reward": [0, 1, 1]}),
     ):
         with pytest.raises(InputError, match=r"schema=learned\.schema"):
-            Witness(log).of(learn(other, "rcp-submax"))
+            LoggedEvidence(log).about(learn(other, "rcp-submax"))

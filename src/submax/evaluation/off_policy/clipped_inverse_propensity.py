@@ -11,15 +11,16 @@ from submax.core.checks import positive
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
-from submax.evaluation.threshold import candidates, least_error
+from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
 
 
 @dataclass(frozen=True)
-class Clipped(OffPolicyEstimator):
-    """V = (1/n) Σ_i min(w_i, λ) r_i; λ is the ``threshold``, None: the one of least error.
+class ClippedInversePropensity(OffPolicyEstimator):
+    """V = (1/n) Σ_i min(w_i, λ) r_i.
 
-    Clipping trades variance for bias, downward where rewards are not negative; the interval
-    allows for that.
+    λ is the ``threshold``; if it is None, the λ with the least estimated error is used. Clipping
+    reduces the variance and adds a bias, which is downward if rewards are not negative. The
+    confidence interval allows for this bias.
 
     Reference: Ionides (2008), Truncated importance sampling; the choice of λ by an estimate of the
     mean squared error follows Wang, Agarwal and Dudík (2017).
@@ -33,20 +34,20 @@ class Clipped(OffPolicyEstimator):
             positive("threshold", self.threshold)
 
     def terms(self, evidence: Evidence) -> Terms:
-        """The rewards with weights up to the threshold."""
         weight, reward = evidence.weight, evidence.reward
 
-        def parts(threshold: float) -> tuple[Floats, Floats]:
+        def terms_and_lost(threshold: float) -> tuple[Floats, Floats]:
             clipped = np.minimum(weight, threshold)
             return clipped * reward, (weight - clipped) * reward
 
-        chosen = self.threshold or least_error(candidates(weight), parts)
-        width = evidence.widest(np.array([0.0, chosen]))
-        kept, lost = parts(chosen)
+        chosen = self.threshold or least_error_threshold(
+            candidate_thresholds(weight), terms_and_lost
+        )
+        width = evidence.width_of_terms(np.array([0.0, chosen]))
+        kept, lost = terms_and_lost(chosen)
         return Terms(kept, width=width, threshold=chosen, lost=lost)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A threshold that is given, and one that is chosen."""
         yield cls(2.0)
         yield cls()

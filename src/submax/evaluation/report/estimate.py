@@ -1,0 +1,25 @@
+"""The value of one policy by one off-policy estimator."""
+
+from typing import NamedTuple
+
+from submax.evaluation.report.diagnostics import Diagnostics
+from submax.evaluation.report.intervals import ConfidenceInterval
+
+LOGGING_POLICY = "logging policy"
+"""The name, in every comparison, of the policy that wrote the log."""
+
+
+class Estimate(NamedTuple):
+    """The reward that a policy would have earned per decision, by one estimator.
+
+    ``threshold`` is the one that the estimator used, if it has one. ``cautions`` are sentences
+    about reasons not to trust the ``value`` or its ``interval``.
+    """
+
+    policy: str
+    estimator: str
+    value: float
+    interval: ConfidenceInterval
+    threshold: float | None
+    diagnostics: Diagnostics
+    cautions: tuple[str, ...]

@@ -1,0 +1,294 @@
+"""The evidence of a log about policies that did not write it."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.errors import InputError
+from submax.core.spaces.space import Space
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.logs.log import Log
+from submax.evaluation.models.real_parts import powers_of
+from submax.evaluation.models.reward_model import RewardModel, fitted_models, fold_numbers
+from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.schema.columns import Columns
+from submax.schema.learned import Learned
+from submax.schema.model import renumbered
+
+MOST_LISTED = 4096
+"""Up to this many joint actions the probabilities of all of them are computed in every row. For
+more, actions are drawn: a table of 4096 probabilities takes 32 kB per row."""
+PROBABILITIES_PER_PART = 1 << 22
+"""About this many probabilities are in memory together: 32 MB."""
+DRAWS = 32
+"""Actions drawn from the policy in each row if joint actions are not listed. The estimators average
+over rows, so that few draws per row are enough."""
+NUMBERS_PER_DRAW = 64
+"""Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
+UNIFORM_TOLERANCE = 1e-6
+"""Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
+
+
+class LoggedEvidence:
+    """A log on which policies are evaluated, with all that is the same for every policy.
+
+    These are models of the rewards, cross-fitted so that every row is predicted by a model fitted
+    without it, and the propensities of each slot (``slot_propensity [n, S]``, None for plain arms;
+    ``slots_estimated`` says whether a model estimated them).
+    """
+
+    def __init__(self, log: Log, seed: int = 0) -> None:
+        self.log = log
+        # The log may have choices that are no longer active: policies give them probability 0.
+        menu = log.schema.menu.revived
+        self._space: Space = menu.space(menu.active)
+        self._models = fitted_models(log)
+        self._fold = fold_numbers(len(log))
+        self._rng = np.random.default_rng(seed)
+        self._bounds = log.problem.scale.bounds
+        self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
+        self._untaken = [
+            np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
+            for slot, one in enumerate(log.schema.menu.slots)
+        ]
+
+    def about(self, learned: Learned) -> PolicyEvidence:
+        """Return the evidence about a learned policy."""
+        check_schema(learned, self.log)
+        compute = self._by_listing if self._can_list() else self._by_drawing
+        parts = [compute(learned, *rows) for rows in self._rows()]
+        evidence = Evidence.joined([part.evidence for part in parts])
+        return PolicyEvidence(evidence, np.concatenate([part.unsupported for part in parts]))
+
+    def about_logging_policy(self) -> PolicyEvidence:
+        """Return the evidence about the policy that wrote the log: all weights are 1."""
+        log = self.log
+        predicted = np.concatenate(
+            [self._predicted(part, rows) for part, rows in self._rows()],
+        )
+        ones = np.ones(len(log))
+        slots = None if self.slot_propensity is None else np.ones(log.action.shape)
+        evidence = Evidence(
+            log.reward, ones, log.propensity, predicted, predicted, slots, self._bounds
+        )
+        return PolicyEvidence(evidence, np.zeros(len(log)))
+
+    def never_taken(self) -> list[str]:
+        """Return the names of the choices that no row of the log took."""
+        return [
+            choice.name
+            for slot, untaken in zip(self.log.schema.menu.slots, self._untaken, strict=True)
+            for choice, one in zip(slot.choices, untaken, strict=True)
+            if one
+        ]
+
+    def _can_list(self) -> bool:
+        return not self._space.reals and self._space.size <= MOST_LISTED
+
+    def _rows(self) -> Iterator[tuple[Columns, slice]]:
+        """Yield the rows in parts whose probabilities fit into memory, with their place."""
+        size = self._space.size if self._can_list() else DRAWS * NUMBERS_PER_DRAW
+        step, first = max(PROBABILITIES_PER_PART // size, 1), 0
+        for part in self.log.parts:
+            for begin in range(0, len(part.reward), step):
+                piece = part.rows(slice(begin, begin + step))
+                yield piece, slice(first + begin, first + begin + len(piece.reward))
+            first += len(part.reward)
+
+    def _folds(self, rows: slice) -> Iterator[tuple[RewardModel, Integers]]:
+        """Yield each model with the rows of a part that it was fitted without."""
+        for fold, model in enumerate(self._models):
+            yield model, np.flatnonzero(self._fold[rows] == fold)
+
+    def _predicted(self, part: Columns, rows: slice) -> Floats:
+        powers = powers_of(self.log, part.action)
+        predicted = np.empty(len(part.reward))
+        for model, fold in self._folds(rows):
+            features = model.features(part.context[fold])
+            predicted[fold] = model.predict(features, part.action[fold], powers[fold])
+        return predicted
+
+    def _by_listing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
+        """Return the evidence of a part from the probabilities of all joint actions."""
+        table = learned.probabilities(part.context)
+        if len(self.log.eligible_sets) > 1:
+            table = _among_eligible(table, self._eligible_masks[self.log.eligible_set[rows]])
+        index = self._space.index(part.action.astype(np.int64))
+        probability = table[np.arange(len(index)), index]
+        slot_tables = _slot_tables(table, self._space.choices)
+        expected = np.empty(len(index))
+        for model, fold in self._folds(rows):
+            features = model.features(part.context[fold])
+            scores = model.scores(features)
+            slot_rewards = [
+                (slot_table[fold] * score).sum(axis=1)
+                for slot_table, score in zip(slot_tables, scores, strict=True)
+            ]
+            expected[fold] = model.base(features) + sum(slot_rewards)
+        of_choices = _of_choices(slot_tables, part.action)
+        unsupported = _unsupported(slot_tables, self._untaken)
+        return self._evidence(part, rows, probability, expected, of_choices, unsupported)
+
+    def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
+        """Return the evidence of a part from the density of its actions and from drawn actions.
+
+        The draws give the expected reward, and the probability of each slot's choice.
+        """
+        if len(self.log.eligible_sets) > 1:
+            size = "real-valued parts" if self._space.reals else f"{self._space.size} joint actions"
+            raise InputError(
+                f"this log has eligible choices in its rows and {size}; a policy can be restricted "
+                f"to eligible choices among up to {MOST_LISTED} joint actions without real-valued "
+                "parts: leave the column of eligible choices out"
+            )
+        policy, state = learned.policy, learned.model.state
+        context = learned.model.standardization.apply(part.context.astype(np.float64))
+        probability = _probability_of(learned, context, part.action, self._space)
+        count = len(part.reward)
+        drawn = policy.act(state, np.repeat(context, DRAWS, axis=0)[None], self._rng).action[0]
+        for slot, numbers in enumerate(learned.model.shown):
+            drawn[:, slot] = np.array(numbers)[drawn[:, slot].astype(np.int64)]
+        powers = powers_of(self.log, drawn)
+        predicted = np.empty(count * DRAWS)
+        for model, fold in self._folds(rows):
+            each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
+            features = np.repeat(model.features(part.context[fold]), DRAWS, axis=0)
+            predicted[each] = model.predict(features, drawn[each], powers[each])
+        slots = len(self._untaken)
+        choices = drawn.reshape(count, DRAWS, -1)[:, :, :slots].astype(np.int64)
+        of_choices = (choices == part.action[:, None, :slots]).mean(axis=1)
+        unsupported = np.zeros((count, DRAWS), dtype=bool)
+        for slot, untaken in enumerate(self._untaken):
+            unsupported |= untaken[choices[..., slot]]
+        expected = predicted.reshape(count, DRAWS).mean(axis=1)
+        return self._evidence(
+            part, rows, probability, expected, of_choices, unsupported.mean(axis=1)
+        )
+
+    def _evidence(
+        self,
+        part: Columns,
+        rows: slice,
+        probability: Floats,
+        expected: Floats,
+        of_choices: Floats,
+        unsupported: Floats,
+    ) -> PolicyEvidence:
+        slots = self.slot_propensity
+        evidence = Evidence(
+            part.reward,
+            probability / self.log.propensity[rows],
+            probability,
+            self._predicted(part, rows),
+            expected,
+            None if slots is None else of_choices / slots[rows],
+            self._bounds,
+        )
+        return PolicyEvidence(evidence, unsupported)
+
+    @cached_property
+    def _eligible_masks(self) -> Booleans:
+        """Which of the M joint actions are in each set of eligible choices, ``[sets, M]``."""
+        masks = []
+        for eligible in self.log.eligible_sets:
+            mask = np.ones(1, dtype=bool)
+            for numbers, size in zip(eligible, self._space.choices, strict=True):
+                mask = (mask[:, None] & np.isin(np.arange(size), numbers)).ravel()
+            masks.append(mask)
+        return np.stack(masks)
+
+
+def check_schema(learned: Learned, log: Log) -> None:
+    """Refuse a policy that was learned for other actions or contexts than those of the log.
+
+    Whether choices are still active makes no difference.
+    """
+    same_menu = learned.schema.menu.revived == log.schema.menu.revived
+    if not same_menu or learned.schema.context != log.schema.context:
+        raise InputError(
+            "the policy was learned for other actions or contexts than this log has: read the "
+            "log with its schema, Log.read(..., schema=learned.schema)"
+        )
+
+
+def _probability_of(
+    learned: Learned, context: Floats, action: NDArray[Any], space: Space
+) -> Floats:
+    """Return the policy's probability of the action of each row.
+
+    The probability is 0 if the policy does not know one of the choices.
+    """
+    known, actions = renumbered(action, learned.model.shown)
+    probability = np.zeros(len(action))
+    if known.any():
+        actions = actions.astype(space.dtype)[None]
+        log_prob = learned.policy.log_prob(learned.model.state, context[known][None], actions)
+        probability[known] = np.exp(log_prob[0])
+    return probability
+
+
+def _among_eligible(table: Floats, mask: Booleans) -> Floats:
+    """Return the probabilities given that the action is eligible.
+
+    They are uniform over the eligible actions if the policy gives all of them probability 0.
+    """
+    eligible = np.where(mask, table, 0.0)
+    total = eligible.sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        uniform = mask / mask.sum(axis=1, keepdims=True)
+        restricted: Floats = np.where(total > 0, eligible / total, uniform)
+    return restricted
+
+
+def _slot_tables(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
+    """Return the marginal probabilities of the choices of each slot, ``[n, choices]`` each."""
+    if len(sizes) == 1:
+        return [table]
+    joint = table.reshape(len(table), *sizes)
+    axes = range(1, len(sizes) + 1)
+    return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
+
+
+def _of_choices(slot_tables: list[Floats], action: NDArray[Any]) -> Floats:
+    """Return the probability of the choice in each slot of each row's action, ``[n, S]``."""
+    row = np.arange(len(action))
+    probabilities = [
+        table[row, chosen.astype(np.int64)]
+        for table, chosen in zip(slot_tables, action.T, strict=True)
+    ]
+    return np.stack(probabilities, axis=1)
+
+
+def _unsupported(slot_tables: list[Floats], untaken: list[Booleans]) -> Floats:
+    """Return the probability that any slot takes a choice that no row of the log took.
+
+    Slots are treated as independent.
+    """
+    supported = np.ones(len(slot_tables[0]))
+    for table, never in zip(slot_tables, untaken, strict=True):
+        supported *= 1 - table[:, never].sum(axis=1)
+    return 1 - supported
+
+
+def _slot_propensities(log: Log, seed: int) -> tuple[Floats | None, bool]:
+    """Return the propensity of each slot's choice, and whether a model estimated any of them.
+
+    The propensities are None for plain arms and for actions with real-valued parts.
+    """
+    menu = log.schema.menu
+    if len(menu.slots) < 2 or menu.intervals:
+        return None, False
+    if log.slot_propensity is not None:
+        gaps = np.isnan(log.slot_propensity)
+        if not gaps.any():
+            return log.slot_propensity, bool(log.estimated.any())
+        return np.where(gaps, log.estimated_slot_propensities(seed), log.slot_propensity), True
+    sizes = np.array([[len(numbers) for numbers in eligible] for eligible in log.eligible_sets])
+    sizes = sizes[log.eligible_set]
+    if np.allclose(log.propensity * sizes.prod(axis=1), 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
+        return 1.0 / sizes, False
+    return log.estimated_slot_propensities(seed), True

@@ -1,0 +1,17 @@
+"""The evidence of a log about one policy, and how much of the policy the log does not cover."""
+
+from typing import NamedTuple
+
+from submax.core.arrays import Floats
+from submax.evaluation.evidence import Evidence
+
+
+class PolicyEvidence(NamedTuple):
+    """The ``evidence`` of the evaluated rows about one policy, and its ``unsupported`` share.
+
+    ``unsupported [n]`` is the probability, in the context of each row, that the policy takes a
+    choice which none of the evaluated rows took.
+    """
+
+    evidence: Evidence
+    unsupported: Floats
