@@ -44,7 +44,7 @@ def refused(result: Result, *words: str) -> None:
         (["bernoulli", "--seed", "-1"], ["seed", "at least 0", "-1"]),
         (["bernoulli", "--jobs", "0"], ["jobs", "at least 1"]),
         (["all", "bernuli"], ["'bernuli'"]),
-        (["bernoulli", "--jobs", "1", "--scheduler", "tcp://127.0.0.1:1"], ["not both"]),
+        (["bernoulli", "--jobs", "1", "--scheduler", "tcp://127.0.0.1:1"], ["both given"]),
         ([], ["NAME"]),
     ],
 )

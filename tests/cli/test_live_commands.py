@@ -92,7 +92,7 @@ def test_export_to_a_place_that_cannot_be_written(file, tmp_path):
 
 def test_export_of_a_store_without_bandits(tmp_path):
     SQLiteStore(tmp_path / "empty.db").close()
-    assert "none" in refused(2, "export", tmp_path / "empty.db")
+    assert "has no bandits" in refused(2, "export", tmp_path / "empty.db")
 
 
 def test_a_bandit_with_a_burn_in_is_read_without_writing(tmp_path):
@@ -178,7 +178,7 @@ def test_doctor_finds_a_policy_that_does_not_look_at_the_context(tmp_path):
 
 def test_a_backup_can_be_opened_in_place_of_the_store(file, tmp_path):
     copy = tmp_path / "copy.db"
-    assert done("backup", file, copy) == f"{file} is copied to {copy}\n"
+    assert done("backup", file, copy) == f"Copied {file} to {copy}\n"
     done("doctor", copy)
     with open_bandit(copy, name="page", background=False) as bandit:
         assert bandit.decide(id="last").repeated
@@ -236,7 +236,7 @@ def test_keys_are_added_listed_and_revoked(tmp_path):
     assert first == f"{number}  decide, read  page"
     assert second.endswith("admin  all bandits, 5 requests a second")
     assert secret not in first
-    assert "opens nothing any more" in done("keys", "revoke", path, number)
+    assert "is revoked" in done("keys", "revoke", path, number)
     assert done("keys", "list", path).splitlines() == [second]
     assert "no key with the id" in refused(2, "keys", "revoke", path, number)
 

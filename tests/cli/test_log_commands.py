@@ -79,7 +79,7 @@ def test_learn_writes_what_learn_learns(folder):
     said = done(
         "learn", "log.csv", "--policy", "linucb", "--share", 0.5, "--by", "random", "--seed", 3
     )
-    assert said == "linucb learned from 200 rows of log.csv: policy.safetensors\n"
+    assert said == "linucb learned from 200 rows of log.csv; written to policy.safetensors\n"
     expected = learn(Log.read("log.csv"), "linucb", share=0.5, by="random", seed=3)
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
 
@@ -87,7 +87,7 @@ def test_learn_writes_what_learn_learns(folder):
 @pytest.mark.slow
 def test_learn_takes_the_default_policy_if_none_is_named(folder):
     said = done("learn", "log.csv")
-    assert said == "rcp-adaptive learned from 400 rows of log.csv: policy.safetensors\n"
+    assert said == "rcp-adaptive learned from 400 rows of log.csv; written to policy.safetensors\n"
     expected = learn(Log.read("log.csv"))
     assert (folder / "policy.safetensors").read_bytes() == expected.to_bytes()
 
@@ -99,7 +99,7 @@ def test_learn_says_what_is_worth_knowing(folder):
     )  # fmt: skip
     assert "Note: 400 propensities were estimated" in said
     assert "Note: rcp-optimized does not look at the context" in said
-    assert "Note: the last 5 rows are kept in it" in said
+    assert "Note: the file stores the last 5 rows of the log" in said
     assert files(folder) == ["log.csv", "other.safetensors"]
 
 
@@ -124,7 +124,7 @@ def test_learn_takes_a_table_and_a_declaration(folder):
     [
         (["--policy", "linucbb"], "did you mean 'linucb'"),
         (["--policy", "{kind}"], "not valid JSON"),
-        (["--policy", "old.safetensors"], "learned already"),
+        (["--policy", "old.safetensors"], "already learned"),
         (["--policy", "linucb", "--share", "1.5"], "share"),
         (["--policy", "linucb", "--keep-rows", "-1"], "keep_rows"),
         (["--policy", "linucb", "--seed", "-1"], "seed"),
@@ -174,7 +174,7 @@ def test_evaluate_prints_a_table_and_writes_all_numbers_and_a_figure(folder):
 def test_evaluate_numbers_its_warnings(folder):
     said = done("evaluate", "log.csv", "--policy", "linucb", "--share", 0.9, "--estimator", "ips")
     assert "! 1" in said
-    assert "Warning 1: the 40 rows are worth" in said
+    assert "Warning 1: by their weights the 40 rows are worth" in said
 
 
 def test_evaluate_takes_a_learned_file_and_reads_the_log_as_it_was_read(folder):
@@ -209,7 +209,7 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder):
         (["--policy", "linucb", "--level", "95"], "level"),
         (["--policy", "linucb", "--share", "1"], "share"),
         (["--policy", "linucb", "--interval", "exact"], "--interval"),
-        (["--policy", "linucb", "--out", "log.csv"], "something else"),
+        (["--policy", "linucb", "--out", "log.csv"], "is not a folder"),
     ],
 )
 def test_wrong_options_of_evaluate_write_nothing(folder, options, sentence):
@@ -237,8 +237,8 @@ def test_tune_tells_every_trial_and_learns_the_best_from_all_rows(folder):
     assert result.stderr.count(" of 4 ") == 4
     best = json.loads(result.stdout.splitlines()[0].removeprefix("Best: "))
     assert best["kind"] == "epsilon-greedy"
-    assert "where it had no say" in result.stdout
-    assert "Learned from all 400 rows: best.safetensors" in result.stdout
+    assert "took no part in the choice" in result.stdout
+    assert "learned from all 400 rows; written to best.safetensors" in result.stdout
     learned = Learned.read("best.safetensors")
     assert learned.specification == best
     assert learned.origin.rows == 400
@@ -248,7 +248,7 @@ def test_tune_tells_every_trial_and_learns_the_best_from_all_rows(folder):
     ("options", "sentence"),
     [
         (["--search", "epsilon"], "KEY=16,32"),
-        (["--search", "epsilon=2..1"], "no range"),
+        (["--search", "epsilon=2..1"], "is not a range"),
         (["--search", "epsilonn=1"], "no parameter"),
         (["--search", "epsilon=7"], "epsilon"),
         (["--search", "epsilon=0.1", "--trials", "0"], "trials"),
@@ -304,7 +304,7 @@ def test_a_policy_with_parameters_behind_its_name(folder):
     ("policy", "sentence"),
     [
         ("rcp-submax,smoothing=1", "no parameter 'smoothing'; here: estimator"),
-        ("rcp-submax,estimator", "KEY=VALUE, and 'estimator' has not"),
+        ("rcp-submax,estimator", "'estimator', and must have the form KEY=VALUE"),
         ("rcp-submax,estimator.smoothing=-1", "smoothing"),
         ("rcp-submix,estimator.smoothing=1", "did you mean 'rcp-submax'"),
     ],

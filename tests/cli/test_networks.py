@@ -72,7 +72,7 @@ def test_a_network_of_the_users_own_is_trained(run, summary, tiny, tmp_path):
     assert [row["policy"] for row in summary(out / "tiny")] == ["random", "tiny"]
     assert "Warning" not in done.stderr
     again = run("simulate", tiny, "--out", out)
-    assert "2 of 2 cells are done" in again.stdout
+    assert "2 of 2 cells are already finished" in again.stdout
 
 
 @pytest.mark.slow

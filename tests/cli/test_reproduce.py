@@ -138,7 +138,7 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
     assert "is not finished" in plotted.stderr
     again = run(*small, "--out", tmp_path)
     assert again.returncode == 0
-    assert f"{len(kept)} of {CELLS} cells are done" in " ".join(again.stdout.split())
+    assert f"{len(kept)} of {CELLS} cells are already finished" in " ".join(again.stdout.split())
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     assert summary(directory) == whole
 
@@ -292,7 +292,7 @@ def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, summar
     lost.unlink()
     again = run(*command)
     assert again.returncode == 0, again.stderr
-    assert "1 of 2 cells are done" in again.stdout
+    assert "1 of 2 cells are already finished" in again.stdout
     assert kept.stat().st_mtime == 1
     assert summary(directory) == found
 
