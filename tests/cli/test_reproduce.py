@@ -285,7 +285,7 @@ def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, summar
     estimates = (directory / "estimates.csv").read_text(encoding="utf-8").splitlines()
     assert len(estimates) == 1 + 2 * len(found)
     assert "root mean squared error" in done.stdout
-    assert "the log earned" in done.stdout
+    assert "value of the log" in done.stdout
 
     kept, lost = sorted((directory / "cells").iterdir())
     os.utime(kept, (1, 1))

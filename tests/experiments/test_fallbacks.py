@@ -63,6 +63,6 @@ def test_the_summary_and_the_report_say_how_many(finished, tmp_path):
     print_sweep(parse(OWN, "own"), tmp_path, Console(file=text))
     (line,) = [line for line in text.getvalue().splitlines() if "fell back" in line]
     assert line == (
-        "alike: 360 of 600 decisions fell back to a simpler rule: what was asked could not be "
-        "solved or drawn (column fallbacks of summary.csv)"
+        "alike: 360 of 600 decisions fell back to a simpler rule, because the configured one "
+        "could not be computed (column fallbacks of summary.csv)"
     )

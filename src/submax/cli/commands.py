@@ -26,7 +26,8 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             "--replicas",
             type=int,
             metavar="N",
-            help="Number of independent replicas of each cell; the file's if absent.",
+            help="Independent replicas of each cell (one policy in one configuration); that of the "
+            "experiment's file if absent.",
         ),
         click.option(
             "--only",
@@ -53,7 +54,7 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             "--seed",
             type=int,
             metavar="S",
-            help="Seed of all random numbers; the file's if absent.",
+            help="Seed of all random numbers; that of the experiment's file if absent.",
         ),
         click.option(
             "--quick", is_flag=True, help="Run a small version with few replicas, for a first look."
@@ -118,7 +119,7 @@ def simulate(file: Path, **options: Any) -> None:
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
 def plot(directory: Path) -> None:
-    """Draw the figures of a result directory again, without running the experiment."""
+    """Draw the figures of a result directory again; nothing is run."""
     from submax.cli.run import redraw
 
     redraw(directory)

@@ -34,7 +34,7 @@ BANDIT = click.option(
 @click.option(
     "--trust",
     is_flag=True,
-    help="Run the policy's own Python code if --learned contains a policy from a file.",
+    help="Run the Python code of a learned policy whose class is in a file of your own.",
 )
 def serve(store: str, host: str, port: int, rate: float, learned: Path | None, trust: bool) -> None:
     """Serve the bandits of a store over HTTP.
@@ -42,10 +42,10 @@ def serve(store: str, host: str, port: int, rate: float, learned: Path | None, t
     STORE is a file, which is created if it does not exist, or the address of a PostgreSQL
     database.
 
-    With --learned a bandit is declared that has the name of the store and the actions and context
-    of the policy's log, and decides by the policy from the start. Its reward_wait, guard rails and
-    other settings are the defaults, unless they were declared before by submax.open(STORE,
-    learned=FILE, reward_wait=...) in Python.
+    With --learned a bandit is declared that is named after the store and has the actions and
+    context of the policy's log. It decides by the policy from the start. Its reward_wait, guard
+    rails and other settings are the defaults, unless they were declared before by
+    submax.open(STORE, learned=FILE, reward_wait=...) in Python.
     """
     from submax.core.running.extras import require_extra
 
@@ -96,7 +96,10 @@ def backup(store: str, file: Path) -> None:
 @main.command()
 @STORE
 def doctor(store: str) -> None:
-    """Check a store for damage and its bandits for problems; exit with status 1 if any."""
+    """Check a store for damage, and its bandits for problems.
+
+    The exit status is 1 if there are any.
+    """
     from submax.cli.inspection import run_doctor
 
     run_doctor(store)
@@ -130,7 +133,10 @@ def keys() -> None:
 def add_key(
     store: str, scopes: tuple[str, ...], bandits: tuple[str, ...], rate: float | None
 ) -> None:
-    """Add a key and print its text, which is not stored and cannot be printed again."""
+    """Add a key and print its text.
+
+    The store has only a hash of the text, so that it cannot be printed again.
+    """
     from submax.cli.key_commands import run_add
 
     run_add(store, scopes, bandits, rate)

@@ -11,7 +11,7 @@ from submax.cli.commands import main
 LOG = click.argument("log", type=click.Path(path_type=Path), metavar="LOG")
 POLICY = (
     "A policy by name (submax policies lists them), by name with parameters, such as "
-    "rcp-softmax-submax,estimator.training.steps=1000, or as a table in JSON."
+    "linear-thompson,width=0.5, or as a table in JSON."
 )
 """Help of the options that take a policy."""
 Command = Callable[..., None]
@@ -149,7 +149,7 @@ def learn(log: Path, **options: Any) -> None:
 )
 @log_options
 def evaluate(log: Path, **options: Any) -> None:
-    """Estimate what policies would have earned in place of the policy that wrote a log.
+    """Estimate what other policies would have earned on a log.
 
     LOG is a Parquet or CSV file with one decision in each row, or the export of a bandit. Every
     estimate has a confidence interval, and warnings if it should not be trusted.

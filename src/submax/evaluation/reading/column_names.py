@@ -61,7 +61,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
     status is read only from the export of a bandit, unless the caller names its column.
     """
     for role in given:
-        one_of("role of a column:", str(role), ROLES)
+        one_of("column role", str(role), ROLES)
     twice, times = Counter(columns).most_common(1)[0] if columns else ("", 0)
     if times > 1:
         raise InputError(
@@ -111,7 +111,7 @@ def _single(role: str, columns: Sequence[str], given: Mapping[str, Any]) -> str 
         raise InputError(
             f"the column of the {role} is {wanted!r}, and must be the name of one column"
         )
-    one_of(f"column of the log, for the {role}:", wanted, columns)
+    one_of(f"column for the {role}", wanted, columns)
     return wanted
 
 
@@ -148,7 +148,7 @@ def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
             "from names to columns"
         )
     for name in wanted.values():
-        one_of(f"column of the log, for the {role}:", str(name), columns)
+        one_of(f"column for the {role}", str(name), columns)
     return dict(wanted)
 
 
