@@ -227,7 +227,7 @@ def test_a_log_of_two_rows_is_evaluated_too(folder):
 # submax tune
 
 
-def test_tune_tells_every_trial_and_learns_the_best_from_all_rows(folder):
+def test_tune_prints_every_trial_and_learns_the_best_from_all_rows(folder):
     pytest.importorskip("optuna")
     result = invoke(
         "tune", "log.csv", "--policy", "epsilon-greedy-0.1", "--search", "epsilon=0.05,0.9",

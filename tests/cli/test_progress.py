@@ -10,7 +10,7 @@ CELLS = [SimpleNamespace(key=str(number), decisions=100) for number in range(3)]
 
 
 @pytest.fixture
-def shown():
+def displayed():
     """What a bar of some cells says last, two of them finished."""
 
     def show(todo, **options):
@@ -25,17 +25,17 @@ def shown():
     return show
 
 
-def test_the_bar_counts_finished_cells(shown):
-    said = shown(CELLS, refits=False)
+def test_the_bar_counts_finished_cells(displayed):
+    said = displayed(CELLS, refits=False)
     assert "tiny" in said
     assert "2 of 3 cells" in said
     assert "decisions/s" in said
     assert "refits" not in said
 
 
-def test_refits_are_counted_where_networks_are_trained(shown):
-    assert "7 refits" in shown(CELLS, refits=True)
+def test_refits_are_counted_where_networks_are_trained(displayed):
+    assert "7 refits" in displayed(CELLS, refits=True)
 
 
-def test_there_is_no_bar_where_nothing_is_to_run(shown):
-    assert shown([], refits=True) == ""
+def test_there_is_no_bar_where_nothing_is_to_run(displayed):
+    assert displayed([], refits=True) == ""

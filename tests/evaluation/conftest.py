@@ -10,7 +10,7 @@ LOGS, ROWS, CONTEXTS, ACTIONS, SLOTS = 2000, 50, 3, 3, 3
 @pytest.fixture
 def evidence_of():
     def make(seed, rows=50):
-        """Rows of any numbers that could be: the formulas hold for all of them."""
+        """Evidence of arbitrary numbers: the formulas hold for all of them."""
         rng = np.random.default_rng(seed)
         probability = rng.uniform(0.0, 1.0, rows)
         return Evidence(
@@ -26,7 +26,7 @@ def evidence_of():
 
 
 def two_policies(rng, rows):
-    """The one that logged, with a chance for all actions, and another."""
+    """A logging policy that takes all actions with some probability, and another policy."""
     logged, policy = rng.dirichlet(np.ones(ACTIONS), size=(2, rows))
     return 0.7 * logged + 0.3 / ACTIONS, policy
 
@@ -60,7 +60,7 @@ def logs_of_arms():
 @pytest.fixture
 def logs_of_slots():
     def make(seed, together=0.0):
-        """Logs of slots that add up, but for what two of them do ``together``; and the value."""
+        """Logs of slots whose effects add up, but for what two do ``together``; and the value."""
         rng = np.random.default_rng(seed)
         logged, policy = two_policies(rng, SLOTS)
         effect, slot = rng.normal(0.0, 1.0, (SLOTS, ACTIONS)), np.arange(SLOTS)

@@ -70,19 +70,19 @@ def test_a_policy_learns_what_its_update_learns_from_the_same_feedback(name, see
 def test_a_linear_policy_sees_standardized_numbers_and_categories_as_they_are(seed):
     log = arms(seed=seed)
     number = log.context[:, 0].astype(np.float64)
-    shown = np.column_stack(
+    standardized = np.column_stack(
         [(number - number.mean()) / number.std(), np.eye(2)[log.context[:, 1].astype(int)]]
     )
     policy, rng = make_policy("linucb"), np.random.default_rng(seed)
     feedback = Feedback(
-        shown[None],
+        standardized[None],
         log.action.astype(np.int64)[None],
         log.reward[None],
         np.log(log.propensity)[None],
         np.ones((1, len(log))),
     )
     state = policy.update(policy.init(log.problem, 1, rng), feedback, rng)
-    expected = policy.probabilities(state, shown[None])[0]
+    expected = policy.probabilities(state, standardized[None])[0]
     np.testing.assert_allclose(probabilities(learn(log, "linucb"), log), expected, atol=1e-6)
 
 

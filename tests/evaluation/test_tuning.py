@@ -19,14 +19,14 @@ EPSILONS = [0.05, 0.5, 0.9]
 
 @pytest.fixture(scope="module")
 def log():
-    """The second arm is the better one by far: the less chance the better."""
+    """The second arm is far better, so that a lower epsilon is better."""
     rng = np.random.default_rng(0)
     action = rng.integers(2, size=1200)
     reward = (rng.random(1200) < 0.1 + 0.7 * action) * 1.0
     return Log.from_arrays(action, reward, propensity=np.full(1200, 0.5))
 
 
-def test_the_best_table_is_chosen_and_told_on_rows_that_had_no_say(log):
+def test_the_best_table_is_chosen_and_evaluated_on_held_out_rows(log):
     heard = []
     found = tune(
         log,

@@ -1,4 +1,4 @@
-"""What logs and comparisons show of themselves."""
+"""The text and HTML forms of logs and comparisons."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from submax.evaluation.logs.log import Log
 from submax.evaluation.report.comparison import compare
 
 
-def fits(shown):
-    lines = repr(shown).split("\n")
+def fits(displayed):
+    lines = repr(displayed).split("\n")
     return len(lines) <= 24 and max(map(len, lines)) <= 80
 
 

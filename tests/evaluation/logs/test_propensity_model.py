@@ -18,14 +18,14 @@ def chosen(probability, rng):
     return draw(probability[None], len(probability), rng)[0]
 
 
-def of_softmax(seed, rows=ROWS, shown=None):
+def of_softmax(seed, rows=ROWS, eligible=None):
     """Rows of a policy p(a | x) = softmax(θ · (1, x)), and all its probabilities."""
     rng = np.random.default_rng(seed)
     context = rng.normal(size=(rows, 2))
     theta = rng.normal(0.0, 0.7, (3, CHOICES))
     score = np.column_stack([np.ones(rows), context]) @ theta
-    if shown is not None:
-        score = np.where(shown, score, -np.inf)
+    if eligible is not None:
+        score = np.where(eligible, score, -np.inf)
     probability = softmax(score, axis=1)
     return context, chosen(probability, rng), probability
 
@@ -80,8 +80,8 @@ def test_what_was_not_eligible_has_no_probability(seed):
     rng = np.random.default_rng(seed)
     sets = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0], [1, 0, 1, 1]], dtype=bool)
     which = rng.integers(len(sets), size=ROWS)
-    context, action, probability = of_softmax(seed, shown=sets[which])
-    names = ["|".join(str(one) for one in np.flatnonzero(shown)) for shown in sets]
+    context, action, probability = of_softmax(seed, eligible=sets[which])
+    names = ["|".join(str(one) for one in np.flatnonzero(eligible)) for eligible in sets]
     table = {
         "action": action,
         "reward": np.ones(ROWS),

@@ -138,15 +138,15 @@ def test_sums_over_parts_are_sums_over_all(name, monkeypatch, seed):
     np.testing.assert_allclose(predicted(log, part), whole, rtol=1e-8)
 
 
-def test_what_a_slot_adds_is_told_for_every_choice(seed):
+def test_scores_are_what_every_choice_of_a_slot_adds(seed):
     log = log_of(MENUS["slots"], seed)
     model = fitted_models(log)[0]
     features = model.features(log.parts[0].context)
     title, layout = model.scores(features)
     for action in np.ndindex(3, 2):
-        told = model.predict(features, np.tile(action, (ROWS, 1)), np.zeros((ROWS, 0)))
+        predicted = model.predict(features, np.tile(action, (ROWS, 1)), np.zeros((ROWS, 0)))
         added = model.base(features) + title[:, action[0]] + layout[:, action[1]]
-        np.testing.assert_allclose(told, added)
+        np.testing.assert_allclose(predicted, added)
 
 
 @pytest.mark.parametrize("name", MENUS)

@@ -433,7 +433,7 @@ def test_an_id_that_was_there_before_is_named_with_its_row(ids):
     assert log.notes[0].startswith("2 bad rows were skipped: column 'id', row 3: the id occurred")
 
 
-def test_where_ids_repeat_the_error_says_how_to_have_none():
+def test_if_ids_repeat_the_error_says_how_to_read_without_ids():
     table = {**IDS, "user": ["ann", "bob", "ann", "bob"]}
     advice = (
         "If 'user' is the id of a user and not of a row, say that the log has no id: --column id="
@@ -465,7 +465,7 @@ def test_actions_that_are_numbers_and_not_whole_are_named_in_a_note():
     assert not any("not whole" in note for note in declared.notes)
 
 
-def test_the_note_on_plain_actions_tells_what_can_be_declared():
+def test_the_note_about_plain_actions_shows_a_declaration():
     table = {"action": PRICES, "reward": [0, 1, 1, 0]}
     assert (
         Log.read(table)
@@ -512,7 +512,7 @@ def test_every_row_has_an_id(ids):
 
 
 @pytest.mark.parametrize("ids", [[5, 4, 7, 6], ["5", "4", "7", "6"], [5.0, 4.0, 7.0, 6.0]])
-def test_whole_numbers_that_go_backwards_are_told_and_nothing_is_moved(ids):
+def test_decreasing_ids_give_a_note_and_rows_are_not_sorted(ids):
     log = Log.read({**IDS, "id": ids})
     assert log.reward.tolist() == IDS["reward"]
     assert log.notes == (
@@ -529,7 +529,7 @@ def test_whole_numbers_that_go_backwards_are_told_and_nothing_is_moved(ids):
         {"id": [5, 4, 7, 6], "time": [1, 2, 3, 4]},
     ],
 )
-def test_ids_that_tell_no_order_are_not_told(columns):
+def test_ids_without_an_order_give_no_note(columns):
     assert Log.read({**IDS, **columns}).notes == ()
 
 

@@ -65,19 +65,19 @@ BAD = [
 DECLARED = {"actions": ["A", "B"], "context": {"age": float}, "rewards": "binary"}
 
 
-@pytest.mark.parametrize(("row", "told"), BAD, ids=[row for row, _ in BAD])
+@pytest.mark.parametrize(("row", "sentence"), BAD, ids=[row for row, _ in BAD])
 @pytest.mark.parametrize("before", [0, 1, 9])
-def test_a_bad_row_is_named_and_can_be_skipped(row, told, before, written, batches):
+def test_a_bad_row_is_named_and_can_be_skipped(row, sentence, before, written, batches):
     path = written(*[GOOD] * before, row, GOOD, GOOD)
-    told = told.format(row=before + 1)
-    refused(path, f"1 of {before + 3} rows of {path}", told, "--skip-bad-rows", **DECLARED)
+    sentence = sentence.format(row=before + 1)
+    refused(path, f"1 of {before + 3} rows of {path}", sentence, "--skip-bad-rows", **DECLARED)
     log = Log.read(path, skip_bad_rows=True, **DECLARED)
     assert len(log) == before + 2
-    assert log.notes[0].startswith(f"1 bad rows were skipped: {told}")
+    assert log.notes[0].startswith(f"1 bad rows were skipped: {sentence}")
     assert log.fingerprint == Log.read(written(*[GOOD] * (before + 2)), **DECLARED).fingerprint
 
 
-def test_several_kinds_are_told_at_once_with_the_count_of_each(written, batches):
+def test_several_kinds_are_listed_together_with_the_count_of_each(written, batches):
     bad = ["Z,1,0.5,3", "Z,x,0.5,3", "A,1,0,3", "A,1", "A,1,0.5,3,3", "Z,1,2,3"]
     path = written(GOOD, *bad, GOOD)
     refused(
@@ -265,7 +265,7 @@ def test_line_ends_and_the_mark_of_utf8_make_no_difference(start, end, written):
 @pytest.mark.parametrize(
     ("sign", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")], ids=repr
 )
-def test_other_separators_are_told(sign, word, written):
+def test_other_separators_are_named(sign, word, written):
     rows = [row.replace(",", sign) for row in (HEADER, GOOD)]
     path = written(rows[1], header=rows[0])
     refused(path, f"are separated by {word}", "by commas", f"sep={sign!r}")

@@ -126,7 +126,7 @@ def test_choices_that_were_retired_since_are_still_read(opened, clock, tmp_path)
     assert log.notes[-1] == "the log contains choices that are no longer active: A"
 
 
-def test_where_no_row_says_what_was_eligible_every_choice_was_also_paused_ones(
+def test_without_eligible_choices_in_any_row_all_were_eligible_also_paused_ones(
     opened, clock, tmp_path
 ):
     store, bandit = opened()

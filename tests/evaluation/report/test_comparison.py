@@ -140,7 +140,7 @@ def test_rows_are_known_again_whatever_their_propensities(log):
     assert "looks too good" in found.cautions[0]
 
 
-def test_estimators_of_one_kind_are_told_apart(log):
+def test_estimators_of_one_kind_have_their_parameters_as_labels(log):
     two = [{"kind": "clipped", "threshold": one} for one in (0.5, 2)]
     found = compare(log, ["linucb"], estimators=[*two, "ips"])
     assert found.estimators()[1:] == [
@@ -176,7 +176,7 @@ def test_a_share_of_one_learns_nothing_to_compare(log):
 
 
 def test_cautions_are_about_the_rows_that_were_looked_at(log):
-    """Propensities are known in the last quarter alone, all that the policy did not see."""
+    """Propensities are known only in the last quarter, from which the policy did not learn."""
     propensity = log.propensity.copy()
     propensity[:300] = np.nan
     known = replace(log, propensity=propensity)

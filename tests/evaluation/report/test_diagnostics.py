@@ -41,7 +41,7 @@ def slots_of(rng, chances, rows=2000, logged=True):
 
 
 def cautions_of(log, policy="random", *, same_rows=False, learned_from=None):
-    """The cautions of a policy, by what they are about."""
+    """All cautions about a policy that learned from the log, or from another one."""
     logged = LoggedEvidence(log)
     about_policy = logged.about(learn(learned_from or log, policy))
     found = policy_cautions(about_policy, Diagnostics.of(about_policy), logged, same_rows)
@@ -59,7 +59,7 @@ def evidence_of(weight, reward=None):
 
 
 def of_weights(weight, reward=None):
-    """What is said about weights, on a log of as many rows without a fault of its own."""
+    """The cautions about weights, on a log of the same length that itself gives none."""
     rng = np.random.default_rng(0)
     weight = np.asarray(weight, dtype=float)
     least = 1.0 / max(weight.max(), 3.0)
@@ -229,7 +229,7 @@ def test_weights_that_average_too_much(seed):
 
 
 def test_rare_rows_that_did_not_come_are_no_proof():
-    """Of 2000 rows with a propensity of 1 in 1000 two would be expected, and none came."""
+    """With a propensity of 0.001 two of 2000 rows are expected, and none occurred."""
     rng = np.random.default_rng(0)
     log = log_of(rng, chances=(0.998, 0.001, 0.001))
     rare = log.rows(log.action[:, 0] == 0)
@@ -328,7 +328,7 @@ def test_a_caution_concerns_the_estimators_that_rely_on_it():
 
 
 def test_rewards_that_contradict_the_model(seed):
-    """A model that was told that all rewards are 0, on rows where they are not."""
+    """A model that predicts 0 for all rewards, on rows with other rewards."""
     rng = np.random.default_rng(seed)
     reward = (rng.random(1000) < 0.5) * 1.0
     zero = np.zeros(1000)
@@ -345,7 +345,7 @@ def test_rewards_that_contradict_the_model(seed):
     assert not one.concerns(make_off_policy("dr"))
 
 
-def test_one_tiny_propensity_is_told(seed):
+def test_one_tiny_propensity_gives_a_caution(seed):
     rng = np.random.default_rng(seed)
     log = log_of(rng)
     propensity = log.propensity.copy()

@@ -16,17 +16,17 @@ from submax.evaluation.report.logged_evidence import DRAWS, LoggedEvidence
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
-"""Standard errors that no seed passes."""
+"""Tolerance in standard errors, which no seed exceeds."""
 
 
 def arms(seed, rows=150, eligible=False):
-    """Propensities depend on the context; some rows show two of the three arms."""
+    """Propensities depend on the context; in some rows two of the three arms are eligible."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=rows)
     logged = np.exp(np.outer(x, [0.0, 0.5, -0.5]))
-    shown = [["A", "B"], ["B", "C"], ["A", "B", "C"]]
+    sets = [["A", "B"], ["B", "C"], ["A", "B", "C"]]
     which = rng.integers(3, size=rows) if eligible else np.full(rows, 2)
-    mask = np.array([[name in one for name in "ABC"] for one in shown])[which]
+    mask = np.array([[name in one for name in "ABC"] for one in sets])[which]
     logged = logged * mask / (logged * mask).sum(axis=1, keepdims=True)
     action = (rng.random((rows, 1)) > logged.cumsum(axis=1)).sum(axis=1).clip(0, 2)
     table = {
@@ -36,7 +36,7 @@ def arms(seed, rows=150, eligible=False):
         "context_x": x,
     }
     if eligible:
-        table["eligible"] = [json.dumps(shown[one]) for one in which]
+        table["eligible"] = [json.dumps(sets[one]) for one in which]
     return Log.read(table, actions=["A", "B", "C"])
 
 
@@ -69,13 +69,13 @@ def by_hand(log, learned):
     }
     for number in range(len(log)):
         row = log.rows(np.array([number]))
-        seen = learned.model.standardization.apply(row.parts[0].context.astype(np.float64))
-        said = policy.probabilities(learned.model.state, seen[None])[0, 0]
-        shown = log.eligible_sets[log.eligible_set[number]]
+        context = learned.model.standardization.apply(row.parts[0].context.astype(np.float64))
+        said = policy.probabilities(learned.model.state, context[None])[0, 0]
+        eligible = log.eligible_sets[log.eligible_set[number]]
         said = {
             action: said[place]
             for place, action in enumerate(listing)
-            if all(one in numbers for one, numbers in zip(action, shown, strict=True))
+            if all(one in numbers for one, numbers in zip(action, eligible, strict=True))
         }
         total = sum(said.values())
         said = {a: one / total if total > 0 else 1 / len(said) for a, one in said.items()}
@@ -106,7 +106,7 @@ def check(evidence, expected):
 
 @pytest.mark.parametrize("policy", ["linucb", "linear-thompson", "rcp-submax", "random"])
 @pytest.mark.parametrize("eligible", [False, True], ids=["all", "eligible"])
-def test_evidence_is_what_each_row_says(policy, eligible, seed):
+def test_evidence_equals_that_computed_row_by_row(policy, eligible, seed):
     log = arms(seed, eligible=eligible)
     learned = learn(arms(seed + 1), policy)
     about_policy = LoggedEvidence(log).about(learned)
@@ -168,7 +168,7 @@ def test_the_policy_that_wrote_the_log_has_weights_of_one(seed):
     )
 
 
-def test_choices_that_the_log_never_has_are_told(seed):
+def test_choices_that_no_row_took_are_found(seed):
     log = arms(seed)
     rest = log.rows(log.action[:, 0] != 1)
     logged = LoggedEvidence(rest)
@@ -198,7 +198,7 @@ def test_drawing_agrees_with_listing(policy, monkeypatch, seed):
 
 
 def test_what_is_drawn_in_a_row_is_looked_at_in_that_row(monkeypatch, seed):
-    """A policy without chance is known exactly by its draws."""
+    """For a deterministic policy all draws are equal, so that they give the exact evidence."""
     log, learned = slots(seed), learn(slots(seed + 1), "linucb")
     listed = LoggedEvidence(log, seed).about(learned).evidence
     monkeypatch.setattr(logged_evidence, "MOST_LISTED", 1)
@@ -208,7 +208,7 @@ def test_what_is_drawn_in_a_row_is_looked_at_in_that_row(monkeypatch, seed):
     np.testing.assert_allclose(drawn.slot_weight, listed.slot_weight, atol=1e-6)
 
 
-def test_choices_that_the_log_never_has_are_told_by_draws(monkeypatch, seed):
+def test_choices_that_no_row_took_are_found_by_draws(monkeypatch, seed):
     log = slots(seed, rows=400)
     rest = log.rows(log.action[:, 0] != 1)
     learned = learn(log, "random")

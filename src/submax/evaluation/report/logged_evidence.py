@@ -222,10 +222,10 @@ def _probability_of(
 
     The probability is 0 if the policy does not know one of the choices.
     """
-    known, actions = renumbered(action, learned.model.shown)
+    known, numbers = renumbered(action, learned.model.shown)
     probability = np.zeros(len(action))
     if known.any():
-        actions = actions.astype(space.dtype)[None]
+        actions = numbers.astype(space.dtype)[None]
         log_prob = learned.policy.log_prob(learned.model.state, context[known][None], actions)
         probability[known] = np.exp(log_prob[0])
     return probability
