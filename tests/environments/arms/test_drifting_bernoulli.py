@@ -5,7 +5,7 @@ from scipy import stats
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
-from submax.environments.arms.drifting_bernoulli import DriftingBernoulli, MovingChances
+from submax.environments.arms.drifting_bernoulli import DriftingBernoulli, DriftingProbabilities
 
 
 def test_the_problem_is_plain_arms():
@@ -15,7 +15,7 @@ def test_the_problem_is_plain_arms():
 def test_means_and_best_by_hand():
     environment = DriftingBernoulli(3)
     chance = np.array([[0.1, 0.5, 0.9], [0.8, 0.2, 0.0]])
-    world = MovingChances(np.zeros((2, 3)), chance)
+    world = DriftingProbabilities(np.zeros((2, 3)), chance)
     context = np.zeros((2, 2, 0))
     action = np.array([[0, 2], [1, 0]])[..., None]
     assert environment.mean_reward(world, context, action).tolist() == [[0.1, 0.9], [0.2, 0.8]]

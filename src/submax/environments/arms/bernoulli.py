@@ -8,11 +8,11 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
-from submax.environments.arms.chance_environment import ChanceEnvironment
+from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
 
 
 @dataclass(frozen=True)
-class Bernoulli(ChanceEnvironment[Floats]):
+class Bernoulli(BinaryArmEnvironment[Floats]):
     """K arms that pay 0 or 1; the chance of each is drawn from Beta(α, β).
 
     K is ``arms``. The world is the table of chances, ``[R, K]``.

@@ -9,11 +9,11 @@ from scipy import special
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
-from submax.environments.arms.chance_environment import ChanceEnvironment
+from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
 from submax.environments.arms.drift import drifted
 
 
-class MovingChances(NamedTuple):
+class DriftingProbabilities(NamedTuple):
     """``path [R, K]`` is x, ``chance [R, K]`` what it stands for."""
 
     path: Floats
@@ -21,7 +21,7 @@ class MovingChances(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DriftingBernoulli(ChanceEnvironment[MovingChances]):
+class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
     """K arms that pay 0 or 1, with chances F⁻¹(Φ(x)) that move with an Ornstein–Uhlenbeck path x.
 
     x starts from N(0, 1) and after n decisions is ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with
@@ -42,21 +42,21 @@ class DriftingBernoulli(ChanceEnvironment[MovingChances]):
         for name in ("alpha", "beta", "memory"):
             positive(name, getattr(self, name))
 
-    def reset(self, replicas: int, rng: np.random.Generator) -> MovingChances:
+    def reset(self, replicas: int, rng: np.random.Generator) -> DriftingProbabilities:
         """Draw the start of every path."""
         return self._at(rng.standard_normal((replicas, self.arms)))
 
-    def advance(self, world: MovingChances, count: int, rng: np.random.Generator) -> MovingChances:
+    def advance(self, world: DriftingProbabilities, count: int, rng: np.random.Generator) -> DriftingProbabilities:
         """Move every path on."""
         fresh = rng.standard_normal(world.path.shape)
         return self._at(drifted(world.path, fresh, count, self.memory))
 
-    def means(self, world: MovingChances) -> Floats:
+    def means(self, world: DriftingProbabilities) -> Floats:
         """The chances, as they are now."""
         return world.chance
 
-    def _at(self, path: Floats) -> MovingChances:
-        return MovingChances(path, special.betaincinv(self.alpha, self.beta, special.ndtr(path)))
+    def _at(self, path: Floats) -> DriftingProbabilities:
+        return DriftingProbabilities(path, special.betaincinv(self.alpha, self.beta, special.ndtr(path)))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

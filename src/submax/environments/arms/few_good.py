@@ -9,11 +9,11 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import probability, whole_number
 from submax.core.errors import InputError
-from submax.environments.arms.chance_environment import ChanceEnvironment
+from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
 
 
 @dataclass(frozen=True)
-class FewGood(ChanceEnvironment[Floats]):
+class FewGood(BinaryArmEnvironment[Floats]):
     """K arms that pay 0 or 1, ``good`` of them with the chance ``high``, the rest with ``low``.
 
     K is ``arms``; which arms are good is drawn. No Beta distribution is near this: it is a test of

@@ -9,7 +9,7 @@ from submax.core.spaces.arms import Arms
 from submax.environments.arms.arm_environment import ArmEnvironment
 
 
-class ChanceEnvironment(ArmEnvironment[World]):
+class BinaryArmEnvironment(ArmEnvironment[World]):
     """K ``arms``; the mean of each is the chance that it pays."""
 
     @property
