@@ -105,7 +105,7 @@ def test_wrong_options_are_refused_and_nothing_is_written(arguments, words, tmp_
         (("arms = 3", "arms = "), ["not valid TOML"]),
         (
             ('"bernoulli"\narms = 3', '"classification"\nfile = "sklearn:digit"'),
-            ["packaged set 'sklearn:digit'", "did you mean 'sklearn:digits'?", "sklearn:wine"],
+            ["data set 'sklearn:digit'", "did you mean 'sklearn:digits'?", "sklearn:wine"],
         ),
     ],
 )
