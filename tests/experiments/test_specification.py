@@ -79,7 +79,7 @@ def test_selection():
     assert [cell.labels["delay"] for cell in chosen] == [0, 5]
     either = select(every, ["arms=3", "arms=4.0", "delay=0"])
     assert len(either) == 2 * 2 * 2
-    with pytest.raises(InputError, match=r"beta=2; allowed: 1, 9\.5"):
+    with pytest.raises(InputError, match=r"beta=2: allowed values of beta are 1, 9\.5"):
         select(every, ["beta=2"])
 
 

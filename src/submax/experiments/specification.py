@@ -1,4 +1,4 @@
-"""What a TOML file says about an experiment."""
+"""The specification of an experiment, read from a TOML file."""
 
 import re
 import tomllib
@@ -9,24 +9,29 @@ from typing import Any, Literal
 import msgspec
 
 from submax.core.checks import one_of, whole_number
-from submax.core.errors import InputError
+from submax.core.errors import InputError, one_line
 
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
 BAKEOFF = resources.files("submax.experiments") / "bakeoff"
 QUICK_REPLICAS = 10
-DATA = (".csv", ".parquet")
+"""The most replicas of a quick look whose specification gives no other number."""
+DATA_ENDINGS = (".csv", ".parquet")
+"""The endings of data files that a specification can name."""
 
 
 class Specification(msgspec.Struct, frozen=True, kw_only=True):
     """An experiment: a sweep of configurations × policies, the paper's illustration, or logs.
 
     In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
-    of a preset, or a table with ``kind``, its parameters and, if wanted, a ``name`` of its own.
-    ``reference`` is the configuration around which the figures vary one value at a time;
-    ``statements`` names the part of the paper whose sentences the results are put to. ``quick``
-    has the values that a first look changes. What ``define`` names can stand in policies as
-    ``"$name"``.
+    of a preset, or a table with its ``kind``, its parameters and, optionally, a ``name`` for the
+    results. ``define`` has tables by name; ``"$name"`` in ``policies`` or ``quick`` is replaced by
+    the table. ``quick`` has values that replace those of the experiment in a quick look.
+
+    Every configuration is simulated in ``replicas`` worlds for ``observations`` decisions; curves
+    are stored at ``points`` of them. ``measure`` is what the tables and figures show first.
+    Figures vary one value at a time around the configuration ``reference``. ``statements`` is the
+    section of the paper whose statements are checked against the results.
     """
 
     name: str
@@ -55,22 +60,22 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         for key in self.quick:
             one_of("key of quick:", key, ["replicas", "observations", "policies", "environment"])
         if not self.policies:
-            raise InputError("policies must name at least one policy, not []")
+            raise InputError('policies must have at least one policy, such as ["random"], not []')
 
     def changed(self, **values: Any) -> "Specification":
-        """The same with other values; None leaves one as it is."""
+        """The specification with some values replaced; a value of None replaces nothing."""
         given = {key: value for key, value in values.items() if value is not None}
         return msgspec.structs.replace(self, **given)
 
     def quickly(self, replicas: int | None = None) -> "Specification":
-        """The small version for a first look, with so many replicas; its title says how many."""
+        """The small version for a quick look; its title gives the number of replicas."""
         fewer = {"replicas": min(self.replicas, QUICK_REPLICAS), **self.quick}
         small = self.changed(**fewer).changed(replicas=replicas)
         return small.changed(title=f"{self.title} (quick look: {small.replicas} replicas)")
 
 
 def policy_name(policy: str | dict[str, Any]) -> Any:
-    """The name a policy has in results: its own, that of the preset, or its kind."""
+    """The name of a policy in results: its ``name``, else that of the preset, else its kind."""
     return policy if isinstance(policy, str) else policy.get("name", policy.get("kind"))
 
 
@@ -82,7 +87,7 @@ def paper_experiments() -> list[str]:
 
 
 def beyond_experiments() -> list[str]:
-    """The names of the experiments on what the paper leaves open."""
+    """The names of the experiments on questions beyond the paper."""
     return sorted(path.name.removesuffix(".toml") for path in BEYOND.iterdir())
 
 
@@ -92,7 +97,7 @@ def bakeoff_experiments() -> list[str]:
 
 
 def load_named(name: str) -> Specification:
-    """One of the experiments that come with submax."""
+    """Load one of the experiments that come with submax."""
     found = dict.fromkeys(paper_experiments(), PAPER)
     found |= dict.fromkeys(beyond_experiments(), BEYOND)
     found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
@@ -101,11 +106,14 @@ def load_named(name: str) -> Specification:
 
 
 def load_file(path: Path) -> Specification:
-    """An experiment of the user's own; its name is that of the file."""
+    """Load an experiment from the user's TOML file; its name is that of the file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the experiment file {str(path)!r}: {error}") from error
+        raise InputError(
+            f"cannot read the experiment file {str(path)!r}: {one_line(error)}; give the path of "
+            "a TOML file"
+        ) from error
     specification = parse(text, path.stem)
     return specification.changed(
         environment=_own_classes(specification.environment, path.parent),
@@ -116,7 +124,7 @@ def load_file(path: Path) -> Specification:
 
 
 def parse(text: str, name: str) -> Specification:
-    """The experiment in a TOML text."""
+    """Parse the text of a TOML file into a specification."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -134,7 +142,7 @@ def parse(text: str, name: str) -> Specification:
 
 
 def _with_value(message: str, table: dict[str, Any]) -> str:
-    """A message about ``$.key`` with the value that is there."""
+    """The message of a type error about ``$.key``, with the value of this key."""
     found = re.search(r"`\$\.(\w+)", message)
     if found is None or found[1] not in table:
         return message
@@ -142,33 +150,33 @@ def _with_value(message: str, table: dict[str, Any]) -> str:
 
 
 def own_file(kind: object) -> Path | None:
-    """The file behind ``my_policy.py:MyPolicy`` or ``data.csv``; None for other values."""
+    """The existing file of ``my_policy.py:MyPolicy`` or ``data.csv``; None for other values."""
     if not isinstance(kind, str):
         return None
-    # What has neither ending, such as the packaged set sklearn:digits, is no file of the user's.
-    path = Path(kind if kind.endswith(DATA) else kind.rpartition(":")[0])
-    return path if path.name.endswith((".py", *DATA)) and path.is_file() else None
+    # Texts such as sklearn:digits, a data set of a package, have none of the endings of a file.
+    path = Path(kind if kind.endswith(DATA_ENDINGS) else kind.rpartition(":")[0])
+    return path if path.name.endswith((".py", *DATA_ENDINGS)) and path.is_file() else None
 
 
 def _defined(value: Any, names: dict[str, Any]) -> Any:
-    """The same with ``"$name"`` replaced by what it stands for."""
+    """The value with every ``"$name"`` replaced by the definition of this name."""
     if isinstance(value, dict):
         return {key: _defined(one, names) for key, one in value.items()}
     if isinstance(value, list):
         return [_defined(one, names) for one in value]
     if isinstance(value, str) and value.startswith("$"):
         one_of("name after $:", value[1:], names)
-        # What a name stands for cannot hold the name itself.
+        # The definition of a name cannot contain the name itself.
         return _defined(names[value[1:]], {k: v for k, v in names.items() if k != value[1:]})
     return value
 
 
 def _own_classes(value: Any, folder: Path) -> Any:
-    """Files of the user's own lie beside the experiment's; their whole path is kept."""
+    """The value with paths of the user's own files resolved relative to ``folder``."""
     if isinstance(value, dict):
         return {key: _own_classes(one, folder) for key, one in value.items()}
     if isinstance(value, list):
         return [_own_classes(one, folder) for one in value]
-    if isinstance(value, str) and (".py:" in value or value.endswith(DATA)):
+    if isinstance(value, str) and (".py:" in value or value.endswith(DATA_ENDINGS)):
         return str((folder / value).resolve())
     return value

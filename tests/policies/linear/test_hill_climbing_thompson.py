@@ -311,7 +311,7 @@ def test_bad_context_effects_are_refused(value):
 
 def test_too_many_effects_are_refused_before_any_memory_is_taken():
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="at most 268435456 numbers, and these are"):
+    with pytest.raises(InputError, match="numbers in all, and at most 268435456 are allowed"):
         HillClimbingThompson().init(Problem(Slots((10_000, 10_000, 10_000))), 1, rng)
     contextual = Problem(Slots((100,) * 6), context_width=1)
     with pytest.raises(InputError, match="times 20 replicas times 500 draws"):

@@ -155,7 +155,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
             raise InputError(
                 f"hill climbing stores {effects.count} effects times {replicas} replicas{times}, "
                 f"{numbers} numbers in all, and at most {MOST_NUMBERS} are allowed: take fewer "
-                f"replicas{' or draws' if effects.contexts else ''}"
+                "choices, replicas or draws"
             )
 
 
