@@ -4,18 +4,33 @@ import re
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
 from submax.core.checks import one_of, whole_number
-from submax.core.errors import InputError, one_line
+from submax.core.errors import InputError
 
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
 BAKEOFF = resources.files("submax.experiments") / "bakeoff"
 QUICK_REPLICAS = 10
 """The most replicas of a quick look whose specification gives no other number."""
+TYPE_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+"""The types that msgspec names in its messages, in the words of TOML."""
+EXAMPLES = {
+    "observations": "such as observations = 5000",
+    "environment": 'such as [environment] with kind = "bernoulli" and arms = 10',
+    "policies": 'such as policies = ["random", "rcp-submax"]',
+}
+"""How the required keys are written."""
 DATA_ENDINGS = (".csv", ".parquet")
 """The endings of data files that a specification can name."""
 
@@ -110,9 +125,11 @@ def load_file(path: Path) -> Specification:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        reason = (
+            "it is not a UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        )
         raise InputError(
-            f"cannot read the experiment file {str(path)!r}: {one_line(error)}; give the path of "
-            "a TOML file"
+            f"cannot read the experiment file {str(path)!r}: {reason}; give the path of a TOML file"
         ) from error
     specification = parse(text, path.stem)
     return specification.changed(
@@ -135,18 +152,31 @@ def parse(text: str, name: str) -> Specification:
     try:
         given = msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}.toml: {_with_value(str(error), table)}") from error
+        raise InputError(f"{name}.toml: {_explained(str(error), table)}") from error
     return given.changed(
         policies=_defined(given.policies, given.define), quick=_defined(given.quick, given.define)
     )
 
 
-def _with_value(message: str, table: dict[str, Any]) -> str:
-    """The message of a type error about ``$.key``, with the value of this key."""
-    found = re.search(r"`\$\.(\w+)", message)
-    if found is None or found[1] not in table:
+def _explained(message: str, table: dict[str, Any]) -> str:
+    """A message of msgspec in the words of TOML, with the value that was given."""
+    if missing := re.search(r"missing required field `(\w+)`", message):
+        return f"the key {missing[1]!r} is missing: add it, {EXAMPLES[missing[1]]}"
+    key = re.search(r"`\$\.(\w+)", message)
+    if key is None or key[1] not in table:
         return message
-    return f"{found[1]} = {table[found[1]]!r} is wrong: {message}"
+    given = f"{key[1]} = {table[key[1]]!r}"
+    if message.startswith("Invalid enum value"):
+        allowed = get_args(get_type_hints(Specification)[key[1]])
+        return f"{given} is not allowed, it must be one of: {', '.join(map(repr, allowed))}"
+    types = re.search(r"Expected `([^`]+)`, got `(\w+)`", message)
+    if types is None:
+        return f"{given} is wrong: {message}"
+    words = " or ".join(TYPE_WORDS.get(name.strip(), name) for name in types[1].split("|"))
+    wrong = TYPE_WORDS.get(types[2], types[2])
+    if message.endswith(f"`$.{key[1]}`"):
+        return f"{given} must be {words}, not {wrong}"
+    return f"{given} is wrong: it must have {words} where it has {wrong}"
 
 
 def own_file(kind: object) -> Path | None:
