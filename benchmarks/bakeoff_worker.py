@@ -35,7 +35,7 @@ class Worker:
         )
 
     def play(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        """The script's answer for a cell; PeerUnavailableError is raised if the process has ended."""
+        """The script's answer for a cell; raises PeerUnavailableError if the process ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:

@@ -144,7 +144,10 @@ def test_columns_are_equal_when_their_content_is(seed):
         ("x,y,v\n1,a,3\n1,b,4\n2,b,5\n", r"1 of 4 are missing, the first is \(x = 2, y = 'a'\)"),
         ("x,y,v\n1,a,3\n2,b,4\n3,c,5\n", r"6 of 9 are missing, the first is \(x = 1, y = 'b'\)"),
         ("x,y,v\n1,a,3\n1,b,4\n2,a,5\n", r"1 of 4 are missing, the first is \(x = 2, y = 'b'\)"),
-        ("x,v\n1,3\n2,4\n1,5\n2,6\n1,7\n", r"3 rows repeat another one, the first is row 3 \(x = 1\)"),
+        (
+            "x,v\n1,3\n2,4\n1,5\n2,6\n1,7\n",
+            r"3 rows repeat another one, the first is row 3 \(x = 1\)",
+        ),
         ("x,v\n1,3\n2,nan\n", "column 'v' must hold finite numbers, but row 2 holds"),
         ("x,v\n1,3\n2,inf\n", "column 'v' must hold finite numbers, but row 2 holds inf"),
         ("x,v\n1,3\n2,fast\n", "column 'v' must hold finite numbers, but row 2 holds 'fast'"),
@@ -169,9 +172,18 @@ def test_a_bad_table_is_refused(tmp_path, text, message):
     [
         ({"x": [1.0, float("nan")], "v": [1, 2]}, "column 'x' has no choice in row 2"),
         ({"x": [1, None], "v": [1, 2]}, "column 'x' has no choice in row 2"),
-        ({"x": [{"a": 1}, {"a": 2}], "v": [1, 2]}, "column 'x' must hold numbers, texts or booleans, not"),
-        ({"x": [[1], [2]], "v": [1, 2]}, "column 'x' must hold numbers, texts or booleans, .* list"),
-        ({"x": [1, 2], "v": [1.0, float("nan")]}, "column 'v' must hold finite numbers, but row 2 holds"),
+        (
+            {"x": [{"a": 1}, {"a": 2}], "v": [1, 2]},
+            "column 'x' must hold numbers, texts or booleans, not",
+        ),
+        (
+            {"x": [[1], [2]], "v": [1, 2]},
+            "column 'x' must hold numbers, texts or booleans, .* list",
+        ),
+        (
+            {"x": [1, 2], "v": [1.0, float("nan")]},
+            "column 'v' must hold finite numbers, but row 2 holds",
+        ),
         ({"x": [1, 2], "v": [1, 2, 3]}, "cannot be made into a table"),
         ({"x": [1, "a"], "v": [1, 2]}, "cannot be made into a table"),
     ],
@@ -200,7 +212,7 @@ def test_a_bad_file_is_refused(tmp_path):
         Designs(str(tmp_path / "none.csv"))
     with pytest.raises(InputError, match=r"must end in \.csv or \.parquet, not 'designs\.txt'"):
         Designs("designs.txt")
-    with pytest.raises(InputError, match="file must be the path of a .csv or .parquet file, not 3"):
+    with pytest.raises(InputError, match=r"must be the path of a \.csv or \.parquet file, not 3"):
         Designs(3)
     broken = tmp_path / "broken.parquet"
     broken.write_text("no table")

@@ -154,5 +154,5 @@ def _most_competitive(finals: Finals) -> Iterator[PairedComparison]:
 
 
 def _words(labels: dict[str, Any]) -> str:
-    shown = {"arms": "K", "beta": "β", "delay": "N_b"}
-    return ", ".join(f"{word}={labels[key]}" for key, word in shown.items())
+    symbols = {"arms": "K", "beta": "β", "delay": "N_b"}
+    return ", ".join(f"{symbol}={labels[key]}" for key, symbol in symbols.items())
