@@ -1,14 +1,14 @@
-"""What the rule of ``rcp-adaptive`` costs, beside SubMax and plain Thompson sampling.
+"""The time of a decision and an update by ``rcp-adaptive``, SubMax and plain Thompson sampling.
 
-100 arms, batches of 100 in the middle of a run, for 100 replicas at once and for one. A batch is
-``act`` and ``update``. Plain Thompson sampling draws a Beta variable for every arm and every
-decision, takes the largest, and counts what came back. All run by turns on one core; time is
-processor time, and the best of several rounds is taken.
+100 arms, batches of 100 in the middle of a run, for 100 replicas together and for one replica. A
+batch is one ``act`` and one ``update``. Plain Thompson sampling draws a Beta variable for every arm
+and every decision and takes the largest. All policies run in turn on one core. Time is processor
+time, the shortest of several rounds.
 """
 
 import os
 
-# Before numpy is loaded: one core is what is measured.
+# Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,19 +29,20 @@ from submax.policies.classic.arm_statistics import ArmStatistics
 
 WORLDS = Bernoulli(100, 1.0, 9.0)
 BATCH = 100
-SEEN = 20
-"""Batches before the one that is timed."""
+EARLIER_BATCHES = 20
+"""The number of batches that a policy has learned from before the timed one."""
 POLICIES = ("rcp-submax", "rcp-adaptive", "thompson-fitted", "thompson-1-1")
 PLAIN = "plain Thompson sampling"
 LIMITS = {"rcp-submax": 10.0}
+"""The most that rcp-adaptive may take, as a multiple of another policy's time; 1 if not listed."""
 ROUNDS = 5
-TIMES = {100: 3, 1: 100}
-"""How often a batch is timed, by the number of replicas."""
+REPETITIONS = {100: 3, 1: 100}
+"""How many batches are timed in a round, by the number of replicas."""
 
 
 def measure() -> list[Claim]:
     """Print the microseconds of a batch and return the claims."""
-    costs = {replicas: _costs(replicas) for replicas in TIMES}
+    costs = {replicas: _costs(replicas) for replicas in REPETITIONS}
     rows = [
         (name, *(f"{1e6 * cost[name] / replicas:.0f}" for replicas, cost in costs.items()))
         for name in costs[1]
@@ -50,7 +51,7 @@ def measure() -> list[Claim]:
     print_table("Microseconds for 100 decisions among 100 arms, each replica", columns, rows)
     return [
         *_claims("100 at once", costs[100], ("rcp-submax", "thompson-1-1", PLAIN)),
-        # Drawn naively, one small batch takes less time than a few dozen calls of numpy.
+        # For one replica plain sampling is faster: it needs only a few calls of numpy.
         *_claims("1 at once", costs[1], ("rcp-submax", "thompson-1-1")),
     ]
 
@@ -64,20 +65,20 @@ def _claims(where: str, cost: dict[str, float], rivals: Sequence[str]) -> Iterat
 
 
 def _costs(replicas: int) -> dict[str, float]:
-    """Seconds of a batch."""
+    """The seconds of a batch, by policy."""
     made = {name: make_policy(name) for name in POLICIES}
     tasks = {name: _batch(policy, policy.act, replicas) for name, policy in made.items()}
-    tasks[PLAIN] = _batch(made["thompson-1-1"], _every_posterior, replicas)
+    tasks[PLAIN] = _batch(made["thompson-1-1"], _plain_thompson, replicas)
     best = dict.fromkeys(tasks, np.inf)
     for _ in range(ROUNDS):
         for name, task in tasks.items():
-            taken = seconds(partial(_repeat, task, TIMES[replicas])) / TIMES[replicas]
-            best[name] = min(best[name], taken)
+            times = REPETITIONS[replicas]
+            best[name] = min(best[name], seconds(partial(_repeat, task, times)) / times)
     return best
 
 
-def _every_posterior(state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
-    """Thompson sampling where nothing is shared between decisions."""
+def _plain_thompson(state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
+    """Thompson sampling with a posterior draw for every arm and every decision."""
     a, b = 1 + state.rewards, 1 + state.pulls - state.rewards
     shape = (context.shape[1], *a.shape)
     index = rng.beta(a, b, size=shape).argmax(axis=-1).T
@@ -92,12 +93,12 @@ def _repeat(task: Callable[[], object], times: int) -> None:
 def _batch(
     policy: Policy[Any], act: Callable[..., Decision], replicas: int
 ) -> Callable[[], object]:
-    """One batch, decided and learned from, in the middle of a run."""
+    """A function that decides one batch and learns from one, with a state of mid-run."""
     rng = np.random.default_rng(1)
     world = WORLDS.reset(replicas, rng)
     state = policy.init(WORLDS.problem, replicas, rng)
     context = np.zeros((replicas, BATCH, 0))
-    for _ in range(SEEN):
+    for _ in range(EARLIER_BATCHES):
         action, log_prob = act(state, context, rng)
         state = policy.record(state, action)
         reward = WORLDS.reward(world, context, action, rng)

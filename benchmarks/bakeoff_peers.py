@@ -29,7 +29,7 @@ from bakeoff_methods import (
     candidates,
 )
 from bakeoff_worker import Worker
-from peer_runs import PeerUnavailable, install
+from peer_runs import PeerUnavailableError, install
 
 COLUMNS = ("regime", "table", "method", "seed", "decisions", "score", "seconds")
 
@@ -66,7 +66,7 @@ class Pool:
         request = {**cell._asdict(), "parameters": method.parameters}
         try:
             answer = self._worker(method.peer).play(request)
-        except PeerUnavailable as error:
+        except PeerUnavailableError as error:
             self._drop_worker()
             answer = {"error": str(error)}
         if "error" in answer:
@@ -113,7 +113,7 @@ def find_pythons(peers: Iterable[str], same_python: bool) -> dict[str, Path]:
             continue
         try:
             pythons[peer] = install(peer)
-        except PeerUnavailable as error:
+        except PeerUnavailableError as error:
             print(f"{peer} is left out: {error}", file=sys.stderr)
     return pythons
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peer_runs import HERE, PeerUnavailable
+from peer_runs import HERE, PeerUnavailableError
 
 SINGLE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -35,20 +35,20 @@ class Worker:
         )
 
     def play(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        """What the script answers for a cell; raises PeerUnavailable if the process has ended."""
+        """The script's answer for a cell; raises PeerUnavailableError if the process ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(cell) + "\n")
             self._process.stdin.flush()
         except BrokenPipeError as error:
-            raise PeerUnavailable(self._last_error()) from error
+            raise PeerUnavailableError(self._last_error()) from error
         for line in self._process.stdout:
             # Some peers print messages of their own on the same stream.
             if line.startswith("{"):
                 answer: dict[str, Any] = json.loads(line)
                 return answer
-        raise PeerUnavailable(self._last_error())
+        raise PeerUnavailableError(self._last_error())
 
     def close(self) -> None:
         """End the process: its script returns when its input ends."""

@@ -1,4 +1,4 @@
-"""What a benchmark found, beside what it promised."""
+"""Claims of the benchmarks: what was measured beside the limit that is promised."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ WORDS = {True: "[green]yes[/green]", False: "[red]no[/red]", None: "[yellow]not 
 
 
 class Claim(NamedTuple):
-    """One promise; ``holds`` is None where it could not be measured here."""
+    """One claim; ``holds`` is None if it could not be measured on this machine."""
 
     what: str
     measured: str
@@ -19,7 +19,7 @@ class Claim(NamedTuple):
 
 
 def print_claims(claims: Sequence[Claim]) -> None:
-    """All of them in one table; nothing where a benchmark promises nothing."""
+    """Print all claims in one table; nothing if there are none."""
     if not claims:
         return
     rows = [(claim.what, claim.measured, claim.limit, WORDS[claim.holds]) for claim in claims]
@@ -27,12 +27,12 @@ def print_claims(claims: Sequence[Claim]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table whose first column is words and whose others are numbers."""
+    """Print a table whose first column is text and whose other columns are numbers."""
     table = Table(title=title)
     for position, column in enumerate(columns):
         table.add_column(column, justify="right" if position else "left")
     for row in rows:
         table.add_row(*row)
-    # A pipe or a log has no width of its own, and rich would fold the table to 80 characters.
+    # If the output is not a terminal, rich would wrap the table at 80 characters.
     console = Console()
     Console(width=max(console.width, 110)).print(table)

@@ -1,15 +1,15 @@
-"""What the default costs if there is a context: deciding, updating, and how both grow.
+"""Time and memory of the default policy with a context, and how they grow with the rows learned.
 
-Ten arms and twenty numbers, the reward a coin whose chance depends on the arm and the context. What
-is timed comes after the map was made, which takes seconds in all while there are fewer than 2000
-rows. Whenever the rows have grown by a tenth, an update fits the prior again and takes several
-times as long as the others: the median of 15 updates does not show it. Everything runs on one core;
-time is processor time, the median of several calls. Memory is that of a process of its own.
+Ten arms, contexts of twenty numbers, rewards 0 and 1 whose probability depends on the arm and the
+context. Timing starts after the feature map is fixed, at 2000 rows; until then updates take seconds
+in total. When the rows have grown by a tenth, an update also fits the prior and takes several times
+as long as the others, which the median of 15 updates does not include. Everything runs on one core;
+time is processor time, the median of several calls. Memory is measured in a separate process.
 """
 
 import os
 
-# Before numpy is loaded: one core is what is measured.
+# Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -31,26 +31,29 @@ from submax.core.spaces.arms import Arms
 from submax.policies import make_policy
 
 NUMBERS = 20
+"""The width of the context."""
 ROWS = 100
-"""New rows of an update that is timed."""
-SEEN = (3_000, 30_000, 300_000, 1_000_000)
-"""Rows before the update that is timed."""
+"""The number of new rows in a timed update."""
+EARLIER_ROWS = (3_000, 30_000, 300_000, 1_000_000)
+"""The numbers of rows that were learned before the timed updates."""
 CALLS, UPDATES = 2000, 15
+"""How many decisions and updates are timed."""
 MOST_DECIDE, MOST_UPDATE, MOST_GROWTH, MOST_MEMORY = 60.0, 20.0, 1.5, 300.0
-"""Microseconds, milliseconds, the last update divided by the first, and megabytes."""
+"""Limits: microseconds of a decision, milliseconds of an update, the time of the last update as a
+multiple of the first, and megabytes."""
 
 
 def measure() -> list[Claim]:
     """Print the growth and return the claims."""
     learner = Learner(10)
     updates = {}
-    for seen in SEEN:
-        learner.learn(seen - learner.seen, piece=20_000)
-        updates[seen] = 1e3 * learner.update_seconds()
-    rows = [(f"{seen:,}", f"{taken:.1f}") for seen, taken in updates.items()]
+    for earlier in EARLIER_ROWS:
+        learner.learn(earlier - learner.rows, piece=20_000)
+        updates[earlier] = 1e3 * learner.update_seconds()
+    rows = [(f"{earlier:,}", f"{taken:.1f}") for earlier, taken in updates.items()]
     print_table("Milliseconds of an update with 100 new rows", ("rows before", "ms"), rows)
     decide = 1e6 * learner.decide_seconds()
-    growth = updates[SEEN[-1]] / updates[SEEN[0]]
+    growth = updates[EARLIER_ROWS[-1]] / updates[EARLIER_ROWS[0]]
     slowest = max(updates.values())
     memory = {rows: _memory(10, rows) for rows in (10_000, 300_000)}
     many = _memory(500, 10_000)
@@ -90,35 +93,35 @@ def measure() -> list[Claim]:
 
 
 class Learner:
-    """The default, and a world that it learns from."""
+    """The default policy, and a simulated world that it learns from."""
 
     def __init__(self, arms: int) -> None:
         self._rng = np.random.default_rng(0)
         self._policy = make_policy("rcp-adaptive")
         self._slopes = self._rng.normal(size=(arms, NUMBERS)) / 4
         self.state: Any = self._policy.init(Problem(Arms(arms), NUMBERS), 1, self._rng)
-        self.seen = 0
+        self.rows = 0
 
     def learn(self, rows: int, piece: int) -> None:
-        """Learn from so many rows, which are chosen uniformly."""
+        """Learn from ``rows`` uniform decisions, at most ``piece`` of them in one update."""
         while rows > 0:
-            some = min(rows, piece)
-            self.state = self._policy.update(self.state, self._feedback(some), self._rng)
-            self.seen, rows = self.seen + some, rows - some
+            size = min(rows, piece)
+            self.state = self._policy.update(self.state, self._feedback(size), self._rng)
+            self.rows, rows = self.rows + size, rows - size
 
     def update_seconds(self) -> float:
-        """The median of several updates, one after the other."""
+        """The median time of several consecutive updates."""
         taken = []
         for _ in range(UPDATES):
             feedback = self._feedback(ROWS)
             begin = process_time()
             self.state = self._policy.update(self.state, feedback, self._rng)
             taken.append(process_time() - begin)
-            self.seen += ROWS
+            self.rows += ROWS
         return statistics.median(taken)
 
     def decide_seconds(self) -> float:
-        """The median of many decisions, each taken alone."""
+        """The median time of many single decisions."""
         context = self._rng.normal(size=(CALLS, 1, 1, NUMBERS))
         return statistics.median(
             seconds(partial(self._policy.act, self.state, one, self._rng)) for one in context
@@ -137,7 +140,7 @@ class Learner:
 
 
 def _memory(arms: int, rows: int) -> float:
-    """Megabytes that a process needs at most which learns from so many rows."""
+    """The peak memory, in megabytes, of a process that learns from ``rows`` rows."""
     done = subprocess.run(
         [sys.executable, __file__, str(arms), str(rows)], capture_output=True, text=True, check=True
     )

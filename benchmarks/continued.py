@@ -1,4 +1,4 @@
-"""Retraining from scratch against going on from the last parameters: regret and time."""
+"""Training from scratch at each update against continuing from the last parameters."""
 
 import itertools
 import statistics
@@ -18,7 +18,7 @@ from submax.simulation.timed import Timed
 from submax.strategies.submax import SubMax
 
 REPLICAS = 20
-WAYS = {
+TRAININGS = {
     "from scratch, 300 steps": Training(300),
     "continued, 300 steps": Training(300, continued=True),
     "continued, 100 steps": Training(100, continued=True),
@@ -27,8 +27,8 @@ WAYS = {
 
 
 def measure() -> list[Claim]:
-    """Print the comparison; it promises nothing."""
-    found = {name: _run(training) for name, training in WAYS.items()}
+    """Print regret and training time; there is no claim."""
+    found = {name: _run(training) for name, training in TRAININGS.items()}
     regret, seconds = found["from scratch, 300 steps"]
     rows = [
         (
@@ -47,7 +47,7 @@ def measure() -> list[Claim]:
 
 
 def _run(training: Training) -> tuple[NDArray[Any], float]:
-    """Final regrets, and the median seconds of a refit without the first, which compiles."""
+    """Final regrets, and the median seconds of an update, without the first, which compiles."""
     policy = Timed(RewardConditioned(CVAE(hidden=32, training=training), SubMax()))
     spent = [0.0]
     trace = simulate(

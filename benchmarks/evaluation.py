@@ -1,6 +1,6 @@
-"""Off-policy evaluation of a million rows, and reading of ten million.
+"""The time to evaluate a log of a million rows off-policy, and to read one of ten million rows.
 
-Beside it, on the same arrays and in the same run: Open Bandit Pipeline.
+Open Bandit Pipeline evaluates the same arrays in the same run.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from claim import Claim, print_claims, print_table
-from peer_runs import PeerUnavailable, run_peer
+from peer_runs import PeerUnavailableError, run_peer
 from submax.core.arrays import Floats
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy import make_off_policy
@@ -32,11 +32,13 @@ GIVEN: dict[str, str | dict[str, Any]] = {
     "switch-dr": {"kind": "switch-dr", "threshold": 50.0},
     "dr-os": {"kind": "dr-shrinkage", "shrinkage": 100.0},
 }
-"""What the peer calls each, with the thresholds that it is given."""
+"""Our estimators with given thresholds, by the names that Open Bandit Pipeline has for them."""
 CHOSEN = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage", "replay")
+"""Our estimators whose thresholds are chosen from the data."""
 SAME = ("ipw", "snipw", "dm", "dr", "dr-os")
-"""Estimators whose values must agree; its replay and switch are defined in other ways."""
-MANY, NUMBERS = 10_000_000, 4
+"""Estimators whose values must agree; the peer defines its replay and switch differently."""
+READ_ROWS, NUMBERS = 10_000_000, 4
+"""The rows, and the numbers of context in a row, of the log that is read."""
 READER = """
 import resource, sys, time
 begin = time.perf_counter()
@@ -48,7 +50,7 @@ print(len(log), peak * 1024, time.perf_counter() - begin)
 
 
 def measure() -> list[Claim]:
-    """Print a table of everything, and return the claims."""
+    """Print all times and return the claims."""
     log = arrays()
     values, given = timed(log, list(GIVEN.values()), ["bootstrap"])
     _, everything = timed(log, list(CHOSEN), list(INTERVALS))
@@ -61,7 +63,10 @@ def measure() -> list[Claim]:
         ),
         (f"submax, {len(GIVEN)} estimators as the peer, 1000 resamples", f"{given:.2f} s"),
         ("Open Bandit Pipeline, the same, 100 resamples", _seconds(peer)),
-        (f"reading {MANY} rows of Parquet, {NUMBERS} numbers and a category", f"{reading:.1f} s"),
+        (
+            f"reading {READ_ROWS} rows of Parquet, {NUMBERS} numbers and a category",
+            f"{reading:.1f} s",
+        ),
     ]
     print_table(f"Evaluation of {ROWS} rows, {ACTIONS} actions", ("what", "measured"), rows)
     if peer is not None:
@@ -87,7 +92,7 @@ def measure() -> list[Claim]:
 def timed(
     log: dict[str, Floats], estimators: list[Any], intervals: list[str]
 ) -> tuple[list[float], float]:
-    """Values, and seconds from the arrays to all intervals."""
+    """The estimates, and the seconds from the arrays to all intervals."""
     made = [make_off_policy(one) for one in estimators]
     begin = time.perf_counter()
     row = np.arange(ROWS)
@@ -106,10 +111,10 @@ def timed(
 
 
 def open_bandit_pipeline() -> dict[str, Any] | None:
-    """What the peer found, None where it does not install or run."""
+    """The estimates and the time of the peer; None if it does not install or run."""
     try:
         output = run_peer("obp")
-    except PeerUnavailable as error:
+    except PeerUnavailableError as error:
         print(f"Open Bandit Pipeline is left out: {error}")
         return None
     lines = [line for line in output.splitlines() if line.startswith("{")]
@@ -118,20 +123,20 @@ def open_bandit_pipeline() -> dict[str, Any] | None:
 
 
 def check_same(ours: dict[str, float], theirs: dict[str, float]) -> None:
-    """Both did the same work."""
+    """Check that both libraries computed the same estimates."""
     for name in SAME:
         if abs(ours[name] - theirs[name]) > 1e-9:
-            raise AssertionError(f"{name}: {ours[name]} here, {theirs[name]} there")
+            raise AssertionError(f"{name} is {ours[name]} here and {theirs[name]} in the peer")
 
 
 def ten_million() -> tuple[float, float]:
-    """Gigabytes at the most, and seconds, of a process that reads a log."""
+    """The peak memory in gigabytes, and the seconds, of a process that reads a log."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        path, step = Path(folder) / "log.parquet", MANY // 10
+        path, step = Path(folder) / "log.parquet", READ_ROWS // 10
         writer = None
         for part in range(10):
             table = pa.table(
@@ -151,8 +156,8 @@ def ten_million() -> tuple[float, float]:
         command = [sys.executable, "-c", READER, str(path)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     count, memory, seconds = map(float, done.stdout.split())
-    if count != MANY:
-        raise AssertionError(f"{count} rows were read, not {MANY}")
+    if count != READ_ROWS:
+        raise AssertionError(f"{count} rows were read, not {READ_ROWS}")
     return memory / 1e9, seconds
 
 

@@ -1,14 +1,14 @@
-"""The linear program of every context at once, against one call of another solver for each.
+"""The linear programs of all contexts solved together, against one call of scipy for each.
 
-1000 contexts, 64 actions, 8 reward levels, with any values. Both solve the same programs, on the
-same core; time is processor time, and the best of several rounds is taken. The other solver is
-``scipy.optimize.linprog`` (HiGHS). Its cost is proportional to the number of contexts, so that 50
-of them are enough to know it.
+1000 contexts, 64 actions, 8 reward levels with random values. Both solve the same programs on the
+same core; time is processor time, the shortest of several rounds. The other solver is
+``scipy.optimize.linprog`` (HiGHS). Its time is proportional to the number of contexts, so that it
+is measured on 50 contexts and scaled up.
 """
 
 import os
 
-# Before numpy is loaded: one core is what is measured.
+# Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -25,8 +25,10 @@ CONTEXTS = 1000
 ACTIONS = 64
 LEVELS = 8
 SAMPLE = 50
+"""The number of contexts that scipy solves."""
 ROUNDS = 5
 LIMIT = 2.0
+"""The most seconds for all linear programs."""
 
 
 def measure() -> list[Claim]:
@@ -49,7 +51,7 @@ def measure() -> list[Claim]:
 
 
 def random_table(rng: np.random.Generator) -> Table:
-    """Any conditioned policies and values, every level observed."""
+    """Random conditioned probabilities and values, with every reward level observed."""
     return Table(
         probabilities=rng.dirichlet(np.ones(ACTIONS), size=(CONTEXTS, LEVELS)),
         levels=np.tile(np.linspace(0.0, 1.0, LEVELS), (CONTEXTS, 1)),
@@ -59,7 +61,7 @@ def random_table(rng: np.random.Generator) -> Table:
 
 
 def one_by_one(table: Table) -> Floats:
-    """What the first contexts earn by the other solver."""
+    """The optimal values of the first contexts by scipy."""
     pairs = zip(table.probabilities[:SAMPLE], table.values[:SAMPLE], strict=True)
     return np.array([_value(rows, values) for rows, values in pairs])
 
@@ -77,7 +79,7 @@ def _value(rows: Floats, values: Floats) -> float:
 
 
 def _check(table: Table) -> None:
-    """A time counts only for the same answers."""
+    """Check that both solvers find the same optimal values."""
     earned = np.einsum("bl,bl->b", LinearProgram().weights(table), table.values)[:SAMPLE]
     assert np.allclose(earned, one_by_one(table), atol=1e-6)
 

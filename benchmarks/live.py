@@ -1,13 +1,13 @@
-"""Live decisions: in the process, durable over HTTP, and opening a long log.
+"""The time of live decisions: in the process, durable over HTTP, and of opening a long log.
 
-Beside them, in the same run: Vowpal Wabbit's Python package deciding and learning the same
-problem, and rows appended to a plain SQLite table, one transaction each, which is the limit for
-anything durable that does not share its commits.
+For comparison, in the same run: Vowpal Wabbit's Python package decides and learns on the same
+problem, and rows are appended to a plain SQLite table, one transaction each. The latter is the
+highest rate of durable decisions without group commits.
 """
 
 import os
 
-# Before numpy is loaded: one core is what is measured.
+# Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import asyncio
@@ -26,21 +26,25 @@ import numpy as np
 
 import submax
 from claim import Claim, print_claims, print_table
-from peer_runs import PeerUnavailable, run_peer
+from peer_runs import PeerUnavailableError, run_peer
 from submax.live.declaring.declare import ContextIgnoredWarning
 from submax.testing import ManualClock
 
 ARMS = [f"arm-{number}" for number in range(10)]
 CONTEXT: dict[str, Any] = {"country": ["fr", "de", "us"], "age": float, "visits": float}
-SEEN = {"country": "fr", "age": 31, "visits": 4}
+ONE_CONTEXT = {"country": "fr", "age": 31, "visits": 4}
 CALLS = 5000
+"""How many decisions in the process are timed."""
 CONNECTIONS, SECONDS = 16, 6.0
+"""The number of HTTP connections, and the seconds for which they send requests."""
 LOGGED = 1_000_000
+"""Decisions in the log that is opened."""
 PLAIN_ROWS = 2000
+"""Rows that are appended to the plain SQLite table."""
 
 
 def measure() -> list[Claim]:
-    """Print a table of everything, and return the claims."""
+    """Print all times and return the claims."""
     counting, network = in_process()
     rate, slow = asyncio.run(over_http())
     plain = plain_appends()
@@ -74,10 +78,10 @@ def measure() -> list[Claim]:
 
 
 def in_process() -> tuple[float, float]:
-    """Median microseconds of a decision that is drawn and ready to be written."""
+    """Median microseconds of a decision before it is logged: without context, and with a CVAE."""
     plain = submax.open(":memory:", actions=ARMS, background=False)
     clock = ManualClock()
-    taught = submax.open(
+    trained = submax.open(
         ":memory:",
         actions=ARMS,
         context=CONTEXT,
@@ -85,11 +89,14 @@ def in_process() -> tuple[float, float]:
         background=False,
         clock=clock,
     )
-    made = taught.decide_many([{"context": SEEN}] * 1000)
-    taught.reward_many([{"id": one.id, "value": float(one.action == ARMS[3])} for one in made])
+    made = trained.decide_many([{"context": ONE_CONTEXT}] * 1000)
+    trained.reward_many([{"id": one.id, "value": float(one.action == ARMS[3])} for one in made])
     clock.now += 10_000
-    taught.refit()
-    return _median(plain.requests.deciding), _median(lambda: taught.requests.deciding(SEEN))
+    trained.refit()
+    return (
+        _median(plain.requests.deciding),
+        _median(lambda: trained.requests.deciding(ONE_CONTEXT)),
+    )
 
 
 def _median(work: Callable[[], object]) -> float:
@@ -102,7 +109,7 @@ def _median(work: Callable[[], object]) -> float:
 
 
 async def over_http() -> tuple[float, float]:
-    """Decisions a second, and the time within which 99 of 100 are answered."""
+    """Decisions per second, and the 99 % quantile of the response time in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.db"
         submax.open(path, actions=ARMS).close()
@@ -151,7 +158,7 @@ async def _ask(
     path: str,
     body: bytes = b"",
 ) -> bool:
-    """A request on a connection that stays open; a client library would cost more than we do."""
+    """Send a request on an open connection; written by hand, because clients are slower than us."""
     writer.write(
         method
         + b" "
@@ -166,7 +173,7 @@ async def _ask(
 
 
 def plain_appends() -> float:
-    """Rows a second, each in a transaction of its own, with full sync."""
+    """Rows per second, each in a transaction of its own with full synchronization."""
     with tempfile.TemporaryDirectory() as folder:
         connection = sqlite3.connect(Path(folder) / "plain.db", isolation_level=None)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -181,10 +188,10 @@ def plain_appends() -> float:
 
 
 def opening_seconds() -> float:
-    """Time to open a log of a million decisions, the last tenth of which has not matured."""
+    """The seconds to open a log of a million decisions, the last tenth of which is not mature."""
     clock = ManualClock()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        # Uniform decisions are the fastest to make, and need no context to be opened with one.
+        # Uniform decisions are the fastest to log; that they ignore the context does not matter.
         warnings.simplefilter("ignore", ContextIgnoredWarning)
         path = Path(folder) / "long.db"
         with submax.open(
@@ -197,7 +204,7 @@ def opening_seconds() -> float:
             background=False,
         ) as bandit:
             for number in range(LOGGED // 1000):
-                made = bandit.decide_many([{"context": SEEN}] * 1000)
+                made = bandit.decide_many([{"context": ONE_CONTEXT}] * 1000)
                 bandit.reward_many([{"id": one.id, "value": 1.0} for one in made[:100]])
                 clock.now += 10.0
                 if number % 100 == 99:
@@ -209,11 +216,11 @@ def opening_seconds() -> float:
 
 
 def vowpal_wabbit() -> dict[str, float]:
-    """Microseconds for its decide and its learn; nothing where it does not install."""
+    """The peer's microseconds to decide and to learn; empty if it does not install or run."""
     try:
         found: dict[str, float] = json.loads(run_peer("vowpalwabbit").splitlines()[-1])
         return found
-    except PeerUnavailable as error:
+    except PeerUnavailableError as error:
         print(f"Vowpal Wabbit does not run here: {error}")
         return {}
 

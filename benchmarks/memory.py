@@ -1,8 +1,8 @@
-"""A bandit in memory: the time of a decision with its reward, and of saving and loading it."""
+"""The time of a decision and its reward with a bandit in memory, and of saving and loading it."""
 
 import os
 
-# Before numpy is loaded: one core is what is measured.
+# Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import tempfile
@@ -21,13 +21,13 @@ ROUNDS = 3000
 WIDTH = 20
 NAMES = [f"x{number}" for number in range(WIDTH)]
 LIMIT_PLAIN, LIMIT_CONTEXT = 1.0, 10.0
-"""Milliseconds of processor time for a decision and its reward, with all that is learned."""
+"""The most milliseconds of processor time for a decision and its reward, learning included."""
 LIMIT_SAVING = 1000.0
-"""Milliseconds to save a bandit and load it again."""
+"""The most milliseconds to save a bandit and load it again."""
 
 
 def measure() -> list[Claim]:
-    """Mean times over the first 3000 rounds of a new bandit."""
+    """Return the claims about mean times over the first 3000 decisions of a new bandit."""
     rng = np.random.default_rng(0)
     plain = submax.Bandit(ARMS, seed=1)
     without = pair_milliseconds(plain, lambda: None, rng)
@@ -46,7 +46,7 @@ def measure() -> list[Claim]:
 def pair_milliseconds(
     bandit: submax.Bandit, context: Callable[[], dict[str, Any] | None], rng: np.random.Generator
 ) -> float:
-    """Processor time of a decision and its reward."""
+    """Mean processor time of a decision and its reward."""
     spent = 0.0
     for _ in range(ROUNDS):
         seen = context()

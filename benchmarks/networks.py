@@ -1,4 +1,4 @@
-"""Training of many networks at once, and decisions with a trained one."""
+"""The speed of training many networks together, and of decisions with a trained network."""
 
 import json
 import statistics
@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from claim import Claim, print_table
-from peer_runs import HERE, PeerUnavailable, run_peer
+from peer_runs import HERE, PeerUnavailableError, run_peer
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
@@ -34,7 +34,7 @@ def measure() -> list[Claim]:
 
 
 def _training() -> Claim:
-    """Steps per second of one replica, times the replicas, against a loop in PyTorch."""
+    """Training steps per second, summed over the replicas, against a loop in PyTorch."""
     problem, rng = Problem(Arms(4), 20), np.random.default_rng(0)
     estimator, training = CVAE(hidden=32, latent=8), Training(steps=150, batch=256)
     feedback = _feedback(problem, REPLICAS, ROWS, rng)
@@ -50,7 +50,7 @@ def _training() -> Claim:
         ours = REPLICAS * training.steps / (time.perf_counter() - begin)
         try:
             answer = json.loads(run_peer("torch").splitlines()[-1])
-        except PeerUnavailable as reason:
+        except PeerUnavailableError as reason:
             return Claim(f"CVAEs at once against PyTorch ({reason})", "", "4 times", None)
         rates.append((ours, answer["steps_per_second"]))
     lines = [(str(k + 1), f"{a:.0f}", f"{b:.0f}", f"{a / b:.1f}") for k, (a, b) in enumerate(rates)]
@@ -111,12 +111,12 @@ def _draw(sizes: list[int], micros: list[float], path: Path) -> None:
 
 
 def _median_microseconds(problem: Problem, **options: Any) -> float:
-    """The median over three networks, which differ in how many proposals they accept."""
+    """The median over three networks, whose shares of accepted proposals differ."""
     return statistics.median(_one_network(problem, seed, **options) for seed in range(3))
 
 
 def _one_network(problem: Problem, seed: int, **options: Any) -> float:
-    """Decide again and again with a network that has learned to part good from bad."""
+    """Median microseconds of a decision with a network that was trained on useful feedback."""
     rng = np.random.default_rng(seed)
     training = Training(steps=300, batch=256)
     policy = RewardConditioned(CVAE(hidden=32, training=training), SubMax(), **options)

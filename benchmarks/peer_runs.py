@@ -1,7 +1,7 @@
 """Other bandit libraries, each in a virtual environment of its own.
 
-Their dependencies do not fit together, nor with ours. Each is installed on demand, with the
-running Python, under ``.venv-bench/``, and asked by its script in ``peers/``.
+Their dependencies conflict with each other and with ours. Each library is installed on demand, with
+the running Python, under ``.venv-bench/``, and run by its script in ``peers/``.
 """
 
 import json
@@ -15,16 +15,16 @@ from typing import NamedTuple
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE.parent / ".venv-bench"
-BESIDE = {
-    # The script that asks it needs numpy, which gittins itself does not require.
+ADDITIONAL = {
+    # Our script needs numpy, which gittins itself does not require.
     "gittins": ("numpy",),
     "vowpalwabbit": ("numpy",),
     # It imports scipy.special.btdtri, which later versions no longer have.
     "SMPyBandits": ("scipy<1.14",),
 }
-"""What a peer needs beside its own requirement."""
-ALONE = {
-    # It asks for versions of PyYAML and others that no longer build; it runs with later ones.
+"""Packages that a peer needs in addition to its own requirement."""
+REPLACED_DEPENDENCIES = {
+    # It requires versions of PyYAML and others that no longer build, and runs with later ones.
     "obp": (
         "torch",
         "scikit-learn",
@@ -36,15 +36,15 @@ ALONE = {
         "mypy-extensions",
     ),
 }
-"""Peers that are installed without what they ask for, and what they get instead."""
+"""Peers that are installed without their declared dependencies, and the packages used instead."""
 OTHER_PROBLEMS = ("torch", "vowpalwabbit", "obp", "gittins", "contextualbandits")
 """Peers that do not play the problem of ``throughput.py``."""
-PATIENCE = 600
-"""Seconds until an installation or a run is given up."""
+TIMEOUT = 600
+"""Seconds after which an installation or a run is stopped."""
 
 
-class PeerUnavailable(Exception):  # noqa: N818 - reads as what it is
-    """A peer does not install or run here; the message is one line that says why."""
+class PeerUnavailableError(Exception):
+    """A peer does not install or run on this machine; the message is one line with the reason."""
 
 
 class PeerRate(NamedTuple):
@@ -64,22 +64,22 @@ def peers() -> dict[str, str]:
 
 
 def bandit_peers() -> list[str]:
-    """Those that play the whole problem of ``throughput.py``; the others have one of their own."""
+    """The peers that play the problem of ``throughput.py``; the others have their own problems."""
     return [peer for peer in peers() if peer not in OTHER_PROBLEMS]
 
 
 def install(peer: str) -> Path:
-    """The Python of the peer's environment, which is made where it is not there yet."""
+    """The Python of the peer's virtual environment, which is created if necessary."""
     folder = ENVIRONMENTS / peer.lower()
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    wanted = [peers()[peer], *BESIDE.get(peer, ()), *ALONE.get(peer, ())]
-    # Written last, so that an installation that was stopped half-way is done again.
+    wanted = [peers()[peer], *ADDITIONAL.get(peer, ()), *REPLACED_DEPENDENCIES.get(peer, ())]
+    # This file is written last, so that an interrupted installation is repeated.
     done = folder / "installed.txt"
     if not done.exists() or done.read_text(encoding="utf-8").split() != wanted:
         print(f"installing {' and '.join(wanted)} under {ENVIRONMENTS.name}/ ...", flush=True)
         _run([sys.executable, "-m", "venv", "--clear", str(folder)])
         install = [str(python), "-m", "pip", "install", "--quiet"]
-        if peer in ALONE:
+        if peer in REPLACED_DEPENDENCIES:
             _run([*install, "--no-deps", wanted[0]])
             _run([*install, *wanted[1:]])
         else:
@@ -89,12 +89,12 @@ def install(peer: str) -> Path:
 
 
 def run_peer(peer: str) -> str:
-    """What the peer's script prints."""
+    """Run the peer's script and return what it prints."""
     return _run([str(install(peer)), str(HERE / "peers" / f"{peer.lower()}_peer.py")])
 
 
 def ask(peer: str) -> list[PeerRate]:
-    """Let the peer play once."""
+    """Let the peer play its problem once with each of its policies."""
     output = run_peer(peer)
     # Some peers print warnings of their own on the same stream.
     results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
@@ -114,12 +114,12 @@ def _run(command: Sequence[str]) -> str:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True
+            command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=True
         )
     except subprocess.CalledProcessError as error:
-        raise PeerUnavailable(_last_line(error.stderr)) from error
+        raise PeerUnavailableError(_last_line(error.stderr)) from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise PeerUnavailable(str(error)) from error
+        raise PeerUnavailableError(str(error)) from error
     return done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Memory of a process and all its descendants, read from ``/proc`` (Linux only)."""
+"""The memory of a process and its descendants, read from ``/proc`` (Linux only)."""
 
 from pathlib import Path
 
@@ -6,17 +6,17 @@ PROC = Path("/proc")
 
 
 def readable() -> bool:
-    """Whether this system shows its processes under ``/proc``."""
+    """Whether this system lists its processes under ``/proc``."""
     return (PROC / "self" / "status").exists()
 
 
 def memory(process: int) -> int:
-    """Bytes in memory now, of the process and of all that descend from it."""
+    """The bytes that the process and its descendants have in memory now."""
     return sum(_bytes(PROC / str(member)) for member in family(process))
 
 
 def family(process: int) -> set[int]:
-    """The process and all that descend from it."""
+    """The process and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit() and (parent := _parent(entry)) is not None:
@@ -31,14 +31,14 @@ def family(process: int) -> set[int]:
 
 def _parent(entry: Path) -> int | None:
     try:
-        # pid (name) state parent ...; the name may itself hold spaces and brackets.
+        # pid (name) state parent ...; the name can contain spaces and brackets.
         return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
     except (OSError, ValueError):
-        return None  # it ended while we looked
+        return None  # The process ended in the meantime.
 
 
 def _bytes(entry: Path) -> int:
-    """The proportional share, which counts shared pages once; the resident size without it."""
+    """The proportional set size, which counts shared pages once, or else the resident size."""
     for name, field in (("smaps_rollup", "Pss:"), ("status", "VmRSS:")):
         try:
             lines = (entry / name).read_text().splitlines()
@@ -47,4 +47,4 @@ def _bytes(entry: Path) -> int:
         for line in lines:
             if line.startswith(field):
                 return int(line.split()[1]) * 1024
-    return 0  # it ended while we looked
+    return 0  # The process ended in the meantime.

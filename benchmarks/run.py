@@ -1,6 +1,6 @@
 """Run the benchmarks and print every claim beside what was measured.
 
-Ends with status 1 where a claim does not hold.
+The exit status is 1 if a claim does not hold.
 """
 
 import argparse
@@ -26,11 +26,11 @@ MODULES = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=MODULES, help="run one of them")
+    parser.add_argument("--only", choices=MODULES, help="run one benchmark only")
     only = parser.parse_args().only
     claims: list[Claim] = []
     for name in [only] if only else MODULES:
-        # Imported when its turn comes, so that one does not need what another needs.
+        # Imported only when it runs, because benchmarks need different packages.
         claims += importlib.import_module(MODULES[name]).measure()
     print_claims(claims)
     return int(any(claim.holds is False for claim in claims))

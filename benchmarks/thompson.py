@@ -1,15 +1,15 @@
-"""Deciding batches by Thompson sampling, against plain sampling of the posterior.
+"""Thompson sampling of batches with computed probabilities, against plain posterior sampling.
 
-500 arms, 100 replicas. ``Thompson.act`` draws a batch from the probability that each arm is the
-largest; plain sampling draws a Beta variable for every arm and every decision and takes the
-largest. Both decide from the same posteriors, on the same core, by turns; time is processor time,
-and the best of several rounds is taken. The cost of plain sampling is proportional to the number
-of replicas, so that every tenth of them is enough to know it.
+500 arms, 100 replicas. ``Thompson.act`` computes the probability that each arm is the largest and
+draws a batch from it. Plain sampling draws a Beta variable for every arm and every decision and
+takes the largest. Both decide from the same posteriors, in turn on the same core; time is processor
+time, the shortest of several rounds. The time of plain sampling is proportional to the number of
+replicas, so that it is measured on every tenth replica and scaled up.
 """
 
 import os
 
-# Before numpy is loaded: one core is what is measured.
+# Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from collections.abc import Iterator
@@ -32,16 +32,17 @@ WORLDS = Bernoulli(ARMS, 1.0, 9.0)
 POLICIES = ("thompson-1-1", "thompson-1-9", "thompson-1-99")
 OBSERVATIONS = (0, 500, 2500, 5000)
 BATCHES = (100, 500, 1000)
-LEARNED_IN = 100
+FEEDBACK_BATCH = 100
 """Feedback of the runs comes back in batches of this size."""
-SHARE = 10
-"""Plain sampling is timed on one replica of so many."""
+REPLICA_STEP = 10
+"""Plain sampling is timed on one replica out of this number."""
 ROUNDS = 3
 LIMIT = 4.0
+"""The least factor by which batches must be faster than plain sampling."""
 
 
 class Case(NamedTuple):
-    """A policy and what it has seen; ``claimed`` is whether the limit is promised for it."""
+    """A policy and its state; ``claimed`` is whether the limit is promised for it."""
 
     name: str
     policy: Thompson
@@ -71,19 +72,20 @@ def measure() -> list[Claim]:
 
 
 def ratio(case: Case, batch: int) -> float:
-    """Time of plain sampling over that of ``act``."""
+    """The time of plain sampling divided by that of ``act``."""
     rng = np.random.default_rng(1)
     context = np.zeros((REPLICAS, batch, 0))
     a, b = posterior(case)
+    some_a, some_b = a[::REPLICA_STEP], b[::REPLICA_STEP]
     act, plain = np.inf, np.inf
     for _ in range(ROUNDS):
         act = min(act, seconds(lambda: case.policy.act(case.state, context, rng)))
-        plain = min(plain, seconds(lambda: _plain(a[::SHARE], b[::SHARE], batch, rng)))
-    return plain * SHARE / act
+        plain = min(plain, seconds(lambda: _plain(some_a, some_b, batch, rng)))
+    return plain * REPLICA_STEP / act
 
 
 def cases() -> Iterator[Case]:
-    """Every policy at several moments of a run; then two states in which no two arms are equal."""
+    """Every policy at several times of a run, and two states in which no two arms are equal."""
     for name in POLICIES:
         policy = make_policy(name)
         assert isinstance(policy, Thompson)
@@ -92,8 +94,8 @@ def cases() -> Iterator[Case]:
     rng = np.random.default_rng(2)
     worlds = WORLDS.reset(REPLICAS, rng)
     yield Case("all different, Beta(1, 9) arms", Thompson(), _all_different(worlds, rng))
-    # The worst there is: each of the 500 may be the best, and none drops out. No run of a policy
-    # that learns comes to this, so that nothing is promised; it is shown for what it is.
+    # The worst case: each of the 500 arms may be the best, and none can be left out. A policy that
+    # learns does not reach such a state, so that the case is printed without a claim.
     alike = _all_different(np.full_like(worlds, 0.1), rng)
     yield Case("no promise: all different, equally good", Thompson(), alike, claimed=False)
 
@@ -105,24 +107,24 @@ def posterior(case: Case) -> tuple[Floats, Floats]:
 
 
 def _moments(policy: Thompson) -> Iterator[tuple[int, ArmStatistics]]:
-    """What the policy has seen after so many observations of a run."""
+    """The state of the policy after each number of ``OBSERVATIONS`` in a run."""
     rng = np.random.default_rng(1)
     worlds = WORLDS.reset(REPLICAS, rng)
     state = policy.init(WORLDS.problem, REPLICAS, rng)
-    context = np.zeros((REPLICAS, LEARNED_IN, 0))
-    for seen in range(0, max(OBSERVATIONS) + 1, LEARNED_IN):
-        if seen in OBSERVATIONS:
-            yield seen, state
+    context = np.zeros((REPLICAS, FEEDBACK_BATCH, 0))
+    for observed in range(0, max(OBSERVATIONS) + 1, FEEDBACK_BATCH):
+        if observed in OBSERVATIONS:
+            yield observed, state
         action, log_prob = policy.act(state, context, rng)
         reward = WORLDS.reward(worlds, context, action, rng)
         feedback = Feedback(context, action, reward, log_prob, np.ones(reward.shape))
         state = policy.update(state, feedback, rng)
 
 
-def _all_different(chances: Floats, rng: np.random.Generator) -> ArmStatistics:
-    """Every arm pulled between 500 and 999 times, no two of a replica equally often."""
+def _all_different(probabilities: Floats, rng: np.random.Generator) -> ArmStatistics:
+    """Every arm was pulled between 500 and 999 times, no two of a replica equally often."""
     pulls = rng.permuted(np.tile(np.arange(500.0, 500 + ARMS), (REPLICAS, 1)), axis=1)
-    rewards = rng.binomial(pulls.astype(np.int64), chances).astype(np.float64)
+    rewards = rng.binomial(pulls.astype(np.int64), probabilities).astype(np.float64)
     return ArmStatistics(WORLDS.problem, pulls, rewards)
 
 

@@ -1,20 +1,20 @@
 """Decisions per second on one core, against a limit and against other bandit libraries.
 
-The whole loop counts: decide, draw the reward, learn. 100 Bernoulli arms drawn from Beta(1, 9),
-feedback in batches of 100, 5000 decisions a replica. Time is processor time, so that the work of
-other programs on the machine does not count, and a second core would. Rounds of all policies and
-all peers alternate, and the best of each is taken.
+The whole loop is timed: decide, draw the reward, learn. 100 Bernoulli arms drawn from Beta(1, 9),
+feedback in batches of 100, 5000 decisions per replica. Time is processor time, which does not
+include other programs on the machine and would include a second core. Rounds of all policies and
+all peers alternate, and the best round of each counts.
 """
 
 import os
 
-# Before numpy is loaded: one core is what is measured.
+# Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from time import process_time
 
 from claim import Claim, print_claims, print_table
-from peer_runs import PeerRate, PeerUnavailable, ask, bandit_peers, install
+from peer_runs import PeerRate, PeerUnavailableError, ask, bandit_peers, install
 from peers.problem import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
@@ -32,9 +32,11 @@ POLICIES = (
 REPLICAS = 100
 ROUNDS = 6
 RUNS = 3
-"""Runs of each of our policies in a round: they are short beside those of the peers."""
+"""Runs of each of our policies in a round; several, because they are much shorter than a peer's."""
 RATE_LIMIT = 5e6
+"""The least decisions per second of every policy."""
 RATIO_LIMIT = 100.0
+"""The least factor by which every policy must be faster than the fastest peer."""
 
 
 def measure() -> list[Claim]:
@@ -49,7 +51,7 @@ def measure() -> list[Claim]:
         for peer in list(available):
             try:
                 _keep_best(theirs, ask(peer))
-            except PeerUnavailable as reason:
+            except PeerUnavailableError as reason:
                 print(f"{peer} does not run here: {reason}", flush=True)
                 available.remove(peer)
     fastest = max(theirs.values(), key=lambda found: found.rate, default=None)
@@ -62,7 +64,7 @@ def _installed() -> list[str]:
     for peer in bandit_peers():
         try:
             install(peer)
-        except PeerUnavailable as reason:
+        except PeerUnavailableError as reason:
             print(f"{peer} does not install here: {reason}", flush=True)
         else:
             found.append(peer)

@@ -1,9 +1,9 @@
-"""Choose hyper-parameters on environments with other seeds than the reported ones.
+"""Choose hyper-parameters on environments with another seed than the reported one.
 
-Every method on a network gets the same ways of training, then a few values of its own parameter;
-the linear methods are cheap and have a finer grid. The score
-of a candidate is its final regret divided by that of random choice, averaged over the shifts. The
-chosen values are written down in the experiments' TOML files by hand.
+Every method with a network is tried with the same ways of training, then with a few values of its
+own parameter. The linear methods are fast and have a finer grid. The score of a candidate is its
+final regret divided by that of random choice, averaged over the shifts. The chosen values are
+copied into the experiments' TOML files by hand.
 
     python benchmarks/tuning.py contextual --out tuning.csv
 """
@@ -22,7 +22,7 @@ from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.simulate import simulate
 
 SEED = 7
-"""The reported experiments have seed 2024."""
+"""Differs from the seed of the reported experiments, 2024."""
 
 
 def contextual_trainings() -> dict[str, dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Wall time and memory of the whole comparison on Bernoulli arms, as a user starts it.
+"""Wall time and memory of the paper's whole experiment on Bernoulli arms.
 
-Runs ``submax reproduce bernoulli --out DIR --jobs 2`` in a temporary directory and looks at the
-memory of all its processes together, several times a second.
+Runs ``submax reproduce bernoulli --out DIR --jobs 2`` in a temporary directory and measures the
+memory of all its processes together several times a second.
 """
 
 import argparse
@@ -23,11 +23,15 @@ JOBS = 2
 MINUTES_LIMIT = 3.0
 GIGABYTES_LIMIT = 1.5
 PAUSE = 0.1
-"""Seconds between two looks at the memory."""
+"""Seconds between two measurements of the memory."""
 
 
 class Run(NamedTuple):
-    """How a command went; ``all_together`` is False where only the largest process is known."""
+    """The result of a command.
+
+    ``peak_bytes`` is the peak memory of all its processes together, or of the largest process if
+    ``all_together`` is False.
+    """
 
     status: int
     seconds: float
@@ -37,7 +41,7 @@ class Run(NamedTuple):
 
 
 def measure(program: Sequence[str] = SUBMAX) -> list[Claim]:
-    """Run the sweep and return the claims; another ``program`` may stand in for submax."""
+    """Run the sweep and return the claims; ``program`` is the command that runs submax."""
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "bernoulli")
         command = [*program, "reproduce", "bernoulli", "--out", out, "--jobs", str(JOBS)]
@@ -46,7 +50,7 @@ def measure(program: Sequence[str] = SUBMAX) -> list[Claim]:
     if run.status:
         limit = f"at most {MINUTES_LIMIT:g} minutes and {GIGABYTES_LIMIT:g} GB"
         return [Claim("whole Bernoulli sweep", f"ended with status {run.status}", limit, False)]
-    # Far less than jobs times wall time: the machine was busy with something else.
+    # If this is far less than jobs times wall time, the machine was busy with other work.
     print(f"its processes used {run.processor_seconds / 60:.2f} minutes of processor time together")
     minutes, gigabytes = run.seconds / 60, run.peak_bytes / 1e9
     whose = "all processes" if run.all_together else "largest process, no /proc here"
@@ -67,7 +71,7 @@ def measure(program: Sequence[str] = SUBMAX) -> list[Claim]:
 
 
 def watch(command: Sequence[str]) -> Run:
-    """Run a command to its end; what it prints is dropped, what it complains about is not."""
+    """Run a command to its end; its output is discarded, its errors are printed."""
     peak, begin, processor_begin = 0, perf_counter(), _processor_seconds()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
@@ -84,7 +88,7 @@ def watch(command: Sequence[str]) -> Run:
 
 
 def _processor_seconds() -> float:
-    """Of all child processes that have ended."""
+    """The processor time of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -97,6 +101,6 @@ def _largest_child() -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--program", help="what to run in place of submax", type=shlex.split, default=SUBMAX
+        "--program", help="command to run instead of submax", type=shlex.split, default=SUBMAX
     )
     print_claims(measure(parser.parse_args().program))

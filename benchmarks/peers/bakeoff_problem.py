@@ -22,9 +22,10 @@ ROW_STREAM = 99
 class Regime(NamedTuple):
     """How an action is rewarded, and how many decisions there are.
 
-    The right label pays 1 with chance ``right``, any other label with chance ``wrong``. ``batch``
-    decisions are taken with the same model before their rewards are learned. ``decisions`` is the
-    number of decisions; without ``replacement`` there are at most as many as rows.
+    The right label has reward 1 with probability ``right``, any other label with probability
+    ``wrong``. ``batch`` decisions are taken with the same model before their rewards are learned.
+    ``decisions`` is the number of decisions; without ``replacement`` there are at most as many as
+    rows.
     """
 
     right: float
@@ -84,24 +85,24 @@ def read_table(folder: Path, name: str) -> Table:
 def play(table: Table, regime: Regime, player: Player, seed: int) -> tuple[int, float]:
     """Play all decisions; return how many there were and the mean expected reward.
 
-    The mean expected reward is computed with the true chances. In the dense regime these are 1 and
-    0, so that the mean expected reward is the mean reward.
+    The mean expected reward is computed with the true probabilities. In the dense regime these are
+    1 and 0, so that the mean expected reward is the mean reward.
     """
     rng = np.random.default_rng([seed, ROW_STREAM])
     if regime.replacement:
         order = rng.integers(len(table.label), size=regime.decisions)
     else:
         order = rng.permutation(len(table.label))[: regime.decisions]
-    # One uniform number a decision, so that two methods that take the same action earn the same.
-    luck = rng.random(len(order))
+    # One uniform number per decision, so that methods with the same action get the same reward.
+    uniform = rng.random(len(order))
     total = 0.0
     for start in range(0, len(order), regime.batch):
         batch = slice(start, start + regime.batch)
         context, label = table.context[order[batch]], table.label[order[batch]]
         action = np.asarray(player.decide(context))
-        chance = np.where(action == label, regime.right, regime.wrong)
-        player.learn(context, action, (luck[batch] < chance).astype(np.float64))
-        total += float(chance.sum())
+        probability = np.where(action == label, regime.right, regime.wrong)
+        player.learn(context, action, (uniform[batch] < probability).astype(np.float64))
+        total += float(probability.sum())
     return len(order), total / len(order)
 
 

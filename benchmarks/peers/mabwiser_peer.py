@@ -18,7 +18,7 @@ class MABWiserPlayer:
         self._fitted = False
 
     def decide(self, count: int) -> list[int]:
-        """A batch at once; the first is random, since nothing can be predicted before a fit."""
+        """Predict a batch; the first one is random, because MABWiser predicts only after a fit."""
         if self._fitted:
             arms: list[int] = self._bandit.predict(np.zeros((count, 1)))
         else:
@@ -26,7 +26,7 @@ class MABWiserPlayer:
         return arms
 
     def learn(self, arms: list[int], rewards: list[float]) -> None:
-        """A batch at once."""
+        """Learn a batch."""
         self._bandit.partial_fit(np.array(arms), np.array(rewards))
         self._fitted = True
 

@@ -19,7 +19,7 @@ from obp.ope import (
 
 
 def main() -> None:
-    """Print values, and seconds with as many resamples as its default, a hundred."""
+    """Print the estimates, and the seconds with the peer's default of 100 resamples."""
     log = arrays()
     feedback = {
         "n_rounds": ROWS,

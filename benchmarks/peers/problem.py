@@ -1,7 +1,7 @@
-"""The problem of ``throughput.py`` as the peers play it: one replica after the other.
+"""The problem of ``throughput.py`` for the peers: one replica after the other.
 
-The same for all: draw the chances of the arms, then decide a batch, toss the coins, learn. Peers
-decide one replica at a time, since none of them knows more than one.
+All peers do the same: draw the success probabilities of the arms, then decide a batch, draw its
+rewards, learn. No peer can decide for several replicas together.
 """
 
 import json
@@ -17,17 +17,17 @@ ALPHA, BETA = 1.0, 9.0
 BATCH = 100
 OBSERVATIONS = 5000
 REPLICAS = 4
-"""Enough for a rate: peers take about half a second for these."""
+"""Enough to measure a rate: peers take about half a second for these."""
 
 
 class Player(Protocol):
-    """A policy of a peer, asked in the way that is fastest for it."""
+    """A policy of a peer, called in the way that is fastest for it."""
 
     def decide(self, count: int) -> list[int]:
         """The arms of ``count`` decisions, taken before any of their rewards is known."""
 
     def learn(self, arms: list[int], rewards: list[float]) -> None:
-        """Take in what came back."""
+        """Learn the rewards of the arms that were decided last."""
 
 
 def report(distribution: str, policies: Mapping[str, Callable[[int], Player]]) -> None:
@@ -47,9 +47,9 @@ def report(distribution: str, policies: Mapping[str, Callable[[int], Player]]) -
 
 
 def play(player: Player, rng: np.random.Generator) -> None:
-    """One replica, from the first decision to the last."""
-    chance = rng.beta(ALPHA, BETA, size=ARMS)
+    """Play one replica, from the first decision to the last."""
+    probability = rng.beta(ALPHA, BETA, size=ARMS)
     for _ in range(OBSERVATIONS // BATCH):
         arms = player.decide(BATCH)
-        rewards = (rng.random(BATCH) < chance[arms]).astype(np.float64)
+        rewards = (rng.random(BATCH) < probability[arms]).astype(np.float64)
         player.learn(arms, rewards.tolist())

@@ -1,6 +1,6 @@
 """SMPyBandits: one ``choice`` for a decision, one ``getReward`` for a reward; it has no batches.
 
-Its policies are asked directly, without its evaluator, which costs more.
+Its policies are called directly, without its evaluator, which would be slower.
 """
 
 import random

@@ -37,7 +37,7 @@ class CVAE(nn.Module):
     def loss(
         self, context: torch.Tensor, action: torch.Tensor, level: torch.Tensor
     ) -> torch.Tensor:
-        """Minus the evidence bound."""
+        """The negative evidence lower bound."""
         chosen = nn.functional.one_hot(action, CHOICES).float()
         hidden = torch.cat([chosen, context], dim=1)
         for layer in self.encoder:

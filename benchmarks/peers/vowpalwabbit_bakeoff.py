@@ -47,7 +47,7 @@ class VowpalWabbitPlayer:
         return np.array(chosen)
 
     def learn(self, context: np.ndarray, action: np.ndarray, reward: np.ndarray) -> None:
-        """Learn one example a row."""
+        """Learn one example for each row."""
         rows = zip(self._shared, action.tolist(), reward.tolist(), self._probability, strict=True)
         for shared, taken, earned, probability in rows:
             lines = self._actions.copy()

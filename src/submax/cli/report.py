@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.experiments.comparison import Finals
+from submax.experiments.paired_comparison import Finals
 from submax.experiments.specification import Specification
-from submax.experiments.statements.calibration import Calibration, calibrations
+from submax.experiments.statements.environment_check import EnvironmentCheck, environment_checks
 from submax.experiments.statements.statement import Statement
 from submax.experiments.statements.statements import statements_of
 from submax.policies import presets
@@ -92,8 +92,8 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     wide.print(_seconds_line(summary))
     for line in _fallback_lines(summary):
         wide.print(line, markup=False, soft_wrap=True)
-    if calibrated := list(calibrations(section, finals, specification.observations)):
-        wide.print(_calibration_table(calibrated))
+    if checks := list(environment_checks(section, finals, specification.observations)):
+        wide.print(_environment_check_table(checks))
     if section:
         wide.print(_statement_table(section, statements_of(section, finals)))
 
@@ -166,7 +166,7 @@ def _seconds_line(rows: Sequence[dict[str, str]]) -> str:
     return f"Processor time of all cells: {total:.0f} s ({words}, the environments {rest:.0f} s)"
 
 
-def _calibration_table(found: Sequence[Calibration]) -> Table:
+def _environment_check_table(found: Sequence[EnvironmentCheck]) -> Table:
     table = Table(title="Mean reward of random choice, E[R̄], here and in the paper")
     for column in ("environment", "here", "paper", "standard errors apart"):
         table.add_column(column, justify="right")

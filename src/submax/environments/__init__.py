@@ -1,4 +1,4 @@
-"""Environments: distributions over hidden truths, one a file."""
+"""Environments: distributions over hidden worlds, in which policies are simulated."""
 
 from typing import Any
 

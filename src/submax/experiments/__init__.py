@@ -1,1 +1,1 @@
-"""Experiments: the paper as TOML files, and the code that runs them and writes their results."""
+"""Experiments described by TOML files, among them those of the paper, and the code to run them."""

@@ -1,4 +1,4 @@
-"""From a specification to the cells of its sweep."""
+"""The cells of an experiment: every configuration with every policy."""
 
 import dataclasses
 import hashlib
@@ -30,10 +30,14 @@ from submax.simulation.simulate import simulate
 from submax.simulation.timed import Timed
 
 Labels = dict[str, Any]
+"""The columns of a result that describe its configuration, by name."""
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One configuration with one policy, as plain data that any process can run."""
+    """One configuration with one policy, as plain data that can be sent to any process.
+
+    ``own_code`` is a digest of the user's own files that the cell uses.
+    """
 
     labels: Labels
     policy_name: str
@@ -49,19 +53,20 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The same for the same work by the same code, in every process and on every machine."""
+        """A digest of the cell: equal on every machine for the same work by the same code."""
         return _digest(_portable(msgspec.to_builtins(self)))[:24]
 
     @property
     def decisions(self) -> int:
-        """How many decisions the cell takes."""
+        """The number of decisions in all replicas."""
         return self.observations * self.replicas
 
 
 def cells(specification: Specification) -> list[Cell]:
-    """Every configuration with every policy; a wrong value anywhere is refused here.
+    """All cells of an experiment; a value that is not allowed anywhere is refused here.
 
-    A cell in an environment that allows fewer decisions than ``observations`` takes all of those.
+    If an environment allows fewer decisions than ``observations``, its cells take as many as it
+    allows.
     """
     policies = dict(named_policies(specification))
     found: list[Cell] = []
@@ -87,16 +92,20 @@ def cells(specification: Specification) -> list[Cell]:
     for key in specification.reference:
         one_of("key of reference:", key, found[0].labels)
     if len({cell.key for cell in found}) < len(found):
-        raise InputError("a list in environment or delay names the same value twice")
+        raise InputError(
+            "a list in [environment] or [delay] has the same value twice, and every configuration "
+            "must be there once: remove the repeated value"
+        )
     return found
 
 
 def rehearse(cells: Iterable[Cell]) -> None:
-    """Let every policy decide in every environment, so that misfits show at once.
+    """Let every policy take four decisions in every environment, to find errors before the sweep.
 
-    A policy of the user's own also learns; to train a network twice would take too long.
+    Policies from the user's own files also learn once. Policies of submax do not, because the
+    training of a network would take too long.
     """
-    # Making an environment may mean reading a table, so each is made once for all its policies.
+    # Making an environment can mean reading a file, so it is made once for all its policies.
     for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
         environment = make_environment(table)
         for cell in {_digest(cell.policy): cell for cell in group}.values():
@@ -113,18 +122,19 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
         raise
     except Exception as error:
         raise InputError(
-            f"policy {cell.policy_name!r} fails in {environment}: {one_line(error)}"
+            f"policy {cell.policy_name!r} failed in a trial run in {environment}: "
+            f"{one_line(error)}; correct the policy, or leave it out of policies"
         ) from error
 
 
 def _at_most(observations: int, environment: Environment[Any]) -> int:
-    """So many decisions, or as many as the environment allows if that is fewer."""
+    """The number of decisions, reduced to what the environment allows."""
     most = environment.most_decisions
     return observations if most is None else min(observations, most)
 
 
 def run_cell(cell: Cell) -> CellResult:
-    """Simulate one cell. All policies and delays of one environment meet the same worlds."""
+    """Simulate one cell; all policies and delays of one environment meet the same worlds."""
     begin, compiled = time.perf_counter(), _compiling_seconds()
     policy = Timed(policy_of(cell.policy))
     with counted_fallbacks() as fallbacks:
@@ -146,12 +156,12 @@ def run_cell(cell: Cell) -> CellResult:
 
 
 def seed_of(cell: Cell) -> list[int]:
-    """The same for all policies and delays of one environment."""
+    """The seed of a cell, which is the same for all policies and delays of one environment."""
     return [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
 
 
 def _compiling_seconds() -> float:
-    """What this process spent so far; nothing where no network was trained."""
+    """The seconds that this process has spent on compiling networks; 0 if it trained none."""
     module = sys.modules.get("submax.nn.training.training")
     return 0.0 if module is None else float(module.compiling_seconds())
 
@@ -159,15 +169,20 @@ def _compiling_seconds() -> float:
 def named_policies(
     specification: Specification,
 ) -> Iterator[tuple[str, str | dict[str, Any]]]:
-    """The policies under the names they have in results; each is built once to check it."""
+    """The policies by the names they have in results; each is built once to check it."""
     seen = set()
     for policy in specification.policies:
         policy_of(policy)
         name = policy_name(policy)
         if not isinstance(name, str) or not name.strip() or len(name) > 100:
-            raise InputError(f"a policy's name must be a text of 1 to 100 letters, not {name!r}")
+            raise InputError(
+                f"the name of a policy must be a text of 1 to 100 characters, not {name!r}"
+            )
         if name in seen:
-            raise InputError(f"two policies are called {name!r}; give one a 'name' of its own")
+            raise InputError(
+                f"two policies are called {name!r}, and names must be unique: give one of them "
+                'another name, such as { name = "mine", kind = ... }'
+            )
         seen.add(name)
         yield name, policy
 
@@ -175,7 +190,7 @@ def named_policies(
 def configurations(
     specification: Specification,
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Every combination of the values listed for environment and delay."""
+    """Every combination of the values that are listed for the environment and the delay."""
     yield from itertools.product(
         _combinations(specification.environment), _combinations(specification.delay)
     )
@@ -192,7 +207,7 @@ def make_delay(table: Mapping[str, Any]) -> Delay:
 
 
 def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
-    """A policy from its name or table; the name it has in results is no parameter."""
+    """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
     if isinstance(specification, str):
         return make_policy(specification)
     return make_policy({key: value for key, value in specification.items() if key != "name"})
@@ -202,24 +217,33 @@ def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     choices = [value if isinstance(value, list) else [value] for value in table.values()]
     for key, value in table.items():
         if value == []:
-            raise InputError(f"{key} must list at least one value, not []")
+            raise InputError(
+                f"{key} = [] has no value, and a list must have at least one; an empty list as "
+                "the value itself is written [[]]"
+            )
     for values in itertools.product(*choices):
         yield dict(zip(table, values, strict=True))
 
 
 def _labels(environment: Environment[Any], delay: Delay) -> Labels:
-    """The configuration in words and numbers: the columns of every result."""
+    """The configuration as columns of a result: the environment's fields and the delay."""
     if not dataclasses.is_dataclass(environment):
-        raise InputError(f"an environment must be a dataclass, and {environment} is not")
+        raise InputError(
+            f"the environment {environment} must be a dataclass: write @dataclass(frozen=True) "
+            "above its class"
+        )
     fields = dataclasses.asdict(environment)
     for name in ("delay", "policy"):
         if name in fields:
-            raise InputError(f"an environment's field cannot be called {name!r}: results use it")
+            raise InputError(
+                f"the environment {environment} has a field {name!r}, which is the name of a "
+                "column of the results: rename the field"
+            )
     return {**{key: _plain(value) for key, value in fields.items()}, "delay": delay.length}
 
 
 def _plain(value: Any) -> Any:
-    """A number or text that a table can hold."""
+    """The value as a number or text for a table."""
     if isinstance(value, tuple):
         return "x".join(map(str, value)) or "none"
     if own_file(value) is not None:
@@ -228,7 +252,7 @@ def _plain(value: Any) -> Any:
 
 
 def _own_code(value: Any) -> str:
-    """A digest of the user's own files named in a specification; the same text, the same cells."""
+    """The digests of the user's own files in a specification; a change of a file changes them."""
     if isinstance(value, Mapping):
         return _own_code([one for key, one in value.items() if key != "name"])
     if isinstance(value, list):
@@ -238,7 +262,7 @@ def _own_code(value: Any) -> str:
 
 
 def _portable(value: Any) -> Any:
-    """The same with the user's own files by name and content, wherever they lie."""
+    """The value with paths of the user's own files replaced by their names and digests."""
     if isinstance(value, Mapping):
         return {key: _portable(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The directory that holds the results of one experiment."""
+"""The directory of one experiment's results, and its manifest."""
 
 import csv
 import io
@@ -22,33 +22,36 @@ from submax.core.running.whole_file import PARTIAL, whole_file
 from submax.experiments.specification import Specification
 
 MANIFEST = "manifest.json"
+"""The file with the specification, versions and times of an experiment."""
 LIBRARIES = ("numpy", "scipy", "pyarrow", "matplotlib")
+"""Required packages whose versions the manifest lists."""
 OPTIONAL = {"jax": "jax", "equinox": "equinox", "optax": "optax", "sklearn": "scikit-learn"}
-"""Modules of extras that results can depend on, and the names they are installed under."""
+"""Optional modules on which results can depend, and the packages that install them."""
 
 
 def check_directory(directory: Path, specification: Specification) -> None:
-    """Refuse a place that cannot be written or holds something else; nothing is written."""
+    """Refuse a directory that cannot be written or has other contents; nothing is written."""
     _check_writable(directory)
     if not directory.exists() or all(path.suffix == PARTIAL for path in directory.iterdir()):
         return
     if not (directory / MANIFEST).is_file():
         raise InputError(
-            f"{directory} holds files that are not results of submax; choose another --out"
+            f"{directory} has files that are not results of submax, and results need a directory "
+            "of their own: choose another --out"
         )
     held = read_manifest(directory)["specification"]
-    # The title last: another one follows from what else is different.
+    # The title is compared last, because it often differs together with another value.
     for key, value in sorted(_plain(specification).items(), key=lambda item: item[0] == "title"):
         if held.get(key) != value:
             raise InputError(
-                f"{directory} holds results of another experiment, with {key} = "
-                f"{_short(held.get(key))} instead of {_short(value)}; choose another --out or "
-                "remove it"
+                f"{directory} has results of another experiment, with {key} = "
+                f"{_short(held.get(key))} instead of {_short(value)}: choose another --out, or "
+                "remove the directory"
             )
 
 
 def claim_directory(directory: Path, specification: Specification) -> None:
-    """Make the directory that of the experiment."""
+    """Create the directory with a manifest, or check that it belongs to the experiment."""
     check_directory(directory, specification)
     directory.mkdir(parents=True, exist_ok=True)
     if not (directory / MANIFEST).exists():
@@ -56,18 +59,21 @@ def claim_directory(directory: Path, specification: Specification) -> None:
 
 
 def close_directory(directory: Path, specification: Specification, **facts: Any) -> None:
-    """Note in the manifest that all results are written."""
+    """Write into the manifest that all results are there, with further ``facts``."""
     started = read_manifest(directory).get("started")
     _write_manifest(directory, specification, {"started": started, "finished": _now(), **facts})
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """The manifest of a result directory."""
+    """Read the manifest of a result directory."""
     path = directory / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}, so {directory} is no result: {error}") from error
+        raise InputError(
+            f"{directory} is not a directory with results of submax, because {path} cannot be "
+            f"read: {error}; give the --out of a run"
+        ) from error
     specification = manifest.get("specification") if isinstance(manifest, dict) else None
     if not isinstance(specification, dict):
         raise InputError(f"{path} was not written by submax; choose another directory")
@@ -75,18 +81,23 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def read_specification(directory: Path) -> Specification:
-    """The experiment whose results a directory holds, all of them written."""
+    """The experiment whose results are in the directory; an unfinished one is refused."""
     manifest = read_manifest(directory)
     if not manifest.get("finished"):
-        raise InputError(f"the run in {directory} is not finished; give its command again")
+        raise InputError(
+            f"the run in {directory} is not finished: give its command again, which continues it"
+        )
     try:
         return msgspec.convert(manifest["specification"], Specification)
     except msgspec.ValidationError as error:
-        raise InputError(f"{directory / MANIFEST} was changed: {error}") from error
+        raise InputError(
+            f"the specification in {directory / MANIFEST} was changed and cannot be read: {error}; "
+            "run the experiment again with another --out"
+        ) from error
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows that all have the keys of the first."""
+    """Write rows, all with the keys of the first one, as a CSV file."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -96,7 +107,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _check_writable(directory: Path) -> None:
-    """Try it in the nearest folder that exists."""
+    """Refuse a directory that cannot be written, by a test in its nearest existing parent."""
     place = directory
     while not place.exists():
         place = place.parent
@@ -105,7 +116,9 @@ def _check_writable(directory: Path) -> None:
             return
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise InputError(f"cannot write to {directory}: {reason} ({place})") from error
+        raise InputError(
+            f"cannot write to {directory}: {reason} ({place}); choose another --out"
+        ) from error
 
 
 def _write_manifest(directory: Path, specification: Specification, facts: dict[str, Any]) -> None:
@@ -140,7 +153,7 @@ def _now() -> str:
 
 
 def _commit() -> str | None:
-    """The commit of the sources, where submax runs from its own repository."""
+    """The commit of the sources; None if submax does not run from its repository."""
     root = Path(__file__).parents[3]
     if not (root / "src" / "submax").is_dir():
         return None

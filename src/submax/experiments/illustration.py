@@ -1,4 +1,4 @@
-"""The paper's illustration: what each policy makes of the same uniform observations."""
+"""The paper's illustration: the policies that follow from the same uniform observations."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +19,15 @@ from submax.experiments.results import RESULTS, SUMMARY, write_parquet
 from submax.experiments.specification import Specification
 from submax.policies.classic.random import Random
 
-CHUNK = 500
-"""So many environments at a time keep the memory small."""
+ENVIRONMENTS_AT_ONCE = 500
+"""The number of environments that are simulated together, which limits the memory."""
 
 
-class Panel(NamedTuple):
-    """What one policy does: ``probabilities`` and ``values``, both ``[environments, actions]``."""
+class PolicyPanel(NamedTuple):
+    """The ``probabilities`` of one policy and the ``values`` of the actions, both ``[N, actions]``.
+
+    N is the number of environments; the value of an action is its expected reward.
+    """
 
     probabilities: Floats
     values: Floats
@@ -37,7 +40,7 @@ class Panel(NamedTuple):
 
 
 def illustrate(specification: Specification, directory: Path) -> None:
-    """Average the expected reward of every policy over environments; keep the first to draw."""
+    """Write the mean expected reward of every policy, and its panel in the first environment."""
     panels = compute(specification)
     rows = [
         {
@@ -52,16 +55,19 @@ def illustrate(specification: Specification, directory: Path) -> None:
     write_csv(directory / SUMMARY, rows)
 
 
-def compute(specification: Specification) -> dict[str, Panel]:
-    """The panel of every policy, over all environments."""
+def compute(specification: Specification) -> dict[str, PolicyPanel]:
+    """The panel of every policy, by name, over all environments."""
     tables = list(configurations(specification))
     if len(tables) != 1:
-        raise InputError(f"an illustration has one environment, not {len(tables)}")
+        raise InputError(
+            f"an illustration needs one configuration, and the lists in [environment] and [delay] "
+            f"make {len(tables)}: give each key a single value"
+        )
     environment = make_environment(tables[0][0])
     policies = {name: policy_of(policy) for name, policy in named_policies(specification)}
     chunks = list(_chunks(specification, environment, policies))
     return {
-        name: Panel(
+        name: PolicyPanel(
             np.concatenate([chunk[name].probabilities for chunk in chunks]),
             np.concatenate([chunk[name].values for chunk in chunks]),
         )
@@ -71,11 +77,11 @@ def compute(specification: Specification) -> dict[str, Panel]:
 
 def _chunks(
     specification: Specification, environment: Environment[Any], policies: dict[str, Policy[Any]]
-) -> Iterator[dict[str, Panel]]:
-    starts = range(0, specification.replicas, CHUNK)
+) -> Iterator[dict[str, PolicyPanel]]:
+    starts = range(0, specification.replicas, ENVIRONMENTS_AT_ONCE)
     streams = np.random.SeedSequence(specification.seed).spawn(len(starts))
     for start, stream in zip(starts, streams, strict=True):
-        replicas = min(CHUNK, specification.replicas - start)
+        replicas = min(ENVIRONMENTS_AT_ONCE, specification.replicas - start)
         rng = np.random.default_rng(stream)
         world = environment.reset(replicas, rng)
         feedback = _uniform_log(environment, world, replicas, specification.observations, rng)
@@ -105,18 +111,18 @@ def _panel(
     policy: Policy[Any],
     feedback: Feedback,
     rng: np.random.Generator,
-) -> Panel:
+) -> PolicyPanel:
     space, replicas = environment.problem.space, len(feedback.reward)
     state = policy.update(policy.init(environment.problem, replicas, rng), feedback, rng)
     listing = np.broadcast_to(space.listing(), (replicas, space.size, space.slots))
     context = np.zeros((replicas, space.size, environment.problem.context_width))
-    return Panel(
+    return PolicyPanel(
         np.exp(policy.log_prob(state, context, listing)),
         environment.mean_reward(world, context, listing),
     )
 
 
-def _first(name: str, panel: Panel) -> pa.Table:
+def _first(name: str, panel: PolicyPanel) -> pa.Table:
     actions = len(panel.values[0])
     return pa.table(
         {

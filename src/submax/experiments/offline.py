@@ -1,4 +1,4 @@
-"""Learn from a uniform log, evaluate off-policy, and compare with the truth."""
+"""Policies learned from uniform logs, with off-policy estimates beside their true values."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,24 +21,26 @@ from submax.schema.learned import Learned
 
 ESTIMATES = "estimates.csv"
 LEVEL = 0.95
+"""The level of the confidence intervals whose coverage is reported."""
 CONTEXTS = 20_000
-"""Contexts over which the truth is averaged where they cannot be listed."""
+"""The number of contexts over which the true value of a policy is averaged if the contexts of an
+environment cannot be listed."""
 
 
 def write_offline(directory: Path, rows: Sequence[Row]) -> None:
-    """Every estimate beside the truth, and a summary: bias, error and coverage of each."""
+    """Write every estimate beside the truth, and a summary: bias, error and coverage of each."""
     write_csv(directory / ESTIMATES, rows)
     write_csv(directory / SUMMARY, list(_summary(rows)))
 
 
 def estimate_cell(cell: Cell) -> list[Row]:
-    """One policy on one environment: as many logs as there are replicas, each learned from anew."""
+    """Learn one policy from a new log for each replica, and return all off-policy estimates."""
     environment = make_environment(cell.environment)
     return [row for replica in range(cell.replicas) for row in _replica(cell, environment, replica)]
 
 
 def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterator[Row]:
-    """The first half of a log is learned from, the second evaluates."""
+    """Learn a policy from the first half of a log, and estimate its value by the second half."""
     rng = np.random.default_rng([*seed_of(cell), replica])
     world = environment.reset(1, rng)
     first, second = uniform_log(environment, world, cell.observations, rng).split(0.5)
@@ -63,7 +65,7 @@ def _replica(cell: Cell, environment: Environment[Any], replica: int) -> Iterato
 def uniform_log(
     environment: Environment[Any], world: Any, observations: int, rng: np.random.Generator
 ) -> Log:
-    """The log of a policy that takes every action as often as any other."""
+    """A log of decisions by the uniform policy."""
     problem = environment.problem
     context = environment.contexts(world, observations, rng)
     action = problem.space.uniform((1, observations), rng)
@@ -83,7 +85,10 @@ def uniform_log(
 def true_value(
     environment: Environment[Any], world: Any, learned: Learned, rng: np.random.Generator
 ) -> float:
-    """E[Σ_a π(a | x) E[r | x, a]]: over all rows of a data set, else over many contexts."""
+    """The policy's expected reward E[Σ_a π(a | x) E[r | x, a]].
+
+    The mean is over all rows of a data set, or over `CONTEXTS` contexts of another environment.
+    """
     if isinstance(environment, Classification):
         context: Floats = environment.rows.features[None]
     else:
@@ -97,7 +102,7 @@ def true_value(
 
 
 def _summary(rows: Sequence[Row]) -> Iterator[Row]:
-    """One row for each configuration, policy and estimator, over the replicas."""
+    """One row for each configuration, policy and estimator: means over the replicas."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         names = list(row)

@@ -1,4 +1,4 @@
-"""The result files of a sweep, made from its finished cells."""
+"""The result files of a sweep, written from its finished cells."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,26 +15,29 @@ from submax.experiments.directory import write_csv
 from submax.simulation.cell_result import QUANTILES, CellResult
 
 RESULTS = "results.parquet"
+"""The file with the curves of every cell."""
 FINALS = "finals.parquet"
+"""The file with the final regret and reward of every replica of every cell."""
 SUMMARY = "summary.csv"
+"""The file with one row for each cell."""
 
 
-class Finished(NamedTuple):
-    """A cell and what came out of it."""
+class FinishedCell(NamedTuple):
+    """A cell and its result."""
 
     cell: Cell
     result: CellResult
 
 
-def write_results(directory: Path, finished: Sequence[Finished]) -> None:
-    """Write the curves, every replica's last value, and one summary row for each cell."""
+def write_results(directory: Path, finished: Sequence[FinishedCell]) -> None:
+    """Write the curves, the final values of all replicas, and one summary row for each cell."""
     write_parquet(directory / RESULTS, [_curves(*one) for one in finished])
     write_parquet(directory / FINALS, [_finals(*one) for one in finished])
     write_csv(directory / SUMMARY, [_summary(*one) for one in finished])
 
 
 def write_parquet(path: Path, tables: Sequence[pa.Table]) -> None:
-    """Write tables with the same columns as one."""
+    """Write several tables with the same columns as one Parquet file."""
     with whole_file(path) as file:
         joined = pa.concat_tables(tables, promote_options="permissive")
         pq.write_table(joined, file, compression="zstd")
@@ -78,7 +81,7 @@ def _summary(cell: Cell, result: CellResult) -> Labels:
 
 
 def _labelled(cell: Cell, columns: dict[str, Any]) -> pa.Table:
-    """The columns behind those of the configuration."""
+    """A table of the columns, after the columns of the configuration and the policy."""
     size = len(next(iter(columns.values())))
     labels = {**cell.labels, "policy": cell.policy_name}
     repeated = {key: pa.repeat(value, size) for key, value in labels.items()}

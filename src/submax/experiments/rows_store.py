@@ -1,4 +1,4 @@
-"""Cells whose results are rows of a table, on disk."""
+"""Results of cells that are rows of a table, on disk."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ Row = dict[str, Any]
 
 
 class RowsStore:
-    """One JSON file for each finished cell, written whole or not at all."""
+    """A folder with one JSON file for each finished cell, each file written atomically."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def finished(self, key: str) -> bool:
-        """Whether the cell is there, and whole."""
+        """Whether the cell has a complete result file."""
         try:
             self.read(key)
         except (OSError, ValueError):
@@ -24,13 +24,13 @@ class RowsStore:
         return True
 
     def write(self, key: str, result: list[Row]) -> None:
-        """Store a finished cell; a crash leaves the old file or the new one, never half of it."""
+        """Store rows; after a crash the file is the old or the new one, never a partial one."""
         self._directory.mkdir(parents=True, exist_ok=True)
         with whole_file(self._path(key)) as file:
             file.write(json.dumps(result).encode())
 
     def read(self, key: str) -> list[Row]:
-        """A finished cell."""
+        """Return the rows of a finished cell."""
         rows: list[Row] = json.loads(self._path(key).read_text(encoding="utf-8"))
         return rows
 

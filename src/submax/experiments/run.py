@@ -6,14 +6,17 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from submax.experiments.cells import Cell, cells, run_cell
-from submax.experiments.comparison import Finals
 from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.illustration import illustrate
 from submax.experiments.offline import estimate_cell, write_offline
-from submax.experiments.results import Finished, write_results
+from submax.experiments.paired_comparison import Finals
+from submax.experiments.results import FinishedCell, write_results
 from submax.experiments.rows_store import RowsStore
 from submax.experiments.specification import Specification
-from submax.experiments.statements.calibration import calibrations, write_calibrations
+from submax.experiments.statements.environment_check import (
+    environment_checks,
+    write_environment_checks,
+)
 from submax.experiments.statements.statement import write_statements
 from submax.experiments.statements.statements import statements_of
 from submax.simulation.cell_result import CellResult
@@ -21,10 +24,11 @@ from submax.simulation.cell_store import CellStore
 from submax.simulation.sweep import sweep
 
 CELLS = "cells"
+"""The folder of a result directory that has one file for each finished cell."""
 
 
 def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
-    """The cells that have no result yet."""
+    """The chosen cells that have no result in the directory yet."""
     kind = RowsStore if specification.experiment == "offline" else CellStore
     store = kind(directory / CELLS)
     return [cell for cell in chosen if not store.finished(cell.key)]
@@ -37,7 +41,7 @@ def run_sweep(
     executor: Executor,
     finished: Callable[[str, CellResult], None],
 ) -> None:
-    """Run the chosen cells and write the results of all cells that are finished by then."""
+    """Run the chosen cells, then write result files for all finished cells of the experiment."""
     begin = time.perf_counter()
     claim_directory(directory, specification)
     store = CellStore(directory / CELLS)
@@ -45,7 +49,9 @@ def run_sweep(
     write_results(directory, _stored(specification, store))
     section, finals = specification.statements, Finals.read(directory)
     write_statements(directory, statements_of(section, finals))
-    write_calibrations(directory, list(calibrations(section, finals, specification.observations)))
+    write_environment_checks(
+        directory, list(environment_checks(section, finals, specification.observations))
+    )
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 
@@ -56,7 +62,7 @@ def run_offline(
     executor: Executor,
     finished: Callable[[str, object], None],
 ) -> None:
-    """Run the chosen cells on logs and write the results of all that are finished by then."""
+    """Run the chosen cells on logs, then write result files for all finished cells."""
     begin = time.perf_counter()
     claim_directory(directory, specification)
     store = RowsStore(directory / CELLS)
@@ -67,17 +73,17 @@ def run_offline(
 
 
 def run_illustration(specification: Specification, directory: Path) -> None:
-    """Compute the illustration and write its results."""
+    """Compute the illustration and write its result files."""
     begin = time.perf_counter()
     claim_directory(directory, specification)
     illustrate(specification, directory)
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 
-def _stored(specification: Specification, store: CellStore) -> list[Finished]:
-    """All finished cells of the experiment, in its order."""
+def _stored(specification: Specification, store: CellStore) -> list[FinishedCell]:
+    """All finished cells, in the order of the experiment."""
     return [
-        Finished(cell, store.read(cell.key))
+        FinishedCell(cell, store.read(cell.key))
         for cell in cells(specification)
         if store.finished(cell.key)
     ]

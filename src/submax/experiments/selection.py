@@ -1,4 +1,4 @@
-"""Part of an experiment, chosen by ``key=value``."""
+"""The part of an experiment that ``--only KEY=VALUE`` selects."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,12 +8,12 @@ from submax.experiments.cells import Cell
 
 
 def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
-    """The cells that agree with every key; several values of one key stand for any of them."""
+    """The cells that match every key; if a key is given several times, any of its values."""
     wanted: dict[str, list[str]] = {}
     for text in only:
         key, sign, value = text.partition("=")
         if not sign or not value:
-            raise InputError(f"--only needs KEY=VALUE, such as arms=100, not {text!r}")
+            raise InputError(f"--only must be KEY=VALUE, such as arms=100, not {text!r}")
         wanted.setdefault(key, []).append(value)
     chosen = list(cells)
     for key, values in wanted.items():
@@ -23,7 +23,8 @@ def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
         for value, text in zip(normal, values, strict=True):
             if value not in allowed:
                 raise InputError(
-                    f"no configuration has {key}={text}; allowed: {', '.join(allowed)}"
+                    f"no configuration has {key}={text}: allowed values of {key} are "
+                    f"{', '.join(allowed)}"
                 )
         chosen = [cell for cell in chosen if _text(cell, key) in normal]
     return chosen
@@ -34,7 +35,7 @@ def _text(cell: Cell, key: str) -> str:
 
 
 def _normal(text: str) -> str:
-    """One spelling for equal numbers: 9.0 and 9, 1e-1 and 0.1."""
+    """The text with one spelling for equal numbers: 9 for 9.0, 0.1 for 1e-1."""
     try:
         number = float(text)
     except ValueError:

@@ -1,10 +1,10 @@
-"""What a TOML file says about an experiment."""
+"""The specification of an experiment, read from a TOML file."""
 
 import re
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
 
@@ -15,18 +15,38 @@ PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
 BAKEOFF = resources.files("submax.experiments") / "bakeoff"
 QUICK_REPLICAS = 10
-DATA = (".csv", ".parquet")
+"""The most replicas of a quick look whose specification gives no other number."""
+TYPE_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+"""The types that msgspec names in its messages, in the words of TOML."""
+EXAMPLES = {
+    "observations": "such as observations = 5000",
+    "environment": 'such as [environment] with kind = "bernoulli" and arms = 10',
+    "policies": 'such as policies = ["random", "rcp-submax"]',
+}
+"""How the required keys are written."""
+DATA_ENDINGS = (".csv", ".parquet")
+"""The endings of data files that a specification can name."""
 
 
 class Specification(msgspec.Struct, frozen=True, kw_only=True):
     """An experiment: a sweep of configurations × policies, the paper's illustration, or logs.
 
     In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
-    of a preset, or a table with ``kind``, its parameters and, if wanted, a ``name`` of its own.
-    ``reference`` is the configuration around which the figures vary one value at a time;
-    ``statements`` names the part of the paper whose sentences the results are put to. ``quick``
-    has the values that a first look changes. What ``define`` names can stand in policies as
-    ``"$name"``.
+    of a preset, or a table with its ``kind``, its parameters and, optionally, a ``name`` for the
+    results. ``define`` has tables by name; ``"$name"`` in ``policies`` or ``quick`` is replaced by
+    the table. ``quick`` has values that replace those of the experiment in a quick look.
+
+    Every configuration is simulated in ``replicas`` worlds for ``observations`` decisions; curves
+    are stored at ``points`` of them. ``measure`` is what the tables and figures show first.
+    Figures vary one value at a time around the configuration ``reference``. ``statements`` is the
+    section of the paper whose statements are checked against the results.
     """
 
     name: str
@@ -55,22 +75,22 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         for key in self.quick:
             one_of("key of quick:", key, ["replicas", "observations", "policies", "environment"])
         if not self.policies:
-            raise InputError("policies must name at least one policy, not []")
+            raise InputError('policies must have at least one policy, such as ["random"], not []')
 
     def changed(self, **values: Any) -> "Specification":
-        """The same with other values; None leaves one as it is."""
+        """The specification with some values replaced; a value of None replaces nothing."""
         given = {key: value for key, value in values.items() if value is not None}
         return msgspec.structs.replace(self, **given)
 
     def quickly(self, replicas: int | None = None) -> "Specification":
-        """The small version for a first look, with so many replicas; its title says how many."""
+        """The small version for a quick look; its title gives the number of replicas."""
         fewer = {"replicas": min(self.replicas, QUICK_REPLICAS), **self.quick}
         small = self.changed(**fewer).changed(replicas=replicas)
         return small.changed(title=f"{self.title} (quick look: {small.replicas} replicas)")
 
 
 def policy_name(policy: str | dict[str, Any]) -> Any:
-    """The name a policy has in results: its own, that of the preset, or its kind."""
+    """The name of a policy in results: its ``name``, else that of the preset, else its kind."""
     return policy if isinstance(policy, str) else policy.get("name", policy.get("kind"))
 
 
@@ -82,7 +102,7 @@ def paper_experiments() -> list[str]:
 
 
 def beyond_experiments() -> list[str]:
-    """The names of the experiments on what the paper leaves open."""
+    """The names of the experiments on questions beyond the paper."""
     return sorted(path.name.removesuffix(".toml") for path in BEYOND.iterdir())
 
 
@@ -92,7 +112,7 @@ def bakeoff_experiments() -> list[str]:
 
 
 def load_named(name: str) -> Specification:
-    """One of the experiments that come with submax."""
+    """Load one of the experiments that come with submax."""
     found = dict.fromkeys(paper_experiments(), PAPER)
     found |= dict.fromkeys(beyond_experiments(), BEYOND)
     found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
@@ -101,11 +121,16 @@ def load_named(name: str) -> Specification:
 
 
 def load_file(path: Path) -> Specification:
-    """An experiment of the user's own; its name is that of the file."""
+    """Load an experiment from the user's TOML file; its name is that of the file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the experiment file {str(path)!r}: {error}") from error
+        reason = (
+            "it is not a UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        )
+        raise InputError(
+            f"cannot read the experiment file {str(path)!r}: {reason}; give the path of a TOML file"
+        ) from error
     specification = parse(text, path.stem)
     return specification.changed(
         environment=_own_classes(specification.environment, path.parent),
@@ -116,7 +141,7 @@ def load_file(path: Path) -> Specification:
 
 
 def parse(text: str, name: str) -> Specification:
-    """The experiment in a TOML text."""
+    """Parse the text of a TOML file into a specification."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -127,48 +152,61 @@ def parse(text: str, name: str) -> Specification:
     try:
         given = msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
-        raise InputError(f"{name}.toml: {_with_value(str(error), table)}") from error
+        raise InputError(f"{name}.toml: {_explained(str(error), table)}") from error
     return given.changed(
         policies=_defined(given.policies, given.define), quick=_defined(given.quick, given.define)
     )
 
 
-def _with_value(message: str, table: dict[str, Any]) -> str:
-    """A message about ``$.key`` with the value that is there."""
-    found = re.search(r"`\$\.(\w+)", message)
-    if found is None or found[1] not in table:
+def _explained(message: str, table: dict[str, Any]) -> str:
+    """A message of msgspec in the words of TOML, with the value that was given."""
+    if missing := re.search(r"missing required field `(\w+)`", message):
+        return f"the key {missing[1]!r} is missing: add it, {EXAMPLES[missing[1]]}"
+    key = re.search(r"`\$\.(\w+)", message)
+    if key is None or key[1] not in table:
         return message
-    return f"{found[1]} = {table[found[1]]!r} is wrong: {message}"
+    given = f"{key[1]} = {table[key[1]]!r}"
+    if message.startswith("Invalid enum value"):
+        allowed = get_args(get_type_hints(Specification)[key[1]])
+        return f"{given} is not allowed, it must be one of: {', '.join(map(repr, allowed))}"
+    types = re.search(r"Expected `([^`]+)`, got `(\w+)`", message)
+    if types is None:
+        return f"{given} is wrong: {message}"
+    words = " or ".join(TYPE_WORDS.get(name.strip(), name) for name in types[1].split("|"))
+    wrong = TYPE_WORDS.get(types[2], types[2])
+    if message.endswith(f"`$.{key[1]}`"):
+        return f"{given} must be {words}, not {wrong}"
+    return f"{given} is wrong: it must have {words} where it has {wrong}"
 
 
 def own_file(kind: object) -> Path | None:
-    """The file behind ``my_policy.py:MyPolicy`` or ``data.csv``; None for other values."""
+    """The existing file of ``my_policy.py:MyPolicy`` or ``data.csv``; None for other values."""
     if not isinstance(kind, str):
         return None
-    # What has neither ending, such as the packaged set sklearn:digits, is no file of the user's.
-    path = Path(kind if kind.endswith(DATA) else kind.rpartition(":")[0])
-    return path if path.name.endswith((".py", *DATA)) and path.is_file() else None
+    # Texts such as sklearn:digits, a data set of a package, have none of the endings of a file.
+    path = Path(kind if kind.endswith(DATA_ENDINGS) else kind.rpartition(":")[0])
+    return path if path.name.endswith((".py", *DATA_ENDINGS)) and path.is_file() else None
 
 
 def _defined(value: Any, names: dict[str, Any]) -> Any:
-    """The same with ``"$name"`` replaced by what it stands for."""
+    """The value with every ``"$name"`` replaced by the definition of this name."""
     if isinstance(value, dict):
         return {key: _defined(one, names) for key, one in value.items()}
     if isinstance(value, list):
         return [_defined(one, names) for one in value]
     if isinstance(value, str) and value.startswith("$"):
         one_of("name after $:", value[1:], names)
-        # What a name stands for cannot hold the name itself.
+        # The definition of a name cannot contain the name itself.
         return _defined(names[value[1:]], {k: v for k, v in names.items() if k != value[1:]})
     return value
 
 
 def _own_classes(value: Any, folder: Path) -> Any:
-    """Files of the user's own lie beside the experiment's; their whole path is kept."""
+    """The value with paths of the user's own files resolved relative to ``folder``."""
     if isinstance(value, dict):
         return {key: _own_classes(one, folder) for key, one in value.items()}
     if isinstance(value, list):
         return [_own_classes(one, folder) for one in value]
-    if isinstance(value, str) and (".py:" in value or value.endswith(DATA)):
+    if isinstance(value, str) and (".py:" in value or value.endswith(DATA_ENDINGS)):
         return str((folder / value).resolve())
     return value

@@ -1,4 +1,4 @@
-"""Figures, drawn from traces or from result files; nothing is run here."""
+"""Figures of simulated traces and of result files; drawing runs no simulation."""
 
 from submax.plots.forest_figure import draw_forest
 from submax.plots.illustration_figure import draw_illustration

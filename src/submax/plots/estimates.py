@@ -1,4 +1,4 @@
-"""The file of off-policy estimates that figures are drawn from."""
+"""Off-policy estimates, read from the file that an evaluation or experiment has written."""
 
 import csv
 from pathlib import Path
@@ -7,6 +7,6 @@ ESTIMATES = "estimates.csv"
 
 
 def read_estimates(directory: Path) -> list[dict[str, str]]:
-    """All rows of the file in a directory."""
+    """The rows of the file ``estimates.csv`` in a directory."""
     with (directory / ESTIMATES).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

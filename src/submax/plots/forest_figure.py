@@ -1,4 +1,4 @@
-"""Estimates of several policies, with their intervals, one below the other."""
+"""A forest plot: off-policy estimates of several policies with their confidence intervals."""
 
 import math
 from collections.abc import Sequence
@@ -23,16 +23,17 @@ COLOURS = {
     "replay": "#2e9e4f",
     "pseudo-inverse": "#7b3fa0",
 }
-"""Of estimators by their short names, the same in every figure."""
+"""The colours of estimators with short names, the same in every figure."""
 OTHER_COLOURS = ("#8c564b", "#b8a000", "#d98cb3", "#5f6b1f", "#6fb7e9")
-"""Of those that were given as a table, by position."""
+"""The colours of estimators that were given as a table with parameters, in turn."""
 ROW_INCHES = 0.2
+"""The height of one estimate in the figure, in inches."""
 
 
 def draw_forest(directory: Path) -> list[Path]:
-    """Draw the estimates of an evaluation as PNG and PDF beside them.
+    """Draw the estimates of an evaluation as PNG and PDF files in their directory.
 
-    A hollow mark stands for a number with a warning; the dashed line is what was earned.
+    A hollow circle is an estimate with a warning. The dashed line is the mean reward of the log.
     """
     logging, *others = read_estimates(directory)
     with figure_style():
@@ -56,38 +57,37 @@ def _draw_logging(axes: Axes, row: dict[str, str]) -> None:
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
-    """Of each estimator; one with a short name has its own, whatever others there are."""
+    """The colour of each estimator; that of a short name does not depend on the other names."""
     others = [name for name in dict.fromkeys(names) if name not in COLOURS]
-    spare = zip(others, cycle(OTHER_COLOURS), strict=False)
-    return {**COLOURS, **dict(spare)}
+    return {**COLOURS, **dict(zip(others, cycle(OTHER_COLOURS), strict=False))}
 
 
 def _draw_policies(axes: Axes, rows: list[dict[str, str]]) -> None:
-    place, policy = 0.0, None
+    height, policy = 0.0, None
     colours = colours_of([row["estimator"] for row in rows])
     ticks: list[tuple[float, str, bool]] = []
     for row in rows:
         if row["policy"] != policy:
             policy = row["policy"]
-            place -= 1.5
-            ticks.append((place, policy, True))
-        place -= 1
-        _draw_estimate(axes, place, row, colours[row["estimator"]])
-        ticks.append((place, row["estimator"], False))
+            height -= 1.5
+            ticks.append((height, policy, True))
+        height -= 1
+        _draw_estimate(axes, height, row, colours[row["estimator"]])
+        ticks.append((height, row["estimator"], False))
     axes.set_yticks([tick[0] for tick in ticks], [tick[1] for tick in ticks])
     axes.tick_params(axis="y", length=0)
     for label, (_, _, heading) in zip(axes.get_yticklabels(), ticks, strict=True):
         label.set_fontweight("bold" if heading else "normal")
-        # The name of a policy may hold a $, as that of a file does.
+        # A policy's name can contain a $, which matplotlib would read as mathematics.
         label.set_parse_math(False)
-    axes.set_ylim(place - 1, -0.5)
+    axes.set_ylim(height - 1, -0.5)
     if any(row["warnings"] for row in rows):
         axes.plot([], [], "o", color="#555555", markerfacecolor="white", label="with a warning")
 
 
-def _draw_estimate(axes: Axes, place: float, row: dict[str, str], colour: str) -> None:
-    doubtful = bool(row["warnings"])
+def _draw_estimate(axes: Axes, height: float, row: dict[str, str], colour: str) -> None:
+    has_warning = bool(row["warnings"])
     value, low, high = (float(row[key]) for key in ("value", "low", "high"))
-    axes.plot([low, high], [place, place], color=colour, alpha=0.4 if doubtful else 1.0)
-    face = "white" if doubtful else colour
-    axes.plot([value], [place], "o", color=colour, markerfacecolor=face, markersize=4)
+    axes.plot([low, high], [height, height], color=colour, alpha=0.4 if has_warning else 1.0)
+    face = "white" if has_warning else colour
+    axes.plot([value], [height], "o", color=colour, markerfacecolor=face, markersize=4)

@@ -1,4 +1,4 @@
-"""The six panels of the paper's first figure."""
+"""The paper's first figure: what each policy has learned from the same observations."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from submax.core.arrays import Floats
 from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
-TITLES = {
+PANEL_TITLES = {
     "random": "environment",
     "rcp-negative": "0-conditioned policy",
     "rcp-positive": "1-conditioned policy",
@@ -23,9 +23,10 @@ TITLES = {
 
 
 def draw_illustration(directory: Path) -> list[Path]:
-    """Draw the first environment of an illustration as PNG and PDF beside its results.
+    """Draw the first environment of an illustration as PNG and PDF files beside its results.
 
-    The panel of the random policy shows the environment: the value of each action.
+    Every panel has the probabilities of one policy. The panel of the random policy has the values
+    of the actions instead. A dashed line is at the best action.
     """
     table = pq.read_table(directory / "results.parquet")
     names = pc.unique(table["policy"]).to_pylist()
@@ -51,7 +52,7 @@ def _draw(axes: Axes, name: str, probability: Floats, value: Floats) -> None:
     axes.bar(actions, heights, color="#4878a8", edgecolor="black", linewidth=0.4, width=0.8)
     axes.axvline(int(np.argmax(value)) + 1, color="red", linewidth=1.2, linestyle="--")
     expected = float(np.sum(probability * value))
-    axes.set_title(f"{TITLES.get(name, name)} ({expected:.3g})")
+    axes.set_title(f"{PANEL_TITLES.get(name, name)} ({expected:.3g})")
     axes.set_ylabel("value" if shows_environment else "probability")
     axes.set_xlabel("action")
     axes.set_xticks(actions if len(actions) <= 20 else actions[:: len(actions) // 10])

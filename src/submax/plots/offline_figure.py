@@ -1,4 +1,4 @@
-"""How far off-policy estimates are from the truth."""
+"""The errors of off-policy estimates in an experiment that knows the true values."""
 
 from pathlib import Path
 
@@ -12,12 +12,13 @@ from submax.plots.saved import saved
 from submax.plots.style import figure_style, look_of
 
 COLUMNS = 2
+"""Panels beside each other."""
 QUANTILES = (0.1, 0.5, 0.9)
-"""Of the errors over replicas: the ends of a bar, and the mark on it."""
+"""The quantiles of the errors over replicas that are drawn: lower end, point and upper end."""
 
 
 def draw_offline(directory: Path) -> list[Path]:
-    """One panel for each configuration: estimate less truth, over replicas, by estimator."""
+    """Draw one panel for each configuration: the errors of every estimator over the replicas."""
     rows = read_estimates(directory)
     groups: dict[str, list[dict[str, str]]] = {}
     for row in rows:
@@ -36,7 +37,7 @@ def draw_offline(directory: Path) -> list[Path]:
 
 
 def _configuration(row: dict[str, str], rows: list[dict[str, str]]) -> str:
-    """The labels that are not the same everywhere."""
+    """The values of the labels that vary between rows, as the title of a panel."""
     names = list(row)
     labels = names[: names.index("policy")]
     varying = [name for name in labels if len({one[name] for one in rows}) > 1]
@@ -52,9 +53,8 @@ def _draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
         low, middle, high = np.transpose(
             [_error_quantiles(rows, policy, estimator) for estimator in estimators]
         )
-        place = np.arange(len(estimators)) + shift
         axes.errorbar(
-            place,
+            np.arange(len(estimators)) + shift,
             middle,
             [middle - low, high - middle],
             fmt=look.marker or "o",
@@ -70,7 +70,7 @@ def _draw(axes: Axes, name: str, rows: list[dict[str, str]]) -> None:
 
 
 def _error_quantiles(rows: list[dict[str, str]], policy: str, estimator: str) -> Floats:
-    """The 10 %, 50 % and 90 % quantiles of estimate less truth over the replicas."""
+    """The 10 %, 50 % and 90 % quantiles of estimate − truth over the replicas."""
     error = [
         float(row["value"]) - float(row["truth"])
         for row in rows

@@ -1,4 +1,4 @@
-"""One panel: mean curves with ribbons for the 95 % range over replicas."""
+"""A panel of learning curves: means over replicas, with ribbons for their central 95 % range."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -16,15 +16,15 @@ from submax.simulation.cell_result import Curve
 from submax.simulation.trace import Trace
 
 LONG_NUMBERS = 10_000
-"""From here on, numbers on the axis would push its label out of the figure."""
-MARK, LETTER = 0.7, 0.065
-"""About the width of a legend's mark, and of a letter of its names, in inches."""
-LEFT, ACROSS = 0.86, 3.89
-"""Where the axes of a single panel begin, and how wide they are, in inches."""
+"""From this value on, an axis is labelled in thousands; longer numbers would not fit."""
+LEGEND_LINE_INCHES, LETTER_INCHES = 0.7, 0.065
+"""About the widths of a line and of a letter in a legend, in inches."""
+AXES_LEFT_INCHES, AXES_WIDTH_INCHES = 0.86, 3.89
+"""The left edge and the width of the axes in a figure of one panel, in inches."""
 
 
 class PanelCurve(NamedTuple):
-    """A policy's curve: mean and 95 % range at each step."""
+    """The curve of one policy: mean and central 95 % range over replicas at each step."""
 
     name: str
     steps: Integers
@@ -34,13 +34,16 @@ class PanelCurve(NamedTuple):
 
 
 def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = "") -> Figure:
-    """A figure of one panel from simulated traces, by policy name.
+    """Draw the learning curves of simulated traces, by the names of their policies.
 
     ``measure`` is "regret" or "reward".
     """
     one_of("measure", measure, ["regret", "reward"])
     if not traces:
-        raise InputError("curves needs at least one trace, by the name of its policy, not {}")
+        raise InputError(
+            "curves needs at least one trace by the name of its policy, such as "
+            "{'rcp-submax': simulate(...)}, not {}"
+        )
     lines = [
         PanelCurve(name, trace.steps, *Curve.of(getattr(trace, f"accumulated_{measure}")))
         for name, trace in traces.items()
@@ -50,17 +53,18 @@ def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = ""
 
 
 def axis_label(measure: str, replicas: int) -> str:
-    """What a panel shows, and over how many replicas."""
+    """The label of the vertical axis."""
     return f"accumulated {measure}\n(mean, 95 % of {replicas} replicas)"
 
 
 def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
-    """A figure of one panel with its legend at the side."""
+    """A figure of one panel with its legend at the side; ``scale`` labels the vertical axis."""
     with figure_style():
-        # Fixed margins: a layout that measures every text costs as much as the drawing.
-        width = max(6.6, LEFT + ACROSS + legend_width(line.name for line in lines))
+        # Margins are fixed, because a layout that measures every text doubles the time to draw.
+        legend = legend_width(line.name for line in lines)
+        width = max(6.6, AXES_LEFT_INCHES + AXES_WIDTH_INCHES + legend)
         figure = Figure(figsize=(width, 3.6))
-        axes = figure.add_axes((LEFT / width, 0.13, ACROSS / width, 0.78))
+        axes = figure.add_axes((AXES_LEFT_INCHES / width, 0.13, AXES_WIDTH_INCHES / width, 0.78))
         draw_panel(axes, lines, title)
         axes.set_ylabel(scale)
         axes.set_xlabel("observations")
@@ -69,12 +73,12 @@ def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
 
 
 def legend_width(names: Iterable[str]) -> float:
-    """About the inches that a column of these names takes in a legend."""
-    return MARK + LETTER * max(map(len, names))
+    """The approximate width of a legend column with these names, in inches."""
+    return LEGEND_LINE_INCHES + LETTER_INCHES * max(map(len, names))
 
 
 def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int = 200) -> None:
-    """Draw the curves, thinned to so many points."""
+    """Draw the curves, reduced to at most ``points`` points each."""
     for position, line in enumerate(lines):
         look = look_of(line.name, position)
         kept = np.unique(np.linspace(0, len(line.steps) - 1, points).round().astype(int))
@@ -103,7 +107,7 @@ def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int 
 
 
 def _top(lines: Sequence[PanelCurve]) -> float:
-    """Room for the ribbons, but no more than half above the highest mean."""
+    """The upper end of the axis: above the ribbons, but at most half above the highest mean."""
     ribbon = max(float(line.q975.max()) for line in lines)
     mean = max(float(line.mean.max()) for line in lines)
     return 1.03 * min(max(ribbon, mean), 1.5 * mean) or 1.0

@@ -1,4 +1,4 @@
-"""Figures on disk."""
+"""Figures saved as files."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ FORMATS = ("png", "pdf")
 
 
 def saved(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Save a figure in a folder, which is made where it is not there, as PNG and PDF."""
+    """Save a figure as PNG and PDF in a folder, which is created if necessary."""
     folder.mkdir(exist_ok=True)
     paths = [folder / f"{name}.{ending}" for ending in FORMATS]
     for path in paths:

@@ -1,6 +1,6 @@
-"""How each policy looks: a family has a colour and a dash, its members differ by marker.
+"""The line styles of policies: a family has a colour and a dash, its members differ by marker.
 
-Dashes and markers tell the curves apart in black and white as well.
+Dashes and markers distinguish the curves in black and white as well.
 """
 
 from contextlib import AbstractContextManager
@@ -70,7 +70,7 @@ _MARKERS = ("o", "s", "^", "v", "D", "x", "*")
 
 
 def look_of(name: str, position: int) -> Look:
-    """The look of a known policy, or one of its own for the policy at this position."""
+    """The look of a known policy; any other policy gets one by its position in the figure."""
     if name in LOOKS:
         return LOOKS[name]
     return Look(

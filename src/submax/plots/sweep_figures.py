@@ -1,4 +1,4 @@
-"""The figures of a sweep: one a panel, rows that vary one thing, and all panels together."""
+"""The figures of a sweep: single panels, rows in which one value varies, and all panels."""
 
 import json
 from collections.abc import Sequence
@@ -14,13 +14,10 @@ from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
 Labels = dict[str, Any]
-NOT_LABELS = ("policy", "step")
-MARGIN, LINE = 0.2, 0.2
-"""Height of a grid's legend, in inches, beside its lines and for each of them."""
-
-
+LEGEND_MARGIN_INCHES, LEGEND_ROW_INCHES = 0.2, 0.2
+"""The height of a grid's legend, in inches: a margin, and the height of each row."""
 MOST_COLUMNS = 9
-"""More panels beside each other, such as those of 17 tables, go on in the next row."""
+"""The most panels beside each other; further panels continue in the next row."""
 
 
 class SweepFigure(NamedTuple):
@@ -33,7 +30,7 @@ class SweepFigure(NamedTuple):
 
 
 def sweep_figures(directory: Path) -> list[SweepFigure]:
-    """The figures that the results in a directory allow."""
+    """The figures that can be drawn from the results in a directory."""
     specification = _specification(directory)
     panels = _configurations(directory)
     singles = [SweepFigure(f"panel-{_file_name(panel)}", [panel], 1) for panel in panels]
@@ -55,7 +52,7 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
 
 
 def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
-    """Draw one figure as PNG and PDF beside the results."""
+    """Draw one figure as PNG and PDF files beside the results."""
     specification = _specification(directory)
     measure = wanted.measure
     lines = [_curves(directory, panel, measure) for panel in wanted.panels]
@@ -76,8 +73,8 @@ def _grid(
 ) -> Figure:
     rows, width = -(-len(lines) // columns), 3.4 * columns
     names = list(dict.fromkeys(line.name for panel in lines for line in panel))
-    abreast = _abreast(names, width)
-    legend = MARGIN + LINE * -(-len(names) // abreast)
+    legend_columns = _legend_columns(names, width)
+    legend = LEGEND_MARGIN_INCHES + LEGEND_ROW_INCHES * -(-len(names) // legend_columns)
     height = 2.4 * rows + legend
     with figure_style():
         figure = Figure(figsize=(width, height))
@@ -98,22 +95,22 @@ def _grid(
             axes.set_ylabel(scale)
         for axes in grid[-1]:
             axes.set_xlabel("observations")
-        shown = {
+        handles = {
             label: handle
             for axes in grid.flat
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
-        figure.legend(shown.values(), shown.keys(), loc="lower center", ncols=abreast)
+        figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=legend_columns)
     return figure
 
 
-def _abreast(names: Sequence[str], width: float) -> int:
-    """How many names stand beside each other in a legend so wide."""
+def _legend_columns(names: Sequence[str], width: float) -> int:
+    """The number of columns of a legend with these names, for a figure of this width."""
     return max(1, min(5, len(names), int(width / legend_width(names))))
 
 
 def _nearest(panels: Sequence[Labels], reference: Labels) -> Labels:
-    """The panel that agrees with the reference in most labels."""
+    """The panel that has the most labels in common with the reference."""
     return max(panels, key=lambda panel: len(panel.items() & reference.items()))
 
 
@@ -131,7 +128,8 @@ def _specification(directory: Path) -> dict[str, Any]:
 
 def _configurations(directory: Path) -> list[Labels]:
     schema = pq.read_schema(directory / "results.parquet").names
-    labels = schema[: schema.index(NOT_LABELS[0])]
+    # The columns before the policy are the labels of a configuration.
+    labels = schema[: schema.index("policy")]
     table = pq.read_table(directory / "results.parquet", columns=labels)
     found: list[Labels] = table.group_by(labels, use_threads=False).aggregate([]).to_pylist()
     return found
@@ -165,5 +163,5 @@ def _short(value: Any) -> str:
 
 def _file_name(panel: Labels) -> str:
     name = "-".join(f"{key}={value}" for key, value in panel.items())
-    # Signs that some systems do not allow in the name of a file.
+    # Some systems do not allow these characters in the name of a file.
     return name.replace("/", "_").replace(":", "_")

@@ -1,4 +1,4 @@
-"""Simulation: a policy in an environment, with delay, over replicas; and sweeps of many."""
+"""Simulations of a policy in an environment with delayed rewards, and sweeps of simulations."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ from submax.simulation.delay import Delay, Step
 
 @dataclass(frozen=True)
 class BatchFlush(Delay):
-    """Collect ``size`` observations (N_b), then return all of them at once.
+    """Rewards come back together after every ``size`` decisions (N_b in the paper).
 
     >>> list(BatchFlush(2).schedule(5))
     [Step(decide=2, receive=2), Step(decide=2, receive=2), Step(decide=1, receive=0)]
@@ -24,7 +24,7 @@ class BatchFlush(Delay):
         whole_number("size of a batch", self.size, at_least=1)
 
     def schedule(self, observations: int) -> Iterator[Step]:
-        """Full batches, then the rest, which never comes back."""
+        """Full batches, then the remaining decisions, whose rewards never come back."""
         for _ in range(observations // self.size):
             yield Step(self.size, self.size)
         if rest := observations % self.size:
@@ -32,7 +32,6 @@ class BatchFlush(Delay):
 
     @property
     def length(self) -> int:
-        """The size of a batch."""
         return self.size
 
     @classmethod

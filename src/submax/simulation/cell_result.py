@@ -1,4 +1,4 @@
-"""What is kept of one cell of a sweep."""
+"""The result that a sweep stores for one cell: one policy in one configuration."""
 
 from typing import NamedTuple, Self
 
@@ -8,10 +8,11 @@ from submax.core.arrays import Floats, Integers
 from submax.simulation.trace import Trace
 
 QUANTILES = (0.025, 0.975)
+"""The ends of the central 95 % range over replicas."""
 
 
 class Curve(NamedTuple):
-    """Mean and 95 % range over replicas at each step, all ``[P]``."""
+    """Mean and central 95 % range over replicas at each of P steps; every array is ``[P]``."""
 
     mean: Floats
     q025: Floats
@@ -19,15 +20,16 @@ class Curve(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats) -> Self:
-        """Of ``values [R, P]``."""
+        """Summarize ``values [R, P]`` over the R replicas."""
         low, high = np.quantile(values, QUANTILES, axis=0)
         return cls(values.mean(axis=0), low, high)
 
 
 class Seconds(NamedTuple):
-    """How long a run took in all, and the parts of it that belong to the policy.
+    """Wall-clock seconds of a run: in total, and the parts that the policy spent.
 
-    ``training`` is without ``compiling``.
+    ``deciding`` is the time in ``act``. The time in ``update`` is split into ``compiling``, the
+    compilation of networks by JAX, and ``training``, which is all the rest.
     """
 
     all: float
@@ -37,9 +39,10 @@ class Seconds(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """The curves of one run, every replica's last value ``[R]``, and how long it took.
+    """The curves of one run, the final value of every replica ``[R]``, and the seconds it took.
 
-    ``fallbacks`` counts the decisions that were taken more simply than asked.
+    ``steps [P]`` are the decisions at which the curves are known. ``fallbacks`` counts decisions
+    for which the policy fell back to a simpler rule.
     """
 
     steps: Integers
@@ -52,7 +55,7 @@ class CellResult(NamedTuple):
 
     @classmethod
     def of(cls, trace: Trace, seconds: Seconds, fallbacks: int = 0) -> Self:
-        """Summed up over the replicas of a trace."""
+        """Summarize a trace over its replicas."""
         return cls(
             trace.steps,
             Curve.of(trace.accumulated_regret),

@@ -1,4 +1,4 @@
-"""Finished cells of a sweep, on disk."""
+"""Results of the finished cells of a sweep, on disk."""
 
 import zipfile
 from pathlib import Path
@@ -10,18 +10,18 @@ from submax.simulation.cell_result import CellResult, Curve, Seconds
 
 
 class CellStore:
-    """One file for each finished cell, written whole or not at all."""
+    """A folder with one ``.npz`` file for each finished cell, each file written atomically."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def finished(self, key: str) -> bool:
-        """Whether the cell is there, and whole."""
+        """Whether the cell has a complete result file."""
         path = self._path(key)
         return path.is_file() and zipfile.is_zipfile(path)
 
     def write(self, key: str, result: CellResult) -> None:
-        """Store a finished cell; a crash leaves the old file or the new one, never half of it."""
+        """Store a result; after a crash the file is the old or the new one, never a partial one."""
         self._directory.mkdir(parents=True, exist_ok=True)
         with whole_file(self._path(key)) as file:
             np.savez(
@@ -36,7 +36,7 @@ class CellStore:
             )
 
     def read(self, key: str) -> CellResult:
-        """A finished cell."""
+        """Return the result of a finished cell."""
         with np.load(self._path(key), allow_pickle=False) as file:
             return CellResult(
                 steps=file["steps"],

@@ -1,4 +1,4 @@
-"""Contract of a delay."""
+"""The contract of a delay: when rewards come back in a simulation."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from typing import NamedTuple, Self
 
 
 class Step(NamedTuple):
-    """Take this many decisions together, then get back this many of the oldest rewards."""
+    """Take ``decide`` decisions together, then receive the ``receive`` oldest pending rewards."""
 
     decide: int
     receive: int
 
 
 class Delay(ABC):
-    """When rewards come back; oldest first."""
+    """A schedule of when rewards come back to the policy, the oldest first."""
 
     @abstractmethod
     def schedule(self, observations: int) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Where the cells of a sweep run: processes of this machine, or a Dask cluster."""
+"""Executors that run the cells of a sweep: local processes, or a Dask cluster."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -17,11 +17,12 @@ from submax.simulation.meter import Meter, install
 
 XLA_FLAGS = SINGLE_THREAD["XLA_FLAGS"]
 WORKER = {**SINGLE_THREAD, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-"""The environment of a worker; several share a GPU, so that none may take all of its memory."""
+"""Environment variables of a worker process: one thread each, and no preallocation of GPU memory,
+because several workers can share one GPU."""
 
 
 def available_cores() -> int:
-    """The cores this process may use."""
+    """The number of CPU cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -29,14 +30,14 @@ def available_cores() -> int:
 
 @contextmanager
 def local_executor(jobs: int, meter: Meter | None = None) -> Iterator[Executor]:
-    """``jobs`` processes with one thread each, which end with this one, however it ends.
+    """A pool of ``jobs`` single-threaded processes, which end when this process ends.
 
-    On an error or an interruption nothing more is begun and what is under way is waited for. What
-    the cells count goes to the ``meter``.
+    On an error or an interruption no further task is started, and tasks that run are waited for.
+    The workers count their decisions and updates on the ``meter``.
     """
     whole_number("jobs", jobs, at_least=1)
     before = {name: os.environ.get(name) for name in WORKER}
-    # The user's own flags stay, before ours.
+    # Flags that the user has set are kept, before ours.
     given = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if flag not in XLA_FLAGS]
     os.environ.update({**WORKER, "XLA_FLAGS": " ".join([*given, XLA_FLAGS])})
     # Spawned, not forked: a progress display has threads, and forking with threads can hang.
@@ -84,15 +85,15 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 
 def _begin_worker(meter: Meter | None) -> None:
-    """Leave signals to the parent, and end when the parent does, even if it is killed."""
+    """Let the parent handle signals, and exit when the parent exits, even if it is killed."""
     install(meter)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
+def _exit_after(sentinel: int) -> None:
     multiprocessing.connection.wait([sentinel])
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Rewards that each come back a fixed number of decisions later."""
+"""Rewards that come back a fixed number of decisions later, one by one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from submax.simulation.delay import Delay, Step
 
 @dataclass(frozen=True)
 class Lag(Delay):
-    """First in, first out: a reward comes back when ``steps`` further decisions have been taken.
+    """Every reward comes back after ``steps`` further decisions have been taken.
 
     >>> list(Lag(2).schedule(5))
     [Step(decide=3, receive=1), Step(decide=1, receive=1), Step(decide=1, receive=1)]
@@ -22,7 +22,7 @@ class Lag(Delay):
         whole_number("steps of lag", self.steps, at_least=0)
 
     def schedule(self, observations: int) -> Iterator[Step]:
-        """The first decisions see nothing; then one reward arrives for each decision."""
+        """The first ``steps`` decisions get no reward back; then one comes with each decision."""
         if observations <= self.steps:
             yield Step(observations, 0)
             return
@@ -32,7 +32,6 @@ class Lag(Delay):
 
     @property
     def length(self) -> int:
-        """The number of steps."""
         return self.steps
 
     @classmethod

@@ -1,11 +1,11 @@
-"""How far the cells under way are, counted across processes."""
+"""A progress counter that all processes of a sweep share."""
 
 import multiprocessing
 from typing import Any
 
 
 class Meter:
-    """Decisions and updates of all replicas so far; every process of a pool adds to it."""
+    """Counts decisions and updates over all replicas; every process of a pool adds to it."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -14,16 +14,16 @@ class Meter:
 
     @property
     def decisions(self) -> int:
-        """Decisions taken."""
+        """The number of decisions taken so far."""
         return int(self._decisions.value)
 
     @property
     def updates(self) -> int:
-        """Times that feedback came back to a replica."""
+        """How often so far feedback came back to a replica."""
         return int(self._updates.value)
 
     def add(self, decisions: int, updates: int) -> None:
-        """Count more of both."""
+        """Add to both counts; processes can call this at the same time."""
         for counter, more in ((self._decisions, decisions), (self._updates, updates)):
             with counter.get_lock():
                 counter.value += more
@@ -33,11 +33,11 @@ _installed: list[Meter] = []
 
 
 def install(meter: Meter | None) -> None:
-    """Let the cells of this process count on a meter; None for no longer."""
+    """Set the meter on which this process counts; None removes it."""
     _installed[:] = [] if meter is None else [meter]
 
 
 def count(decisions: int, updates: int) -> None:
-    """Count on the meter of this process, if it has one."""
+    """Add to the meter of this process, if one is installed."""
     for meter in _installed:
         meter.add(decisions, updates)

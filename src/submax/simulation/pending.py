@@ -1,4 +1,4 @@
-"""Decisions whose rewards have not come back."""
+"""Decisions whose rewards have not come back yet."""
 
 from collections import deque
 
@@ -8,13 +8,13 @@ from submax.core.contracts.feedback import Feedback
 
 
 class Pending:
-    """A queue of feedback, oldest first, cut along the axis of decisions."""
+    """A queue of feedback, oldest first; blocks are split along the axis of decisions."""
 
     def __init__(self) -> None:
         self._queue: deque[Feedback] = deque()
 
     def put(self, feedback: Feedback) -> None:
-        """Add the newest."""
+        """Add the newest decisions, arrays ``[R, n, ...]``."""
         self._queue.append(feedback)
 
     def take(self, count: int) -> Feedback:
@@ -24,14 +24,14 @@ class Pending:
             piece = self._queue.popleft()
             rows = piece.reward.shape[1]
             if rows > count:
-                self._queue.appendleft(_cut(piece, slice(count, None)))
-                piece = _cut(piece, slice(None, count))
+                self._queue.appendleft(_rows_of(piece, slice(count, None)))
+                piece = _rows_of(piece, slice(None, count))
             pieces.append(piece)
             count -= rows
         return pieces[0] if len(pieces) == 1 else _joined(pieces)
 
 
-def _cut(feedback: Feedback, rows: slice) -> Feedback:
+def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
     log_prob = feedback.log_prob
     return Feedback(
         context=feedback.context[:, rows],

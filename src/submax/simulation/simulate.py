@@ -1,4 +1,4 @@
-"""One policy in one environment, over replicas."""
+"""The simulation of one policy in one environment, over many replicas."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,11 +31,12 @@ def simulate(
 ) -> Trace:
     """Run ``policy`` for ``observations`` decisions in ``replicas`` independent worlds.
 
-    Worlds, contexts, rewards and the policy draw from streams of their own, so that two policies
-    with the same seed meet the same worlds. Regret is the sum of the best expected reward minus
-    that of the action taken. The trace keeps at most ``points`` decisions, all for None.
-    ``progress`` is told after every step how many decisions and how many updates were made in it,
-    over all replicas.
+    Worlds, contexts, rewards and the policy each have a random stream of their own, so that two
+    policies with the same seed meet the same worlds. Regret is the best expected reward minus the
+    expected reward of the action taken, summed over decisions. The trace keeps at most ``points``
+    decisions, or all of them if ``points`` is None. After every step of the ``delay``, ``progress``
+    is called with the number of decisions and the number of updates of this step, over all
+    replicas.
 
     >>> from submax.environments.arms.bernoulli import Bernoulli
     >>> from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
@@ -66,12 +67,12 @@ def simulate(
     for step in delay.schedule(observations):
         context = environment.contexts(world, step.decide, context_rng)
         action, log_prob = policy.act(state, context, policy_rng)
-        _check(action, (replicas, step.decide, slots), problem, policy)
+        _check_action(action, (replicas, step.decide, slots), problem, policy)
         state = policy.record(state, action)
         reward, mean = environment.outcome(world, context, action, reward_rng)
         _check_reward(reward, problem, environment)
-        lost = environment.best_reward(world, context) - mean
-        recorder.add(action, reward, lost)
+        regret = environment.best_reward(world, context) - mean
+        recorder.add(action, reward, regret)
         pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
         world = environment.advance(world, step.decide, world_rng)
         if step.receive:
@@ -80,22 +81,30 @@ def simulate(
             progress(step.decide * replicas, replicas if step.receive else 0)
     trace = recorder.trace()
     if not np.isfinite(trace.final_regret).all():
-        raise InputError(f"{environment} gave a mean that is not a finite number")
+        raise InputError(
+            f"{environment} gave an expected reward that is not a finite number: let mean_reward "
+            "and best_reward of this environment return finite numbers"
+        )
     return trace
 
 
 def _check_parts(environment: object, policy: object, delay: object) -> None:
-    """Say what a part must be where it is something else."""
+    """Refuse an argument that is not an environment, a policy or a delay."""
     if not isinstance(environment, Environment):
-        raise InputError(f"environment must be one such as Bernoulli(10), not {environment!r}")
+        raise InputError(
+            f"environment must be an Environment, such as Bernoulli(10), not {environment!r}"
+        )
     if not isinstance(policy, Policy):
-        raise InputError(f"policy must be what make_policy gives, not {policy!r}")
+        raise InputError(
+            f"policy must be a Policy, not {policy!r}: make one from a name with "
+            "submax.make_policy, such as make_policy('rcp-submax')"
+        )
     if not isinstance(delay, Delay):
-        raise InputError(f"delay must be one such as BatchFlush(100), not {delay!r}")
+        raise InputError(f"delay must be a Delay, such as BatchFlush(100), not {delay!r}")
 
 
 def _check_length(environment: Environment[Any], observations: int) -> None:
-    """Refuse more decisions than the environment allows, before any of them is taken."""
+    """Refuse more decisions than the environment allows, before the first one is taken."""
     most = environment.most_decisions
     if most is not None and observations > most:
         raise InputError(
@@ -104,22 +113,24 @@ def _check_length(environment: Environment[Any], observations: int) -> None:
         )
 
 
-def _check(
+def _check_action(
     action: Actions, shape: tuple[int, int, int], problem: Problem, policy: Policy[Any]
 ) -> None:
-    """Name the policy that chose what does not exist, before it indexes another replica's arm."""
+    """Refuse actions outside the space, which would read the arms of another replica."""
     fits = action.shape == shape and action.dtype == problem.space.dtype
     if not (fits and problem.space.contains(action)):
         raise InputError(
-            f"{policy} must choose {problem.space.dtype.__name__} numbers of shape {shape} within "
-            f"{problem.space}, and gave "
-            f"shape {action.shape} of type {action.dtype} from {action.min(initial=0)} to "
-            f"{action.max(initial=0)}"
+            f"the actions of {policy} must be {problem.space.dtype.__name__} numbers of shape "
+            f"{shape} in {problem.space}, not {action.dtype} numbers of shape {action.shape} from "
+            f"{action.min(initial=0)} to {action.max(initial=0)}: correct its act method"
         )
 
 
 def _check_reward(reward: Floats, problem: Problem, environment: Environment[Any]) -> None:
-    """Name the environment whose rewards are not those it declares."""
+    """Refuse rewards outside the scale that the environment declares."""
     if not problem.scale.contains(reward).all():
-        stranger = reward[~problem.scale.contains(reward)][0]
-        raise InputError(f"{environment} gave a reward of {stranger}, and declares {problem.scale}")
+        outside = reward[~problem.scale.contains(reward)][0]
+        raise InputError(
+            f"{environment} gave a reward of {outside}, which its scale {problem.scale} does not "
+            "contain: correct the scale in its problem, or the rewards"
+        )

@@ -1,4 +1,4 @@
-"""Many independent cells, given to an executor, stored as they finish."""
+"""A sweep: many independent tasks that an executor runs, each result stored when it is there."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, as_completed
@@ -9,30 +9,31 @@ Result = TypeVar("Result")
 Stored = TypeVar("Stored", contravariant=True)
 
 
-class Store(Protocol[Stored]):
-    """Holds what cells resulted in; a key is ``finished`` once its result was written whole."""
+class ResultStore(Protocol[Stored]):
+    """Holds the results of tasks by key."""
 
     def finished(self, key: str) -> bool:
-        """Whether the cell is there, and whole."""
+        """Whether a complete result is stored under the key."""
         ...
 
     def write(self, key: str, result: Stored) -> None:
-        """Store a finished cell, whole or not at all."""
+        """Store a result atomically: a crash leaves no partial one."""
         ...
 
 
 def sweep(
     tasks: Mapping[str, Task],
     run: Callable[[Task], Result],
-    store: Store[Result],
+    store: ResultStore[Result],
     executor: Executor,
     finished: Callable[[str, Result], None],
 ) -> None:
-    """Run every task whose key is not in the store yet; ``finished`` hears of each one stored.
+    """Run every task that has no result in the store yet.
 
-    A sweep that was killed goes on where it stopped: what is stored is not run again, what is not
-    stored is. An error in one task, or an interruption, cancels those that have not begun; those
-    under way are waited for and stored.
+    ``finished`` is called with the key and the result after a result is stored. A sweep that was
+    killed resumes where it stopped, because tasks with stored results are not run again. An error
+    in one task, or an interruption, cancels the tasks that have not started; tasks that are
+    running are waited for and their results stored.
     """
     missing = {key: task for key, task in tasks.items() if not store.finished(key)}
     futures = {executor.submit(run, task): key for key, task in missing.items()}
@@ -43,8 +44,8 @@ def sweep(
             store.write(key, result)
             finished(key, result)
     except BaseException:
-        under_way = [future for future in futures if not future.cancel()]
-        for future in as_completed(under_way):
+        running = [future for future in futures if not future.cancel()]
+        for future in as_completed(running):
             if future.exception() is None and not store.finished(futures[future]):
                 store.write(futures[future], future.result())
         raise

@@ -1,4 +1,4 @@
-"""How long a policy takes to decide and to learn."""
+"""A wrapper that measures how long a policy takes to decide and to learn."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ from submax.core.contracts.wrapper_policy import WrapperPolicy
 
 
 class Timed(WrapperPolicy):
-    """A policy that does what another one does, and adds up the seconds."""
+    """Another policy, with the seconds that its ``act`` and its ``update`` have taken so far."""
 
     def __init__(self, policy: Policy[Any]) -> None:
         self.policy = policy

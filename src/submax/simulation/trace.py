@@ -1,4 +1,4 @@
-"""What a simulation leaves behind."""
+"""The trace of a simulation: regret and reward at selected decisions."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,16 @@ from submax.core.spaces.space import Space
 from submax.core.summary import Summary, counted, number
 
 SUMMARY_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Where on the way a trace is shown, as shares of its points."""
+"""The rows of a printed trace, as shares of its points: close together at the start, where regret
+changes most."""
 
 
 class Trace(NamedTuple):
-    """The run at P of its decisions, the last one always among them.
+    """A simulation of R replicas, kept at P of its decisions; the last decision is always kept.
 
-    ``steps [P]`` counts decisions from 1; ``actions [R, P, S]`` and ``rewards [R, P]`` are those
-    of these decisions; ``accumulated_reward`` and ``accumulated_regret``, both ``[R, P]``, add up
-    all decisions so far, whether they are among the P or not.
+    ``steps [P]`` are the numbers of the kept decisions, counted from 1. ``actions [R, P, S]`` and
+    ``rewards [R, P]`` belong to these decisions. ``accumulated_reward`` and
+    ``accumulated_regret``, both ``[R, P]``, are sums over all decisions so far, kept or not.
     """
 
     steps: Integers
@@ -29,12 +30,12 @@ class Trace(NamedTuple):
 
     @property
     def final_regret(self) -> Floats:
-        """Regret of each replica at the end, ``[R]``."""
+        """Accumulated regret of each replica after the last decision, ``[R]``."""
         return self.accumulated_regret[:, -1]
 
     @property
     def final_reward(self) -> Floats:
-        """Reward of each replica at the end, ``[R]``."""
+        """Accumulated reward of each replica after the last decision, ``[R]``."""
         return self.accumulated_reward[:, -1]
 
     def __repr__(self) -> str:
@@ -44,7 +45,6 @@ class Trace(NamedTuple):
         return self._summary().html()
 
     def _summary(self) -> Summary:
-        """Regret and reward with their standard errors, at the end and on the way."""
         replicas, points = self.accumulated_regret.shape
         places = sorted({max(0, round(share * points) - 1) for share in SUMMARY_SHARES})
         rows = [self._row(place) for place in reversed(places)]
@@ -69,7 +69,7 @@ class Trace(NamedTuple):
 
 
 class Recorder:
-    """Fills a trace block by block; its size is that of the trace, however long the run."""
+    """Builds a trace from blocks of decisions; its memory does not grow with the run's length."""
 
     def __init__(self, observations: int, points: int | None, replicas: int, space: Space) -> None:
         steps = kept_steps(observations, points)
@@ -86,7 +86,7 @@ class Recorder:
         self._regret: Floats = np.zeros((replicas, 1))
 
     def add(self, actions: Actions, rewards: Floats, regret: Floats) -> None:
-        """Record one block of decisions, each array ``[R, n, ...]``."""
+        """Record one block of n decisions, each array ``[R, n, ...]``."""
         steps, all_actions, all_rewards, reward_so_far, regret_so_far = self._trace
         count = rewards.shape[1]
         begin, end = np.searchsorted(steps, [self._done + 1, self._done + count + 1])
@@ -105,12 +105,14 @@ class Recorder:
         self._done += count
 
     def trace(self) -> Trace:
-        """Everything recorded."""
+        """The trace of all blocks recorded so far."""
         return self._trace
 
 
 def kept_steps(observations: int, points: int | None) -> Integers:
-    """At most ``points`` evenly spaced decisions that end with the last; all for None.
+    """The numbers of at most ``points`` evenly spaced decisions, the last one included.
+
+    If ``points`` is None, all decisions are kept.
 
     >>> kept_steps(10, 4).tolist()
     [2, 5, 8, 10]

@@ -5,7 +5,7 @@ from scipy import stats
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
-from submax.environments.arms.drifting_bernoulli import DriftingBernoulli, MovingChances
+from submax.environments.arms.drifting_bernoulli import DriftingBernoulli, DriftingProbabilities
 
 
 def test_the_problem_is_plain_arms():
@@ -15,7 +15,7 @@ def test_the_problem_is_plain_arms():
 def test_means_and_best_by_hand():
     environment = DriftingBernoulli(3)
     chance = np.array([[0.1, 0.5, 0.9], [0.8, 0.2, 0.0]])
-    world = MovingChances(np.zeros((2, 3)), chance)
+    world = DriftingProbabilities(np.zeros((2, 3)), chance)
     context = np.zeros((2, 2, 0))
     action = np.array([[0, 2], [1, 0]])[..., None]
     assert environment.mean_reward(world, context, action).tolist() == [[0.1, 0.9], [0.2, 0.8]]
@@ -29,14 +29,14 @@ def test_chances_have_the_same_distribution_at_all_times(alpha, beta, seed):
     world = environment.reset(200, rng)
     for count in (0, 1, 5, 5, 100):
         world = environment.advance(world, count, rng)
-        assert stats.kstest(world.chance.ravel(), stats.beta(alpha, beta).cdf).pvalue > 1e-6
+        assert stats.kstest(world.probability.ravel(), stats.beta(alpha, beta).cdf).pvalue > 1e-6
 
 
 def test_a_chance_is_the_quantile_of_its_path(seed):
     environment = DriftingBernoulli(20, 2.0, 5.0)
     world = environment.reset(3, np.random.default_rng(seed))
     expected = stats.beta(2.0, 5.0).ppf(stats.norm.cdf(world.path))
-    assert np.allclose(world.chance, expected, rtol=1e-9)
+    assert np.allclose(world.probability, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("moves", [(6,), (2, 4), (1, 1, 1, 1, 1, 1)])
@@ -61,16 +61,16 @@ def test_advancing_by_nothing_changes_nothing(seed):
     world = environment.reset(4, rng)
     same = environment.advance(world, 0, rng)
     assert np.array_equal(same.path, world.path)
-    assert np.array_equal(same.chance, world.chance)
+    assert np.array_equal(same.probability, world.probability)
 
 
 def test_advancing_leaves_the_old_world_as_it_was(seed):
     environment = DriftingBernoulli(3, memory=1.0)
     rng = np.random.default_rng(seed)
     world = environment.reset(4, rng)
-    before = world.chance.copy()
-    assert np.all(environment.advance(world, 10, rng).chance != before)
-    assert np.array_equal(world.chance, before)
+    before = world.probability.copy()
+    assert np.all(environment.advance(world, 10, rng).probability != before)
+    assert np.array_equal(world.probability, before)
 
 
 @pytest.mark.parametrize("arms", [0, -3, 2.0, True, "3", None])

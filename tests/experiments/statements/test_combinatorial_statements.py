@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.experiments.comparison import Finals
+from submax.experiments.paired_comparison import Finals
 from submax.experiments.statements.combinatorial_statements import combinatorial_statements
 
 AS_IN_THE_PAPER = {

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.experiments.comparison import Comparison, Finals, Side
+from submax.experiments.paired_comparison import Finals, PairedComparison, Side
 from submax.experiments.statements.bernoulli_statements import CLASSIC, OTHERS, bernoulli_statements
 
 
@@ -23,7 +23,7 @@ def sweep_where(regret) -> Finals:
 
 def test_comparison_is_paired():
     left, right = Side("l", np.array([1.0, 2.0, 3.0])), Side("r", np.array([2.0, 3.0, 4.5]))
-    comparison = Comparison.of("here", left, right)
+    comparison = PairedComparison.of("here", left, right)
     assert comparison.holds
     assert comparison.error == pytest.approx(np.std([1, 1, 1.5], ddof=1) / np.sqrt(3))
 

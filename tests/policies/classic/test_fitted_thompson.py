@@ -20,7 +20,7 @@ ALLOWED = 6.5
 """Standard errors: exceeded once in ten thousand million comparisons."""
 
 
-def told(problem, action, reward, weight=None):
+def feedback_of(problem, action, reward, weight=None):
     action, reward = np.array(action)[..., None], np.array(reward, dtype=np.float64)
     weight = np.ones(reward.shape) if weight is None else np.array(weight)
     context = np.zeros((*reward.shape, problem.context_width))
@@ -38,7 +38,7 @@ def some(arms, rows, seed, replicas=1):
     chance = rng.beta(1, 9, size=(replicas, arms))
     arm = rng.integers(arms, size=(replicas, rows))
     paid = rng.random((replicas, rows)) < np.take_along_axis(chance, arm, axis=1)
-    return told(Problem(Arms(arms)), arm, paid)
+    return feedback_of(Problem(Arms(arms)), arm, paid)
 
 
 def listed(policy, state):
@@ -110,7 +110,7 @@ def test_rewards_between_their_bounds_are_parts_of_a_success(scale, seed):
     arm = rng.integers(4, size=(1, 50))
     reward = rng.choice([-2.0, 0.0, 6.0], p=[0.6, 0.3, 0.1], size=(1, 50))
     problem = Problem(Arms(4), scale=scale)
-    state = taught(FittedThompson(), problem, told(problem, arm, reward), seed)
+    state = taught(FittedThompson(), problem, feedback_of(problem, arm, reward), seed)
     a, b = slow_posterior(arm[0], (reward[0] + 2) / 8, 4)
     np.testing.assert_allclose(state.a[0], a, rtol=1e-3)
     np.testing.assert_allclose(state.b[0], b, rtol=1e-3)
@@ -124,7 +124,7 @@ def test_the_order_and_parts_of_the_feedback_do_not_matter(seed):
     order = rng.permutation(60)
     state = policy.init(problem, 1, rng)
     for rows in np.split(order, [1, 20, 20]):
-        state = policy.update(state, told(problem, arm[:, rows], reward[:, rows]), rng)
+        state = policy.update(state, feedback_of(problem, arm[:, rows], reward[:, rows]), rng)
     np.testing.assert_allclose(listed(policy, state), listed(policy, whole), atol=1e-4)
 
 
@@ -156,7 +156,7 @@ def test_before_feedback_and_after_feedback_that_is_not_there_it_is_uniform(seed
 def test_arms_of_the_same_counts_are_equally_likely(reward, sharpness, seed):
     policy, problem = FittedThompson(sharpness), Problem(Arms(4))
     arm = np.tile(np.arange(4), (1, 25))
-    state = taught(policy, problem, told(problem, arm, np.full((1, 100), reward)), seed)
+    state = taught(policy, problem, feedback_of(problem, arm, np.full((1, 100), reward)), seed)
     np.testing.assert_allclose(listed(policy, state), 0.25, atol=1e-9)
 
 
@@ -165,7 +165,7 @@ def test_huge_and_tiny_weights_have_probabilities(sharpness, seed):
     policy, problem = FittedThompson(sharpness), Problem(Arms(3))
     arm, reward = [[0, 0, 1, 1, 2, 2]], [[0.0, 1.0] * 3]
     for weight in ([[1e8, 9e7, 1e8, 1e8, 1e-3, 1e-3]], [[1e-9] * 6], [[1e8, 1e8] * 3]):
-        state = taught(policy, problem, told(problem, arm, reward, weight), seed)
+        state = taught(policy, problem, feedback_of(problem, arm, reward, weight), seed)
         found = listed(policy, state)
         assert np.all(found >= 0)
         np.testing.assert_allclose(found.sum(axis=-1), 1, atol=1e-9)

@@ -305,13 +305,13 @@ def test_a_bad_prior_variance_is_refused(value):
 
 @pytest.mark.parametrize("value", [0, 1, "yes", None])
 def test_bad_context_effects_are_refused(value):
-    with pytest.raises(InputError, match="context_effects must be a bool, not"):
+    with pytest.raises(InputError, match="context_effects must be true or false, "):
         HillClimbingThompson(context_effects=value)
 
 
 def test_too_many_effects_are_refused_before_any_memory_is_taken():
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="at most 268435456 numbers, and these are"):
+    with pytest.raises(InputError, match="numbers in all, and at most 268435456 are allowed"):
         HillClimbingThompson().init(Problem(Slots((10_000, 10_000, 10_000))), 1, rng)
     contextual = Problem(Slots((100,) * 6), context_width=1)
     with pytest.raises(InputError, match="times 20 replicas times 500 draws"):
@@ -320,7 +320,7 @@ def test_too_many_effects_are_refused_before_any_memory_is_taken():
 
 def test_what_it_is_not_made_for_is_refused_before_any_decision():
     rng, policy = np.random.default_rng(0), HillClimbingThompson()
-    with pytest.raises(InputError, match=r"made for choices, and not Mixed"):
+    with pytest.raises(InputError, match=r"needs actions that are choices, and Mixed"):
         policy.init(Problem(Mixed((2,), (0.0,), (1.0,))), 1, rng)
     with pytest.raises(InputError, match="needs to know the lowest and the highest reward"):
         policy.init(Problem(Slots((2, 2)), scale=Continuous()), 1, rng)

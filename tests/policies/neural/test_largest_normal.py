@@ -125,7 +125,7 @@ def test_chunks_and_shapes_change_nothing(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     mean, deviation = rng.normal(size=(3, 4, 5)), rng.uniform(0.1, 2, size=(3, 4, 5))
     whole = largest_normal(mean, deviation)
-    monkeypatch.setattr(module, "CHUNK", 700)
+    monkeypatch.setattr(module, "NUMBERS_PER_CHUNK", 700)
     assert np.allclose(whole, largest_normal(mean, deviation), rtol=0, atol=1e-13)
     assert np.allclose(whole[1, 2], largest_normal(mean[1, 2], deviation[1, 2]), atol=1e-13)
     assert largest_normal(mean[:, :0], deviation[:, :0]).shape == (3, 0, 5)

@@ -165,8 +165,8 @@ def test_more_cells_than_can_be_compared_are_refused(seed):
     with pytest.raises(InputError) as refusal:
         FourierThompson(points=129).init(Problem(box), 1, np.random.default_rng(seed))
     assert str(refusal.value) == (
-        f"this policy compares at most 16384 cells, and 129 points in each dimension of {box} "
-        "make 16641"
+        f"points = 129 in each dimension of {box} make 16641 cells, and fourier-thompson allows at "
+        "most 16384: set fewer points"
     )
     FourierThompson(points=128).init(Problem(box), 1, np.random.default_rng(seed))
 

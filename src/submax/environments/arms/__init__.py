@@ -1,1 +1,1 @@
-"""Plain arms without context."""
+"""Environments with plain arms and no context."""

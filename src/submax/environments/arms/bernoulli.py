@@ -8,14 +8,15 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
-from submax.environments.arms.chance_environment import ChanceEnvironment
+from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
 
 
 @dataclass(frozen=True)
-class Bernoulli(ChanceEnvironment[Floats]):
-    """K arms that pay 0 or 1; the chance of each is drawn from Beta(α, β).
+class Bernoulli(BinaryArmEnvironment[Floats]):
+    """K arms with rewards 0 and 1; the success probability of each is drawn from Beta(α, β).
 
-    K is ``arms``. The world is the table of chances, ``[R, K]``.
+    K is ``arms``, α is ``alpha``, β is ``beta``. The world is the table of success probabilities,
+    ``[R, K]``.
 
     Reference: Xu et al. (2024), section 4.1.
     """
@@ -30,11 +31,9 @@ class Bernoulli(ChanceEnvironment[Floats]):
         positive("beta", self.beta)
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        """Draw the chance of every arm."""
         return rng.beta(self.alpha, self.beta, size=(replicas, self.arms))
 
     def means(self, world: Floats) -> Floats:
-        """The chances."""
         return world
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Truths that move."""
+"""One step of a stationary drift, for environments whose hidden truth changes."""
 
 import math
 
@@ -6,10 +6,11 @@ from submax.core.arrays import Floats
 
 
 def drifted(value: Floats, fresh: Floats, count: int, memory: float) -> Floats:
-    """ρⁿ x + √(1 − ρ²ⁿ) x′ with ρ = exp(−1 / memory): the numbers x after n more decisions.
+    """The values x after n more decisions: ρⁿ x + √(1 − ρ²ⁿ) x′ with ρ = exp(−1 / memory).
 
-    x is ``value``, n is ``count`` and x′, in ``fresh``, is a draw from the same law. Mean zero and
-    the variance are kept; the correlation with the past falls to 1/e after ``memory`` decisions.
+    x is ``value``, n is ``count``, and x′ is ``fresh``, an independent draw from the distribution
+    of x. If x has mean zero, its mean and variance stay the same; its correlation with the past
+    falls to 1/e after ``memory`` decisions.
     """
     kept = math.exp(-count / memory)
     new = math.sqrt(-math.expm1(-2 * count / memory))

@@ -1,4 +1,4 @@
-"""Bernoulli arms whose chances change."""
+"""Bernoulli arms whose success probabilities drift."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,25 +9,26 @@ from scipy import special
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
-from submax.environments.arms.chance_environment import ChanceEnvironment
+from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
 from submax.environments.arms.drift import drifted
 
 
-class MovingChances(NamedTuple):
-    """``path [R, K]`` is x, ``chance [R, K]`` what it stands for."""
+class DriftingProbabilities(NamedTuple):
+    """The paths x, ``path [R, K]``, and the success probabilities F⁻¹(Φ(x)) they give."""
 
     path: Floats
-    chance: Floats
+    probability: Floats
 
 
 @dataclass(frozen=True)
-class DriftingBernoulli(ChanceEnvironment[MovingChances]):
-    """K arms that pay 0 or 1, with chances F⁻¹(Φ(x)) that move with an Ornstein–Uhlenbeck path x.
+class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
+    """K arms with rewards 0 and 1, whose success probabilities F⁻¹(Φ(x)) drift over time.
 
-    x starts from N(0, 1) and after n decisions is ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with
-    ρ = exp(−1 / ``memory``). Φ is the normal distribution, F that of Beta(``alpha``, ``beta``):
-    at any time the chances have exactly this law, as those of `Bernoulli`. K is ``arms``. An arm
-    has forgotten most of what it was after a few times ``memory`` decisions.
+    x is an Ornstein–Uhlenbeck path: it starts from N(0, 1) and after n decisions is
+    ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with ρ = exp(−1 / ``memory``). Φ is the distribution function
+    of N(0, 1), F that of Beta(``alpha``, ``beta``), so that at any time the success probabilities
+    have exactly the distribution they have in `Bernoulli`. K is ``arms``. ``memory`` is a number
+    of decisions: after a few times as many, an arm is almost independent of what it was.
 
     Reference: Uhlenbeck and Ornstein (1930), On the theory of the Brownian motion.
     """
@@ -42,21 +43,22 @@ class DriftingBernoulli(ChanceEnvironment[MovingChances]):
         for name in ("alpha", "beta", "memory"):
             positive(name, getattr(self, name))
 
-    def reset(self, replicas: int, rng: np.random.Generator) -> MovingChances:
-        """Draw the start of every path."""
+    def reset(self, replicas: int, rng: np.random.Generator) -> DriftingProbabilities:
         return self._at(rng.standard_normal((replicas, self.arms)))
 
-    def advance(self, world: MovingChances, count: int, rng: np.random.Generator) -> MovingChances:
-        """Move every path on."""
+    def advance(
+        self, world: DriftingProbabilities, count: int, rng: np.random.Generator
+    ) -> DriftingProbabilities:
         fresh = rng.standard_normal(world.path.shape)
         return self._at(drifted(world.path, fresh, count, self.memory))
 
-    def means(self, world: MovingChances) -> Floats:
-        """The chances, as they are now."""
-        return world.chance
+    def means(self, world: DriftingProbabilities) -> Floats:
+        return world.probability
 
-    def _at(self, path: Floats) -> MovingChances:
-        return MovingChances(path, special.betaincinv(self.alpha, self.beta, special.ndtr(path)))
+    def _at(self, path: Floats) -> DriftingProbabilities:
+        return DriftingProbabilities(
+            path, special.betaincinv(self.alpha, self.beta, special.ndtr(path))
+        )
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

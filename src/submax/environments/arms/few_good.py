@@ -9,15 +9,16 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import probability, whole_number
 from submax.core.errors import InputError
-from submax.environments.arms.chance_environment import ChanceEnvironment
+from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
 
 
 @dataclass(frozen=True)
-class FewGood(ChanceEnvironment[Floats]):
-    """K arms that pay 0 or 1, ``good`` of them with the chance ``high``, the rest with ``low``.
+class FewGood(BinaryArmEnvironment[Floats]):
+    """K arms with rewards 0 and 1: ``good`` of them succeed with probability ``high``.
 
-    K is ``arms``; which arms are good is drawn. No Beta distribution is near this: it is a test of
-    policies that assume one. The world is the table of chances, ``[R, K]``.
+    The other arms succeed with probability ``low``. K is ``arms``; which arms are good is drawn at
+    random. No Beta distribution is close to this prior, so that it tests policies that assume one.
+    The world is the table of success probabilities, ``[R, K]``.
     """
 
     arms: int
@@ -31,16 +32,16 @@ class FewGood(ChanceEnvironment[Floats]):
         for name in ("high", "low"):
             probability(name, getattr(self, name))
         if self.low > self.high:
-            raise InputError(f"low is {self.low}, and must be at most high, {self.high}")
+            raise InputError(
+                f"low must be at most high, not {self.low} and {self.high}: exchange the two"
+            )
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        """Draw which arms are good."""
-        chance = np.full((replicas, self.arms), self.low)
-        chance[:, : self.good] = self.high
-        return rng.permuted(chance, axis=1)
+        probability = np.full((replicas, self.arms), self.low)
+        probability[:, : self.good] = self.high
+        return rng.permuted(probability, axis=1)
 
     def means(self, world: Floats) -> Floats:
-        """The chances."""
         return world
 
     @classmethod

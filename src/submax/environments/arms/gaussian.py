@@ -1,4 +1,4 @@
-"""Arms with normal rewards."""
+"""Arms with normally distributed rewards."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from submax.environments.arms.arm_environment import ArmEnvironment
 
 @dataclass(frozen=True)
 class Gaussian(ArmEnvironment[Floats]):
-    """K arms that pay μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
+    """K arms with rewards μ_a + σ ε, ε ~ N(0, 1); the mean μ_a of each is drawn from N(0, τ²).
 
     K is ``arms``, τ is ``spread``, σ is ``noise``. The world is the table of means, ``[R, K]``.
     """
@@ -33,21 +33,17 @@ class Gaussian(ArmEnvironment[Floats]):
 
     @property
     def problem(self) -> Problem:
-        """Plain arms, no context, any number as reward."""
         return Problem(Arms(self.arms), scale=Continuous())
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        """Draw the mean of every arm."""
         return self.spread * rng.standard_normal((replicas, self.arms))
 
     def means(self, world: Floats) -> Floats:
-        """The means."""
         return world
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        """Look the mean up once for both."""
         mean = self.mean_reward(world, context, action)
         return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
 

@@ -1,4 +1,4 @@
-"""Arms that pay counts."""
+"""Arms whose rewards are counts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from submax.environments.arms.arm_environment import ArmEnvironment
 
 @dataclass(frozen=True)
 class Poisson(ArmEnvironment[Floats]):
-    """K arms that pay a count from Poisson(λ_a); the rate λ_a of each is drawn from Gamma(k, θ).
+    """K arms with rewards from Poisson(λ_a); the rate λ_a of each is drawn from Gamma(k, θ).
 
     K is ``arms``, k is ``shape``, θ = m / k with m the ``mean`` of the rates. The world is the
     table of rates, ``[R, K]``.
@@ -34,21 +34,17 @@ class Poisson(ArmEnvironment[Floats]):
 
     @property
     def problem(self) -> Problem:
-        """Plain arms, no context, counts as rewards."""
         return Problem(Arms(self.arms), scale=Counts())
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        """Draw the rate of every arm."""
         return rng.gamma(self.shape, self.mean / self.shape, size=(replicas, self.arms))
 
     def means(self, world: Floats) -> Floats:
-        """The rates."""
         return world
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        """Look the rate up once for both."""
         rate = self.mean_reward(world, context, action)
         return Outcome(rng.poisson(rate).astype(np.float64), rate)
 

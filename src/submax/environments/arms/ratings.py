@@ -1,4 +1,4 @@
-"""Arms that are rated."""
+"""Arms whose rewards are ratings, such as one to five stars."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ from submax.environments.arms.arm_environment import ArmEnvironment
 
 @dataclass(frozen=True)
 class Ratings(ArmEnvironment[Floats]):
-    """K arms that pay one of the values v₁ < … < v_V; P(v | a) is drawn from Dirichlet(κ, …, κ).
+    """K arms whose reward is one of v₁ < … < v_V; P(v | a) is drawn from Dirichlet(κ, …, κ).
 
-    K is ``arms``, v is ``values``, κ is ``concentration``: small where an arm earns mostly one
-    value, large where all arms are alike. The world is the table of chances, ``[R, K, V]``; the
-    mean of an arm is Σ v P(v | a).
+    K is ``arms``, v is ``values``, κ is ``concentration``: if κ is small, an arm gives mostly one
+    value; if κ is large, all arms are alike. The world is the table of probabilities P(v | a),
+    ``[R, K, V]``; the mean reward of an arm is Σ v P(v | a).
     """
 
     arms: int
@@ -33,35 +33,34 @@ class Ratings(ArmEnvironment[Floats]):
     def __post_init__(self) -> None:
         whole_number("arms", self.arms, at_least=1)
         if not isinstance(self.values, tuple) or not all(map(_is_number, self.values)):
-            raise InputError(f"values must be a tuple of numbers, not {self.values!r}")
+            raise InputError(
+                f"values must be a tuple of numbers, such as (1, 2, 3), not {self.values!r}"
+            )
         Discrete(self.values)
         positive("concentration", self.concentration)
 
     @property
     def problem(self) -> Problem:
-        """Plain arms, no context, the values as rewards."""
         return Problem(Arms(self.arms), scale=Discrete(self.values))
 
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
-        """Draw the chance of every value for every arm."""
         prior = np.full(len(self.values), self.concentration)
         return rng.dirichlet(prior, size=(replicas, self.arms))
 
     def means(self, world: Floats) -> Floats:
-        """Σ v P(v | a)."""
         return self._mean(world)
 
     def outcome(
         self, world: Floats, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        """Look the chances up once for both."""
-        chance = _chances(world, action)
-        below = np.cumsum(chance[..., :-1], axis=-1)
-        place = (rng.random(chance.shape[:2])[..., None] >= below).sum(axis=-1)
-        return Outcome(np.array(self.values, dtype=np.float64)[place], self._mean(chance))
+        probability = _probabilities(world, action)
+        # The cumulative probabilities below the last value, by inversion of a uniform draw.
+        below = np.cumsum(probability[..., :-1], axis=-1)
+        index = (rng.random(probability.shape[:2])[..., None] >= below).sum(axis=-1)
+        return Outcome(np.array(self.values, dtype=np.float64)[index], self._mean(probability))
 
-    def _mean(self, chance: Floats) -> Floats:
-        mean: Floats = chance @ np.array(self.values, dtype=np.float64)
+    def _mean(self, probability: Floats) -> Floats:
+        mean: Floats = probability @ np.array(self.values, dtype=np.float64)
         return mean
 
     @classmethod
@@ -72,10 +71,10 @@ class Ratings(ArmEnvironment[Floats]):
         yield cls(1, values=(0.0, 1.0))
 
 
-def _chances(world: Floats, action: Actions) -> Floats:
-    """The chances of the arm's values: ``[R, K, V]`` and ``[R, n, 1] -> [R, n, V]``."""
-    chance: Floats = world[np.arange(len(world))[:, None], action[..., 0]]
-    return chance
+def _probabilities(world: Floats, action: Actions) -> Floats:
+    """P(v | a) for the chosen arms: ``[R, K, V]`` and ``[R, n, 1] -> [R, n, V]``."""
+    probability: Floats = world[np.arange(len(world))[:, None], action[..., 0]]
+    return probability
 
 
 def _is_number(value: object) -> bool:

@@ -1,1 +1,1 @@
-"""Environments whose truth is a random network."""
+"""Environments with contexts: random networks, a moving optimum, and prices."""

@@ -1,4 +1,4 @@
-"""Several choices made jointly, whose chance depends on a context."""
+"""Several choices made jointly; the reward's probability depends on them and on a context."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,16 +12,18 @@ from submax.environments.networks.truth_network import check_truth
 
 @dataclass(frozen=True)
 class Combinatorial(NetworkEnvironment):
-    """One choice in each slot; they pay jointly, P(1 | a, c) = σ(f(onehot(a₁) ⊕ … ⊕ c) + s).
+    """One choice in each slot, one reward for all: P(1 | a, c) = σ(f(onehot(a₁) ⊕ … ⊕ c) + s).
 
-    ``sizes`` says among how many choices each slot chooses, s is ``shift``; the network f and the
-    contexts are those of `Contextual`. ``best_reward`` is exact and needs a space of at most
-    `LISTING_LIMIT` joint actions; everything else works for any number of them.
+    ``sizes`` gives the number of choices of each slot and s is ``shift``. The random network f
+    with ``hidden`` units and the contexts of width ``dimension`` are those of `Contextual`.
+    ``best_reward`` is exact and needs a space of at most `LISTING_LIMIT` joint actions; everything
+    else works for any number of them.
 
     Reference: Xu et al. (2024), section 4.3.
 
-    *Departs from the paper:* it names 2, 4, 6, 16 and 32 choices and 32768 joint actions, which
-    takes 8 in place of 6. The shift is not stated; −3 gives its average reward, E[R̄] = 0.0483.
+    *Departs from the paper:* the paper names 2, 4, 6, 16 and 32 choices and 32768 joint actions;
+    this number of joint actions needs 8 instead of 6. The paper does not state the shift; with −3
+    the average reward is that of the paper, E[R̄] = 0.0483.
     """
 
     sizes: tuple[int, ...] = (2, 4, 8, 16, 32)
@@ -31,13 +33,14 @@ class Combinatorial(NetworkEnvironment):
 
     def __post_init__(self) -> None:
         if not isinstance(self.sizes, tuple):
-            raise InputError(f"sizes must be a tuple of whole numbers, not {self.sizes!r}")
+            raise InputError(
+                f"sizes must be a tuple of whole numbers, such as (2, 4, 8), not {self.sizes!r}"
+            )
         Slots(self.sizes)
         check_truth(self.dimension, self.shift, self.hidden)
 
     @property
     def space(self) -> Slots:
-        """Slots."""
         return Slots(self.sizes)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Arms whose chances depend on a context."""
+"""Arms whose success probabilities depend on a context."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,17 +12,18 @@ from submax.environments.networks.truth_network import check_truth
 
 @dataclass(frozen=True)
 class Contextual(NetworkEnvironment):
-    """K arms that pay 0 or 1 with P(1 | a, c) = σ(f(onehot(a) ⊕ c) + s).
+    """K arms with rewards 0 and 1, P(1 | a, c) = σ(f(onehot(a) ⊕ c) + s).
 
-    K is ``arms``, s is ``shift``; f is a random network with one layer of ``hidden`` ReLU units,
-    drawn anew for every replica. Contexts c are uniform on the unit sphere in R^``dimension``.
+    K is ``arms``, s is ``shift``: the lower, the rarer are rewards. f is a random network with one
+    layer of ``hidden`` ReLU units; every replica has a network of its own. Contexts c are uniform
+    on the unit sphere in R^``dimension``.
 
     Reference: Xu et al. (2024), section 4.2.
 
-    *Departs from the paper:* one context is shared by all arms of a decision, where Zhou et al.
-    (2020), whom the paper follows, draw one for each arm. The width of the truth, its Glorot
-    weights and zero biases are not stated; they were chosen so that the average reward E[R̄] agrees:
-    0.501, 0.123 and 0.0185 for a shift of 0, −2 and −4.
+    *Departs from the paper:* all arms of a decision share one context, whereas Zhou et al. (2020),
+    whom the paper follows, draw one for each arm. The paper does not state the network's width and
+    initialization. With 32 units, Glorot-uniform weights and no biases, the average reward E[R̄]
+    agrees with the paper: 0.501, 0.123 and 0.0185 for a shift of 0, −2 and −4.
     """
 
     arms: int = 4
@@ -36,7 +37,6 @@ class Contextual(NetworkEnvironment):
 
     @property
     def space(self) -> Arms:
-        """Plain arms."""
         return Arms(self.arms)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Arms whose chances depend on a context, in a way that changes."""
+"""Arms whose success probabilities depend on a context, in a way that drifts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,11 +15,13 @@ from submax.environments.networks.truth_network import TruthNetwork, check_truth
 
 @dataclass(frozen=True)
 class DriftingContextual(NetworkEnvironment):
-    """`Contextual`, whose weights move: after n decisions W is ρⁿ W + √(1 − ρ²ⁿ) W′.
+    """`Contextual` with drifting network weights: after n decisions W is ρⁿ W + √(1 − ρ²ⁿ) W′.
 
-    ρ = exp(−1 / ``memory``), and W′ is a fresh draw of all weights. Mean and variance of the
-    weights are the same at all times; their shape is not: they start uniform and, being sums of
-    many draws, come nearer to normal the more often they are moved.
+    ρ = exp(−1 / ``memory``), and W′ is an independent draw of all weights. The mean and the
+    variance of the weights stay the same, but not the shape of their distribution: the weights
+    start uniform and become sums of many draws, which are closer to normal. ``memory`` is the
+    number of decisions after which the correlation with the past is 1/e; the other parameters are
+    those of `Contextual`.
     """
 
     arms: int = 4
@@ -35,11 +37,9 @@ class DriftingContextual(NetworkEnvironment):
 
     @property
     def space(self) -> Arms:
-        """Plain arms."""
         return Arms(self.arms)
 
     def advance(self, world: TruthNetwork, count: int, rng: np.random.Generator) -> TruthNetwork:
-        """Move every weight on."""
         fresh = self.reset(len(world.output_weight), rng)
         parts = zip(world, fresh, strict=True)
         return TruthNetwork(*(drifted(old, new, count, self.memory) for old, new in parts))

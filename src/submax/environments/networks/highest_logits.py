@@ -1,15 +1,16 @@
-"""The best of all joint actions under a random network.
+"""The highest output of a random network over all joint actions, by branch and bound.
 
-The highest logit is found by branch and bound. A branch is one choice in all slots but the
-largest, its leaves t are the choices there. With y_h what the branch and the context give hidden
-unit h, W_th what the leaf adds, between low_h and high_h, and any slope α_h,
+A branch is one choice in every slot except the largest; its leaves t are the choices of the
+largest slot. Let y_h be the input to hidden unit h from the branch and the context, and W_th,
+between low_h and high_h, the input from leaf t. Then for any slope α_h,
 
     max_t Σ_h v_h ReLU(y_h + W_th) ≤ Σ_h v_h max(y_h + (1 − α_h) near_h, −α_h far_h)
                                      + max_t Σ_h v_h α_h W_th,
 
-where near is high and far is low for v_h > 0, the other way round for v_h < 0, and α is then 0 or
-1. Slopes that suit each branch give a first bound that costs one maximum and one product; slopes
-that suit branch and context give a closer one for what is left; few branches need their leaves.
+where for v_h > 0 near is high and far is low; for v_h < 0 near is low, far is high, and α is 0 or
+1. A first bound uses one slope per branch and costs one maximum and one product. Branches that the
+first bound does not exclude get a tighter bound, with slopes for this branch and context. Only
+the few branches that are left then need an evaluation of all their leaves.
 """
 
 import math
@@ -24,24 +25,27 @@ from submax.core.errors import InputError
 from submax.core.spaces.space import LISTING_LIMIT
 from submax.environments.networks.truth_network import TruthNetwork
 
-FEW_ACTIONS = 256
-"""Up to so many joint actions listing them is cheaper than bounds."""
-LEAVES = 32
-"""A branch has at least so many leaves; where the largest slot has fewer, the next one joins."""
-TRIED_FIRST = 4
-"""So many branches of every context are looked into before any closer bound."""
-CHUNK = 2**19
-"""Entries of the largest array made at once."""
+LISTED_ACTIONS = 256
+"""Up to this number of joint actions, evaluating all of them is faster than computing bounds."""
+MINIMUM_LEAVES = 32
+"""The least number of leaves of a branch. If the largest slot has fewer choices, the next largest
+slots are joined to it."""
+BRANCHES_TRIED_FIRST = 4
+"""The number of branches of every context whose leaves are evaluated before the tighter bounds are
+computed: their best leaf excludes most other branches."""
+CHUNK_ENTRIES = 2**19
+"""Most entries of an intermediate array, 2 MiB of float32; limits memory for any number of rows."""
 
-# Bounds need not be exact, only high enough: with half the width they take half the time.
+# Bounds need not be exact, only high enough, so they are computed in float32, in half the time.
 Reals: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Tree(NamedTuple):
-    """The joint actions of one replica, hidden units first: ``branch [H, P]``, ``leaf [H, J]``.
+    """The joint actions of one replica as P branches with J leaves each, over H hidden units.
 
-    ``near`` and ``far`` are ``[H, 1]``; the first ``rising`` units are those whose
-    ``output [H]`` is above zero.
+    ``branch [H, P]`` and ``leaf [H, J]`` are the inputs to the hidden units, ``near`` and ``far``,
+    ``[H, 1]``, the extremes of the leaves, and ``output [H]`` the output weights v. The first
+    ``rising`` units are those with v above zero.
     """
 
     branch: Reals
@@ -57,12 +61,12 @@ def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -
     size = math.prod(sizes)
     if size > LISTING_LIMIT:
         raise InputError(
-            f"the best of all joint actions is found among at most {LISTING_LIMIT}, "
-            f"and this space has {size}"
+            f"the best joint action cannot be found among {size} joint actions, at most "
+            f"{LISTING_LIMIT} are allowed: use smaller sizes"
         )
     layer = context @ truth.context_weight
     slots = np.split(truth.choice_weight, np.cumsum(sizes)[:-1], axis=1)
-    if size <= FEW_ACTIONS:
+    if size <= LISTED_ACTIONS:
         return _by_listing(_sums(slots), truth.output_weight, layer)
     highest = np.empty(layer.shape[:2])
     for replica, output in enumerate(truth.output_weight):
@@ -73,13 +77,13 @@ def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -
 
 
 def _slices(length: int, width: int) -> list[slice]:
-    """Parts of a list whose entries are ``width`` numbers wide."""
-    step = max(1, CHUNK // max(1, width))
+    """Split ``length`` rows of ``width`` numbers into parts of at most `CHUNK_ENTRIES`."""
+    step = max(1, CHUNK_ENTRIES // max(1, width))
     return [slice(start, start + step) for start in range(0, length, step)]
 
 
 def _sums(slots: Sequence[Floats]) -> Floats:
-    """Sum of one row from each slot, ``[..., C, H]``, for all combinations: ``[..., A, H]``."""
+    """The sum of one row from each slot, for all combinations: ``[..., C, H] -> [..., A, H]``."""
     *before, hidden = slots[0].shape
     total = np.zeros((*before[:-1], 1, hidden))
     for slot in slots:
@@ -89,7 +93,7 @@ def _sums(slots: Sequence[Floats]) -> Floats:
 
 
 def _by_listing(actions: Floats, output: Floats, layer: Floats) -> Floats:
-    """Every action ``[R, A, H]`` in every context ``[R, n, H]``, for all replicas at once."""
+    """The highest logit by evaluating every action: ``[R, A, H]`` and ``[R, n, H] -> [R, n]``."""
     highest = np.empty(layer.shape[:2])
     for rows in _slices(layer.shape[1], actions.size):
         active = np.maximum(layer[:, rows, None] + actions[:, None], 0.0)
@@ -98,10 +102,10 @@ def _by_listing(actions: Floats, output: Floats, layer: Floats) -> Floats:
 
 
 def _tree(slots: Sequence[Floats], output: Floats) -> Tree:
-    """Part the slots, ``[C, H]`` each, into branch and leaf; the largest is the leaf."""
+    """Split the slots, ``[C, H]`` each, into branches and leaves; the largest are the leaves."""
     ordered = sorted(slots, key=len)
     cut = len(ordered) - 1
-    while cut > 0 and math.prod(map(len, ordered[cut:])) < LEAVES:
+    while cut > 0 and math.prod(map(len, ordered[cut:])) < MINIMUM_LEAVES:
         cut -= 1
     branch = _sums(ordered[:cut]) if cut else np.zeros((1, len(output)))
     leaf = _sums(ordered[cut:])
@@ -112,7 +116,7 @@ def _tree(slots: Sequence[Floats], output: Floats) -> Tree:
 
 
 def _narrow(tree: Tree) -> Tree:
-    """The same tree at half width."""
+    """The same tree in float32."""
     branch, leaf, near, far, output = (part.astype(np.float32) for part in tree[:-1])
     return Tree(branch, leaf, near, far, output, tree.rising)
 
@@ -131,7 +135,7 @@ def _by_bounds(tree: Tree, layer: Floats) -> Floats:
 
 
 def _margin(tree: Tree, layer: Floats) -> Reals:
-    """The most by which rounding at half width errs: a few steps a unit, and twice that."""
+    """An upper limit of the float32 rounding error of each context's logits and bounds: ``[n]``."""
     size = np.abs(tree.branch).max(axis=1) + np.abs(tree.leaf).max(axis=1)
     largest = np.abs(tree.output) @ (np.abs(layer) + 2 * size[:, None])
     margin = (2 * len(size) + 32) * np.finfo(np.float32).eps * largest
@@ -139,14 +143,14 @@ def _margin(tree: Tree, layer: Floats) -> Reals:
 
 
 def _search(tree: Tree, narrow: Tree, layer: Floats, bound: Reals, margin: Reals) -> Floats:
-    """The highest logit, given the first bound of all branches: ``[n, P] -> [n]``."""
+    """The highest logit, given the first bounds of all branches: ``[n, P] -> [n]``."""
     short = layer.astype(np.float32)
     floor = _first_floor(narrow, short, bound) - margin
     row, branch = np.nonzero(bound >= floor[:, None])
     bound = _close_bound(narrow, short, row, branch) + margin[row]
     lead = np.full_like(floor, -np.inf)
     np.maximum.at(lead, row, bound)
-    # The most promising branch of every context comes first: it settles most of the others.
+    # The branch with the highest bound is evaluated first: its best leaf excludes most others.
     for wanted in (bound >= lead[row], bound < lead[row]):
         left = np.flatnonzero(wanted & (bound >= floor[row]))
         value = _best_leaf(narrow, short, row[left], branch[left])
@@ -159,10 +163,10 @@ def _search(tree: Tree, narrow: Tree, layer: Floats, bound: Reals, margin: Reals
 
 
 def _first_floor(tree: Tree, layer: Reals, bound: Reals) -> Reals:
-    """The highest logit in the few branches with the highest bounds: ``[n]``."""
+    """A lower limit ``[n]``: the best leaf of the few branches with the highest bounds."""
     row, rest = np.arange(len(bound)), bound.copy()
     floor = np.full(len(bound), -np.inf, dtype=np.float32)
-    for _ in range(min(TRIED_FIRST, bound.shape[1])):
+    for _ in range(min(BRANCHES_TRIED_FIRST, bound.shape[1])):
         first = rest.argmax(axis=1)
         np.maximum(floor, _best_leaf(tree, layer, row, first), out=floor)
         rest[row, first] = -np.inf
@@ -170,7 +174,7 @@ def _first_floor(tree: Tree, layer: Reals, bound: Reals) -> Reals:
 
 
 def _slopes(tree: Tree, before: Reals) -> Reals:
-    """The slope of ReLU's chord from low to high, rounded to 0 or 1 where v is not above 0."""
+    """The slope α of ReLU's chord from low to high, rounded to 0 or 1 if v is not above 0."""
     slope: Reals = before + np.maximum(tree.near, tree.far)
     slope *= 1 / np.maximum(np.abs(tree.near - tree.far), 1e-6)
     np.maximum(slope, 0, out=slope)
@@ -186,15 +190,15 @@ def _leaf_term(tree: Tree, slope: Reals) -> Reals:
 
 
 def _first_terms(tree: Tree) -> tuple[Reals, Reals]:
-    """What the first bound takes from each branch: ``[H, P]`` and ``[P]``."""
+    """The parts of the first bound that do not depend on the context: ``[H, P]`` and ``[P]``."""
     slope = _slopes(tree, tree.branch)
     base = tree.branch + (1 - slope) * tree.near + slope * tree.far
     return base, _leaf_term(tree, slope) - tree.output @ (slope * tree.far)
 
 
 def _first_bound(tree: Tree, base: Reals, constant: Reals, layer: Reals) -> Reals:
-    """Bound of every branch with its own slopes: ``[H, n] -> [n, P]``."""
-    # max(a + b, 0) = max(a, −b) + b takes one pass over the branches where the sum takes two.
+    """The first bound, with one slope per branch: ``[H, n] -> [n, P]``."""
+    # max(a + b, 0) = max(a, −b) + b needs one pass over the branches; the left side needs two.
     bound = np.empty((layer.shape[1], len(constant)), dtype=np.float32)
     negative = -layer
     for rows in _slices(len(bound), base.size):
@@ -206,16 +210,16 @@ def _first_bound(tree: Tree, base: Reals, constant: Reals, layer: Reals) -> Real
 
 
 def _close_bound(tree: Tree, layer: Reals, row: Integers, branch: Integers) -> Reals:
-    """Bound of pairs of context and branch with slopes for this pair: ``[m] -> [m]``."""
+    """The tighter bound, with slopes for each pair of context and branch: ``[m] -> [m]``."""
     bound = np.empty(len(row), dtype=np.float32)
     for pairs in _slices(len(row), 2 * len(layer)):
-        reach = layer.take(row[pairs], axis=1)
-        reach += tree.branch.take(branch[pairs], axis=1)
-        slope = _slopes(tree, reach)
-        reach += tree.near
-        reach -= slope * tree.near
-        np.maximum(reach, slope * -tree.far, out=reach)
-        bound[pairs] = tree.output @ reach + _leaf_term(tree, slope)
+        active = layer.take(row[pairs], axis=1)
+        active += tree.branch.take(branch[pairs], axis=1)
+        slope = _slopes(tree, active)
+        active += tree.near
+        active -= slope * tree.near
+        np.maximum(active, slope * -tree.far, out=active)
+        bound[pairs] = tree.output @ active + _leaf_term(tree, slope)
     return bound
 
 

@@ -1,4 +1,4 @@
-"""A random network as the hidden truth."""
+"""The random network that gives the rewards of a simulated environment."""
 
 import math
 from collections.abc import Sequence
@@ -12,10 +12,11 @@ from submax.core.errors import InputError
 
 
 class TruthNetwork(NamedTuple):
-    """One hidden ReLU layer over (one-hot choices ⊕ context), without biases.
+    """One hidden layer of H ReLU units over (one-hot choices ⊕ context), without biases.
 
-    ``choice_weight [R, C, H]`` for the C choices of all slots together, ``context_weight
-    [R, D, H]`` and ``output_weight [R, H]``; a product with one-hot choices is a sum of rows.
+    ``choice_weight [R, C, H]`` belongs to the C choices of all slots together, ``context_weight
+    [R, D, H]`` to the context, ``output_weight [R, H]`` to the output. The product with one-hot
+    choices is computed as a sum of rows of ``choice_weight``.
     """
 
     choice_weight: Floats
@@ -24,7 +25,7 @@ class TruthNetwork(NamedTuple):
 
 
 def check_truth(dimension: object, shift: object, hidden: object) -> None:
-    """Refuse what cannot be a network's parameters."""
+    """Refuse parameters of a network environment that are not allowed."""
     whole_number("dimension", dimension, at_least=1)
     whole_number("hidden", hidden, at_least=1)
     number = isinstance(shift, (int, float)) and not isinstance(shift, bool)
@@ -35,7 +36,7 @@ def check_truth(dimension: object, shift: object, hidden: object) -> None:
 def draw_network(
     replicas: int, choices: int, dimension: int, hidden: int, rng: np.random.Generator
 ) -> TruthNetwork:
-    """Glorot-uniform weights: up to √(6 / (fan in + fan out)) either way."""
+    """Draw Glorot-uniform weights, between ±√(6 / (fan in + fan out)), for each replica."""
     first = math.sqrt(6 / (choices + dimension + hidden))
     last = math.sqrt(6 / (hidden + 1))
     return TruthNetwork(
@@ -46,14 +47,14 @@ def draw_network(
 
 
 def draw_directions(replicas: int, count: int, dimension: int, rng: np.random.Generator) -> Floats:
-    """Points drawn uniformly from the unit sphere: normal vectors over their norm."""
+    """Draw points uniformly from the unit sphere, ``[R, count, D]``: normal vectors scaled to 1."""
     normal = rng.standard_normal((replicas, count, dimension))
     direction: Floats = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
     return direction
 
 
 def logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats, action: Integers) -> Floats:
-    """Output for each action: ``context [R, n, D]`` and ``action [R, n, S] -> [R, n]``."""
+    """The network's output: ``context [R, n, D]`` and ``action [R, n, S] -> [R, n]``."""
     replicas, choices, hidden = truth.choice_weight.shape
     rows = truth.choice_weight.reshape(-1, hidden)
     before = np.arange(replicas)[:, None] * choices

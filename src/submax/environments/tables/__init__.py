@@ -1,1 +1,1 @@
-"""Environments made of tables that were measured or labelled."""
+"""Environments made from tables of data: labelled rows, or measured designs."""

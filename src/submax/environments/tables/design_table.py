@@ -1,7 +1,7 @@
-"""A table with one row for every combination of choices."""
+"""A table of measurements with one row for every combination of choices."""
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +14,9 @@ from submax.environments.tables.table_file import first_row, numbers
 
 
 class DesignTable(NamedTuple):
-    """What was measured: ``value [size]``, in the order of the actions' numbers.
+    """The measured ``value [size]`` of every joint action, in the order of the actions' indices.
 
-    ``columns`` names the slots and ``choices`` lists those of each, in order.
+    ``columns`` names the slots, and ``choices`` lists the choices of each slot in order.
     """
 
     columns: tuple[str, ...]
@@ -25,7 +25,7 @@ class DesignTable(NamedTuple):
 
     @classmethod
     def of(cls, name: str, table: Any) -> Self:
-        """Make it from a pyarrow table; its last column is the value, the others are choices."""
+        """Convert a pyarrow table whose last column is the value and whose others are choices."""
         *columns, last = _columns(name, table)
         found = [_choices(column, table.column(column)) for column in columns]
         choices = tuple(tuple(values.tolist()) for values, _ in found)
@@ -35,42 +35,59 @@ class DesignTable(NamedTuple):
         _check_once(columns, choices, code, order)
         _check_all(columns, choices, code[order])
         if value.min() == value.max():
-            raise InputError(f"there is nothing to choose: all of {name} is worth {value[0]:g}")
+            raise InputError(
+                f"all rows of {name} have the value {value[0]:g}, so that no choice is better than "
+                f"another: the last column, {last!r}, must hold at least two different values"
+            )
         return cls(tuple(columns), choices, value[order])
 
 
 def _columns(name: str, table: Any) -> list[str]:
-    """The names of the columns, of a table that has as many rows and columns as it must."""
+    """The names of the columns, after a check of the table's rows and columns."""
     columns: list[str] = table.column_names
     if len(columns) < 2:
-        raise InputError(f"{name} must have a column of choices and one of values, not {columns}")
+        raise InputError(
+            f"{name} must have at least one column of choices and a last one of values, not the "
+            f"columns {columns}"
+        )
     for column in columns:
         if columns.count(column) > 1:
-            raise InputError(f"{name} has more than one column {column!r}")
+            raise InputError(
+                f"{name} has more than one column {column!r}, and names must be unique: rename one"
+            )
     if not 1 <= table.num_rows <= LISTING_LIMIT:
         raise InputError(f"{name} must have 1 to {LISTING_LIMIT} rows, not {table.num_rows}")
     return columns
 
 
 def _choices(name: str, column: Any) -> tuple[NDArray[Any], Integers]:
-    """The distinct values in order, and each row's position among them."""
+    """The distinct values of a column in order, and each row's index among them."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
-        row = first_row(column.is_null())
-        raise InputError(f"column {name!r} has no choice in row {row}")
+        _refuse_missing(name, first_row(column.is_null()))
     if pa.types.is_nested(column.type):
-        raise InputError(f"column {name!r} must hold plain values, not those of {column.type}")
+        raise InputError(
+            f"column {name!r} must hold numbers, texts or booleans, not values of the type "
+            f"{column.type}"
+        )
     values = np.asarray(column.to_numpy())
     if np.any(values != values):
-        raise InputError(f"column {name!r} has no choice in row {first_row(values != values)}")
+        _refuse_missing(name, first_row(values != values))
     distinct, code = np.unique(values, return_inverse=True)
-    order = np.array(sorted(range(len(distinct)), key=lambda place: _rank(distinct[place])))
+    order = np.array(sorted(range(len(distinct)), key=lambda index: _sort_key(distinct[index])))
     return distinct[order], np.argsort(order)[code]
 
 
-def _rank(value: Any) -> tuple[Any, ...]:
-    """Numbers that were read as text come first and are sorted as numbers."""
+def _refuse_missing(name: str, row: int) -> NoReturn:
+    raise InputError(
+        f"column {name!r} has no choice in row {row}, and every row needs one: fill it in or "
+        "remove the row"
+    )
+
+
+def _sort_key(value: Any) -> tuple[Any, ...]:
+    """Texts that are numbers come first, in numerical order; the other texts follow."""
     if not isinstance(value, str):
         return (value,)
     try:
@@ -83,33 +100,36 @@ def _rank(value: Any) -> tuple[Any, ...]:
 def _check_once(
     columns: list[str], choices: tuple[tuple[Any, ...], ...], code: Integers, order: Integers
 ) -> None:
-    """Refuse a combination that stands in several rows; sorting kept the order of equal rows."""
+    """Refuse a table in which a combination is in several rows; ``order`` is a stable sort."""
     repeats = np.all(code[order[1:]] == code[order[:-1]], axis=1)
     if repeats.any():
         row = int(order[1:][repeats].min())
         raise InputError(
-            "every combination of choices must be there once; rows that repeat another: "
-            f"{repeats.sum()}, the first is row {row + 1} ({_told(columns, choices, code[row])})"
+            f"every combination of choices must be in one row, but {repeats.sum()} rows repeat "
+            f"another one, the first is row {row + 1} "
+            f"({_formatted_combination(columns, choices, code[row])}): average repeated "
+            "measurements into one row"
         )
 
 
 def _check_all(columns: list[str], choices: tuple[tuple[Any, ...], ...], ordered: Integers) -> None:
-    """Refuse a table without some combination."""
+    """Refuse a table in which a combination is missing."""
     sizes = tuple(map(len, choices))
     missing = math.prod(sizes) - len(ordered)
     if missing:
         expected = _first_combinations(sizes, len(ordered) + 1)
         gap = np.any(expected[:-1] != ordered, axis=1)
-        place = int(np.argmax(gap)) if gap.any() else len(ordered)
+        index = int(np.argmax(gap)) if gap.any() else len(ordered)
         raise InputError(
-            "every combination of choices must be there once; missing ones: "
-            f"{missing} of {math.prod(sizes)}, the first is "
-            f"({_told(columns, choices, expected[place])})"
+            f"every combination of choices must be in one row, but {missing} of "
+            f"{math.prod(sizes)} are missing, the first is "
+            f"({_formatted_combination(columns, choices, expected[index])}): add the missing rows, "
+            "or leave out a choice that was not measured with all others"
         )
 
 
 def _first_combinations(sizes: tuple[int, ...], count: int) -> Integers:
-    """The first combinations in order; the whole number of them may be beyond a machine's."""
+    """The first ``count`` combinations in order; listing all of them could exceed the memory."""
     number = np.arange(count)
     combinations = np.empty((count, len(sizes)), dtype=np.int64)
     for slot in reversed(range(len(sizes))):
@@ -117,6 +137,8 @@ def _first_combinations(sizes: tuple[int, ...], count: int) -> Integers:
     return combinations
 
 
-def _told(columns: list[str], choices: tuple[tuple[Any, ...], ...], code: Integers) -> str:
+def _formatted_combination(
+    columns: list[str], choices: tuple[tuple[Any, ...], ...], code: Integers
+) -> str:
     parts = zip(columns, choices, code, strict=True)
-    return ", ".join(f"{column} = {values[place]!r}" for column, values, place in parts)
+    return ", ".join(f"{column} = {values[index]!r}" for column, values, index in parts)

@@ -1,4 +1,4 @@
-"""A design space that was measured in full."""
+"""A design space in which every combination of choices was measured."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -23,12 +23,12 @@ from submax.environments.tables.table_file import check_file, read_table
 
 @dataclass(frozen=True)
 class Designs(Environment[int]):
-    """A design pays what was measured for it: y(a) + σ ε, or −y(a) + σ ε with ``minimize``.
+    """The reward of a design is its measured value: y(a) + σ ε, or −y(a) + σ ε with ``minimize``.
 
     ``file`` is a CSV or Parquet file with one row for every combination of choices. Its last
-    column is the measured value y; every other column is a slot, whose choices are its distinct
-    values in sorted order, numbers as numbers. σ is ``noise``, ε is normal. Nothing is drawn and
-    there are no contexts: the world is the same for all replicas; it is their number.
+    column is the measured value y; every other column is a slot, whose choices are the column's
+    distinct values in sorted order. σ is ``noise``, ε is normal. There are no contexts, and all
+    replicas share the same truth; the world is the number of replicas.
 
     >>> speed = {"level": [1, 1, 2, 2], "fast": [False, True, False, True], "time": [4, 3, 5, 1]}
     >>> environment = Designs.of(speed, minimize=True)
@@ -48,11 +48,17 @@ class Designs(Environment[int]):
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], noise: float = 0.0, minimize: bool = False) -> Self:
-        """Use columns that lie in memory; a digest of them stands for the file's name."""
+        """An environment of columns that are in memory, the last one the measured value.
+
+        Its ``file`` is a digest of the columns instead of a file's name.
+        """
         try:
             table = pa.table(dict(columns))
         except (TypeError, ValueError, pa.ArrowException) as error:
-            raise InputError(f"the columns make no table: {error}") from error
+            raise InputError(
+                "the columns must be lists or arrays of equal length, by name, and cannot be made "
+                f"into a table: {error}"
+            ) from error
         digest = hashlib.sha256(repr(list(table.to_pydict().items())).encode())
         name = f"columns {digest.hexdigest()[:16]}"
         made = object.__new__(cls)
@@ -63,23 +69,23 @@ class Designs(Environment[int]):
 
     @cached_property
     def table(self) -> DesignTable:
-        """What was measured, read when it is first needed."""
+        """The measured table, which is read when it is first needed."""
         return DesignTable.of(Path(self.file).name, read_table(self.file))
 
     @cached_property
     def worth(self) -> Floats:
-        """The mean reward of every design, in the order of their numbers."""
-        # Taken from zero, a value of 0 does not become −0.
+        """The mean reward of every design, in the order of the actions' indices."""
+        # Subtraction from zero, so that a value of 0 does not become −0.
         return 0.0 - self.table.value if self.minimize else self.table.value
 
     @cached_property
     def space(self) -> Slots:
-        """One slot for each column of choices."""
+        """The space of actions, with one slot for each column of choices."""
         return Slots(tuple(map(len, self.table.choices)))
 
     @property
     def problem(self) -> Problem:
-        """Slots, no context; without noise the bounds of the rewards are known."""
+        # Without noise the rewards lie between the lowest and the highest measured value.
         if self.noise:
             return Problem(self.space, scale=Continuous())
         low, high = float(self.worth.min()), float(self.worth.max())
@@ -87,52 +93,47 @@ class Designs(Environment[int]):
 
     @property
     def shared(self) -> bool:
-        """Yes: the table is the truth of all replicas."""
         return True
 
     def describe(self, action: Actions) -> dict[str, Any]:
-        """The choices that one action ``[S]`` stands for, by column."""
+        """The values of the choices of one action ``[S]``, by column."""
         Problem(self.space).check_action(action)
         parts = zip(self.table.columns, self.table.choices, action, strict=True)
-        return {column: values[place] for column, values, place in parts}
+        return {column: values[index] for column, values, index in parts}
 
     def reset(self, replicas: int, rng: np.random.Generator) -> int:
-        """Nothing is drawn."""
         return replicas
 
     def contexts(self, world: int, count: int, rng: np.random.Generator) -> Floats:
-        """Contexts of width 0."""
         return np.zeros((world, count, 0))
 
     def mean_reward(self, world: int, context: Floats, action: Actions) -> Floats:
-        """What was measured."""
         return self.worth.take(self.space.index(action))
 
     def reward(
         self, world: int, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Floats:
-        """What was measured, and noise."""
         return self.outcome(world, context, action, rng).reward
 
     def outcome(
         self, world: int, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        """Look the design up once for both."""
         mean = self.mean_reward(world, context, action)
         return Outcome(mean + self.noise * rng.standard_normal(mean.shape), mean)
 
     def best_reward(self, world: int, context: Floats) -> Floats:
-        """The best design's, the same in every row."""
         return np.full(context.shape[:2], self.worth.max())
 
     def _check_rest(self) -> None:
         non_negative("noise", self.noise)
         if not isinstance(self.minimize, bool):
-            raise InputError(f"minimize must be true or false, not {self.minimize!r}")
+            raise InputError(
+                f"minimize must be true or false, without quotes, not {self.minimize!r}"
+            )
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Three slots of which one has no choice, without and with noise."""
+        """Three slots, one of them with a single choice, without and with noise."""
         rng = np.random.default_rng(0)
         first, second = np.divmod(np.arange(12), 4)
         columns = {"first": first, "fixed": ["same"] * 12, "second": second}

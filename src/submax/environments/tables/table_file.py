@@ -1,4 +1,4 @@
-"""Tables read from files; what is wrong with them is said by column and row."""
+"""Tables read from CSV and Parquet files; errors name the column and the row."""
 
 from pathlib import Path
 from typing import Any, NoReturn
@@ -11,31 +11,37 @@ from submax.core.arrays import Floats
 from submax.core.errors import InputError
 
 READERS = {".csv": csv.read_csv, ".parquet": parquet.read_table}
+"""The functions that read a file, by the ending of its name."""
 
 
 def check_file(file: object) -> None:
-    """Refuse what is not the name of a CSV or Parquet file that is there."""
+    """Refuse anything but the path of an existing CSV or Parquet file."""
     if not isinstance(file, str):
-        raise InputError(f"file must be a text, not {file!r}")
+        raise InputError(f"file must be the path of a .csv or .parquet file, not {file!r}")
     if Path(file).suffix.lower() not in READERS:
         raise InputError(f"file must end in .csv or .parquet, not {file!r}")
     if not Path(file).is_file():
-        raise InputError(f"there is no file {file!r}")
+        raise InputError(
+            f"there is no file {file!r}: check the path, which in an experiment file is relative "
+            "to the folder of the experiment file"
+        )
 
 
 def read_table(file: str) -> Any:
-    """The table of a file."""
+    """The table of a file, as pyarrow reads it."""
     try:
         table = READERS[Path(file).suffix.lower()](file)
-        # Names that are no UTF-8 fail when they are first looked at.
+        # Column names that are not valid UTF-8 fail when they are first read.
         _ = table.column_names
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {file!r}: {error}") from error
+        raise InputError(
+            f"{file!r} cannot be read as a {Path(file).suffix} file: {error}"
+        ) from error
     return table
 
 
 def numbers(name: str, column: Any) -> Floats:
-    """A column as finite numbers; rows are counted from 1, without the header."""
+    """A column as finite numbers. Errors count rows from 1, without the header."""
     if len(column) and not _is_numeric(column.type):
         rows = enumerate(column.to_pylist(), 1)
         _refuse(name, column, next((row for row, one in rows if not _is_number(one)), 1))
@@ -45,14 +51,17 @@ def numbers(name: str, column: Any) -> Floats:
     return values
 
 
-def first_row(wanted: Any) -> int:
-    """The first row that is wanted, counted from 1."""
-    return int(np.argmax(np.asarray(wanted))) + 1
+def first_row(condition: Any) -> int:
+    """The number of the first row for which the condition is true, counted from 1."""
+    return int(np.argmax(np.asarray(condition))) + 1
 
 
 def _refuse(name: str, column: Any, row: int) -> NoReturn:
     value = column[row - 1].as_py()
-    raise InputError(f"column {name!r} must hold numbers, and row {row} holds {value!r}")
+    raise InputError(
+        f"column {name!r} must hold finite numbers, but row {row} holds {value!r}: replace the "
+        "value or remove the row"
+    )
 
 
 def _is_numeric(kind: Any) -> bool:

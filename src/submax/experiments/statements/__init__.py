@@ -1,1 +1,1 @@
-"""What the paper says, put to the test on results."""
+"""The statements of the paper, and code that checks them against the results of a sweep."""

@@ -1,11 +1,17 @@
-"""What section 4.1 of the paper says, put to the test on the results of a sweep."""
+"""The statements of section 4.1 of the paper, checked against the results of a sweep."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from submax.experiments.comparison import Comparison, Finals, Side, against_best, compared
+from submax.experiments.paired_comparison import (
+    Finals,
+    PairedComparison,
+    Side,
+    against_best,
+    compared,
+)
 from submax.experiments.statements.statement import Statement
 
 EPSILON_GREEDY = [f"epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)]
@@ -18,7 +24,7 @@ ARMS, BETAS, DELAYS = (10, 100, 500), (1, 9, 99), (100, 500, 1000)
 
 
 def bernoulli_statements(finals: Finals) -> list[Statement]:
-    """The statements of section 4.1, each with its numbers."""
+    """The statements of section 4.1, each with its comparisons."""
     return [
         Statement(text, list(comparisons(finals)))
         for text, comparisons in (
@@ -46,18 +52,18 @@ def bernoulli_statements(finals: Finals) -> list[Statement]:
     ]
 
 
-def _degrade(finals: Finals) -> Iterator[Comparison]:
+def _degrade(finals: Finals) -> Iterator[PairedComparison]:
     for policy in [name for name in CLASSIC if name != "thompson-1-9"]:
         yield from compared(policy, _relative(finals, policy, 10), _relative(finals, policy, 500))
 
 
-def _true_prior_does_not_degrade(finals: Finals) -> Iterator[Comparison]:
+def _true_prior_does_not_degrade(finals: Finals) -> Iterator[PairedComparison]:
     policy = "thompson-1-9"
     yield from compared(policy, _relative(finals, policy, 500), _relative(finals, policy, 10))
 
 
 def _relative(finals: Finals, policy: str, arms: int) -> Side | None:
-    """Regret relative to that of random choice, which grows with K as well."""
+    """The regret over the mean regret of random choice, which grows with K as well."""
     found = finals.final(policy, arms=arms, beta=9, delay=100)
     random = finals.final("random", arms=arms, beta=9, delay=100)
     if found is None or random is None or random.values.mean() <= 0:
@@ -65,26 +71,26 @@ def _relative(finals: Finals, policy: str, arms: int) -> Side | None:
     return Side(f"K={arms}", found.values / random.values.mean())
 
 
-def _best_for_every_k(finals: Finals) -> Iterator[Comparison]:
+def _best_for_every_k(finals: Finals) -> Iterator[PairedComparison]:
     for arms in ARMS:
         labels = {"arms": arms, "beta": 9, "delay": 100}
         yield from against_best(finals, _words(labels), "rcp-submax", OTHERS, labels)
 
 
-def _short_delay(finals: Finals) -> Iterator[Comparison]:
+def _short_delay(finals: Finals) -> Iterator[PairedComparison]:
     for delay in DELAYS[:2]:
         labels = {"arms": 100, "beta": 9, "delay": delay}
         yield from against_best(finals, _words(labels), "rcp-submax", OTHERS, labels)
 
 
-def _long_delay(finals: Finals) -> Iterator[Comparison]:
+def _long_delay(finals: Finals) -> Iterator[PairedComparison]:
     labels = {"arms": 100, "beta": 9, "delay": 1000}
     yield from compared(
         _words(labels), finals.best(THOMPSON, **labels), finals.final("rcp-submax", **labels)
     )
 
 
-def _slope(finals: Finals) -> Iterator[Comparison]:
+def _slope(finals: Finals) -> Iterator[PairedComparison]:
     labels = {"arms": 100, "beta": 9, "delay": 1000}
     best = finals.best(THOMPSON, **labels)
     if best is not None:
@@ -93,7 +99,7 @@ def _slope(finals: Finals) -> Iterator[Comparison]:
         )
 
 
-def _prior(finals: Finals) -> Iterator[Comparison]:
+def _prior(finals: Finals) -> Iterator[PairedComparison]:
     for beta in BETAS:
         true = f"thompson-1-{beta}"
         rivals = [name for name in CLASSIC if name != true]
@@ -101,8 +107,8 @@ def _prior(finals: Finals) -> Iterator[Comparison]:
         yield from against_best(finals, _words(labels), true, rivals, labels)
 
 
-def _ahead(**fixed: int) -> Callable[[Finals], Iterator[Comparison]]:
-    def comparisons(finals: Finals) -> Iterator[Comparison]:
+def _ahead(**fixed: int) -> Callable[[Finals], Iterator[PairedComparison]]:
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
         for labels in finals.configurations():
             if fixed.items() <= labels.items():
                 true = finals.final(f"thompson-1-{labels['beta']}", **labels)
@@ -111,7 +117,7 @@ def _ahead(**fixed: int) -> Callable[[Finals], Iterator[Comparison]]:
     return comparisons
 
 
-def _sparse(finals: Finals) -> Iterator[Comparison]:
+def _sparse(finals: Finals) -> Iterator[PairedComparison]:
     labels = {"arms": 100, "beta": 99, "delay": 100}
     yield from compared(
         _words(labels),
@@ -120,8 +126,8 @@ def _sparse(finals: Finals) -> Iterator[Comparison]:
     )
 
 
-def _everywhere(lower: str, higher: str) -> Callable[[Finals], Iterator[Comparison]]:
-    def comparisons(finals: Finals) -> Iterator[Comparison]:
+def _everywhere(lower: str, higher: str) -> Callable[[Finals], Iterator[PairedComparison]]:
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
         for labels in finals.configurations():
             left, right = finals.final(lower, **labels), finals.final(higher, **labels)
             yield from compared(_words(labels), left, right)
@@ -129,8 +135,8 @@ def _everywhere(lower: str, higher: str) -> Callable[[Finals], Iterator[Comparis
     return comparisons
 
 
-def _most_competitive(finals: Finals) -> Iterator[Comparison]:
-    """Mean over configurations of regret relative to the best policy there."""
+def _most_competitive(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare means over configurations of the regret over that of the best policy."""
     ratios: dict[str, list[float]] = {}
     for labels in finals.configurations():
         best = finals.best([*OTHERS, "rcp-submax"], **labels)
@@ -144,9 +150,9 @@ def _most_competitive(finals: Finals) -> Iterator[Comparison]:
         submax = ratios.pop("rcp-submax")
         rival = min(ratios, key=lambda policy: float(np.mean(ratios[policy])))
         left, right = Side("rcp-submax", np.array(submax)), Side(rival, np.array(ratios[rival]))
-        yield Comparison.of("regret / lowest regret", left, right)
+        yield PairedComparison.of("regret / lowest regret", left, right)
 
 
 def _words(labels: dict[str, Any]) -> str:
-    shown = {"arms": "K", "beta": "β", "delay": "N_b"}
-    return ", ".join(f"{word}={labels[key]}" for key, word in shown.items())
+    symbols = {"arms": "K", "beta": "β", "delay": "N_b"}
+    return ", ".join(f"{symbol}={labels[key]}" for key, symbol in symbols.items())

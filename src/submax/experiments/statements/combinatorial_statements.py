@@ -1,13 +1,13 @@
-"""What section 4.3 of the paper says, put to the test on the results of a sweep."""
+"""The statements of section 4.3 of the paper, checked against the results of a sweep."""
 
 from collections.abc import Callable, Iterator
 
-from submax.experiments.comparison import Comparison, Finals, compared
+from submax.experiments.paired_comparison import Finals, PairedComparison, compared
 from submax.experiments.statements.statement import Statement
 
 
 def combinatorial_statements(finals: Finals) -> list[Statement]:
-    """The statements of section 4.3, by accumulated reward: the left number is the lower one."""
+    """The statements of section 4.3, compared by reward: the policy that earns less is left."""
     return [
         Statement(text, list(comparisons(finals)))
         for text, comparisons in (
@@ -22,8 +22,8 @@ def combinatorial_statements(finals: Finals) -> list[Statement]:
     ]
 
 
-def _earns_more(higher: str, lower: str) -> Callable[[Finals], Iterator[Comparison]]:
-    def comparisons(finals: Finals) -> Iterator[Comparison]:
+def _earns_more(higher: str, lower: str) -> Callable[[Finals], Iterator[PairedComparison]]:
+    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
         for labels in finals.configurations():
             left, right = finals.reward(lower, **labels), finals.reward(higher, **labels)
             yield from compared("accumulated reward", left, right)

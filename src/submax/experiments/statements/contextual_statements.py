@@ -1,8 +1,14 @@
-"""What section 4.2 of the paper says, put to the test on the results of a sweep."""
+"""The statements of section 4.2 of the paper, checked against the results of a sweep."""
 
 from collections.abc import Iterator
 
-from submax.experiments.comparison import Comparison, Finals, Side, against_best, compared
+from submax.experiments.paired_comparison import (
+    Finals,
+    PairedComparison,
+    Side,
+    against_best,
+    compared,
+)
 from submax.experiments.statements.statement import Statement
 
 CLASSIC = [
@@ -15,7 +21,7 @@ SHIFTS = (0, -2, -4)
 
 
 def contextual_statements(finals: Finals) -> list[Statement]:
-    """The statements of section 4.2, each with its numbers."""
+    """The statements of section 4.2, each with its comparisons."""
     return [
         Statement(text, list(comparisons(finals)))
         for text, comparisons in (
@@ -31,17 +37,17 @@ def contextual_statements(finals: Finals) -> list[Statement]:
     ]
 
 
-def _dense(finals: Finals) -> Iterator[Comparison]:
+def _dense(finals: Finals) -> Iterator[PairedComparison]:
     yield from compared("s=0", finals.best(CLASSIC, shift=0), finals.final("rcp-submax", shift=0))
 
 
-def _degrade(finals: Finals) -> Iterator[Comparison]:
+def _degrade(finals: Finals) -> Iterator[PairedComparison]:
     for policy in CLASSIC:
         yield from compared(policy, _relative(finals, policy, 0), _relative(finals, policy, -4))
 
 
-def _robust(finals: Finals) -> Iterator[Comparison]:
-    """The regret relative to random that is added from s=0 to s=-4."""
+def _robust(finals: Finals) -> Iterator[PairedComparison]:
+    """Compare how much the regret relative to random grows from s=0 to s=-4."""
     dense, sparse = finals.best(CLASSIC, shift=0), finals.best(CLASSIC, shift=-4)
     if dense is not None and sparse is not None:
         submax = _added(_relative(finals, "rcp-submax", 0), _relative(finals, "rcp-submax", -4))
@@ -53,22 +59,22 @@ def _robust(finals: Finals) -> Iterator[Comparison]:
         )
 
 
-def _sparse(finals: Finals) -> Iterator[Comparison]:
+def _sparse(finals: Finals) -> Iterator[PairedComparison]:
     rivals = [*CLASSIC, "rcp-optimistic", "random"]
     yield from against_best(finals, "s=-4", "rcp-submax", rivals, {"shift": -4})
 
 
-def _sparse_all(finals: Finals) -> Iterator[Comparison]:
+def _sparse_all(finals: Finals) -> Iterator[PairedComparison]:
     yield from against_best(finals, "s=-4", "rcp-submax", OTHERS, {"shift": -4})
 
 
-def _submax_optimistic(finals: Finals) -> Iterator[Comparison]:
+def _submax_optimistic(finals: Finals) -> Iterator[PairedComparison]:
     for shift in SHIFTS:
         left, right = (finals.final(name, shift=shift) for name in ("rcp-submax", "rcp-optimistic"))
         yield from compared(f"s={shift}", left, right)
 
 
-def _optimized_optimistic(finals: Finals) -> Iterator[Comparison]:
+def _optimized_optimistic(finals: Finals) -> Iterator[PairedComparison]:
     for shift in SHIFTS:
         left, right = (
             finals.final(name, shift=shift) for name in ("rcp-optimized", "rcp-optimistic")
@@ -76,7 +82,7 @@ def _optimized_optimistic(finals: Finals) -> Iterator[Comparison]:
         yield from compared(f"s={shift}", left, right)
 
 
-def _third(finals: Finals) -> Iterator[Comparison]:
+def _third(finals: Finals) -> Iterator[PairedComparison]:
     for shift in SHIFTS[:2]:
         random = finals.final("random", shift=shift)
         less = None if random is None else Side("2/3 random", random.values * 2 / 3)
@@ -84,7 +90,7 @@ def _third(finals: Finals) -> Iterator[Comparison]:
 
 
 def _relative(finals: Finals, policy: str, shift: int) -> Side | None:
-    """Regret as a share of that of random choice."""
+    """The regret as a share of the mean regret of random choice."""
     found, random = finals.final(policy, shift=shift), finals.final("random", shift=shift)
     if found is None or random is None or random.values.mean() <= 0:
         return None

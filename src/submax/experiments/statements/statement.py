@@ -1,27 +1,27 @@
-"""A sentence of the paper and the numbers that decide it."""
+"""A statement of the paper and the comparisons that decide whether it holds."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from submax.experiments.comparison import Comparison
 from submax.experiments.directory import write_csv
+from submax.experiments.paired_comparison import PairedComparison
 
 
 class Statement(NamedTuple):
-    """A sentence and the comparisons that decide it; none where cells are missing."""
+    """A sentence and the comparisons that decide it; no comparisons if cells were not run."""
 
     text: str
-    comparisons: list[Comparison]
+    comparisons: list[PairedComparison]
 
     @property
     def held(self) -> int:
-        """In how many comparisons the left number is lower, as the sentence says."""
+        """The number of comparisons in which the left mean is lower, as the sentence says."""
         return sum(comparison.holds for comparison in self.comparisons)
 
     @property
-    def closest(self) -> Comparison:
-        """The comparison that speaks least for the sentence."""
+    def closest(self) -> PairedComparison:
+        """The comparison that supports the sentence least."""
         tiny = 1e-300
         return max(
             self.comparisons,
@@ -30,7 +30,7 @@ class Statement(NamedTuple):
 
 
 def write_statements(directory: Path, statements: Sequence[Statement]) -> None:
-    """Write every comparison with both its numbers."""
+    """Write every comparison with both its means as statements.csv."""
     rows = [
         {
             "statement": statement.text,

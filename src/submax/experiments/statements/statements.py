@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from submax.experiments.comparison import Finals
+from submax.experiments.paired_comparison import Finals
 from submax.experiments.statements.bernoulli_statements import bernoulli_statements
 from submax.experiments.statements.combinatorial_statements import combinatorial_statements
 from submax.experiments.statements.contextual_statements import contextual_statements
@@ -16,5 +16,5 @@ SECTIONS: dict[str, Callable[[Finals], list[Statement]]] = {
 
 
 def statements_of(section: str, finals: Finals) -> list[Statement]:
-    """What a section says, with the numbers of the results; nothing for no section."""
+    """The statements of a section with their comparisons; none if the section is empty."""
     return SECTIONS[section](finals) if section else []

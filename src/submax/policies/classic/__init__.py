@@ -1,1 +1,1 @@
-"""Policies for plain arms without context."""
+"""Classic policies that ignore the context."""

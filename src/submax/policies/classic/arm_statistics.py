@@ -1,4 +1,4 @@
-"""Pulls and rewards of every joint action, the state of the classic policies."""
+"""Number of pulls and sum of rewards of every joint action: the state of the classic policies."""
 
 from typing import NamedTuple, Self
 
@@ -13,7 +13,7 @@ from submax.core.running.stored import stored
 
 @stored("arm-statistics")
 class ArmStatistics(NamedTuple):
-    """``pulls [R, A]`` and the sum of their ``rewards [R, A]``, as far as they have come back."""
+    """``pulls [R, A]`` whose rewards have come back, and the sums ``rewards [R, A]`` of these."""
 
     problem: Problem
     pulls: Floats
@@ -21,27 +21,30 @@ class ArmStatistics(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int) -> Self:
-        """Nothing pulled."""
+        """The statistics before any feedback."""
         problem.space.check_listable("this policy")
         shape = (replicas, problem.space.size)
         return cls(problem, np.zeros(shape), np.zeros(shape))
 
     def add(self, feedback: Feedback) -> Self:
-        """Count what came back."""
+        """The statistics after more feedback."""
         feedback.check(self.problem)
         index = self.problem.space.index(feedback.action)
         size = self.pulls.shape[-1]
-        earned = feedback.weight * np.where(feedback.weight > 0, feedback.reward, 0.0)
+        reward = feedback.weight * np.where(feedback.weight > 0, feedback.reward, 0.0)
         return self._replace(
             pulls=self.pulls + tally(index, feedback.weight, size),
-            rewards=self.rewards + tally(index, earned, size),
+            rewards=self.rewards + tally(index, reward, size),
         )
 
     def means(self) -> Floats:
-        """Average reward of every action; 0 where there is none."""
+        """Average reward of every action, ``[R, A]``; 0 for an action that was never pulled."""
         return self.rewards / np.where(self.pulls > 0, self.pulls, 1.0)
 
-    def successes(self, who: str) -> Floats:
-        """The rewards as parts of the way from the lowest to the highest, for someone who asks."""
-        lowest, highest = self.problem.scale.known_bounds(who)
+    def successes(self, caller: str) -> Floats:
+        """Number of successes, ``[R, A]``: each reward, scaled to 0 … 1, is a part of one.
+
+        ``caller`` is named in the error if the bounds of rewards are not known.
+        """
+        lowest, highest = self.problem.scale.known_bounds(caller)
         return (self.rewards - lowest * self.pulls) / (highest - lowest)

@@ -17,15 +17,15 @@ from submax.policies.classic.arm_statistics import ArmStatistics
 
 @dataclass(frozen=True)
 class EpsilonGreedy(ListingPolicy[ArmStatistics]):
-    """Explore uniformly with probability ε, else take the best mean so far.
+    """Explore uniformly with probability ε, otherwise take the arm with the highest mean reward.
 
-    π(a) = ε / K + (1 − ε) / T if a is one of the T arms with the highest mean, else ε / K. An arm
-    that was never tried has mean 0.
+    π(a) = ε / K + (1 − ε) / T if a is one of the T arms with the highest mean, otherwise ε / K. K
+    is the number of arms, ε is ``epsilon``. An arm that was never pulled has mean 0.
 
     Reference: Sutton and Barto (2018), section 2.2.
 
-    *Departs from the paper:* it says "a chance of ε for picking the arm with the best estimated
-    value"; here as usual ε is the chance of exploring.
+    *Departs from the paper:* Xu et al. (2024) write of "a chance of ε for picking the arm with the
+    best estimated value"; here, as is usual, ε is the probability of exploring.
     """
 
     epsilon: float = 0.1
@@ -38,11 +38,9 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
         return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
-        """Nothing pulled."""
         return ArmStatistics.empty(problem, replicas)
 
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
-        """The same for every row: ``[R, 1, A]``."""
         means = state.means()
         best = means == means.max(axis=-1, keepdims=True)
         greedy = best / best.sum(axis=-1, keepdims=True)
@@ -53,16 +51,15 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
     def update(
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
-        """Count."""
         return state.add(feedback)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Greedy, the default and uniform."""
+        """Greedy, the default, and uniform."""
         for epsilon in (0.0, 0.1, 1.0):
             yield cls(epsilon)
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
-        """The sweep of the paper's comparison."""
+        """The values of ε in the paper's comparison."""
         return {f"epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in (0.01, 0.05, 0.1, 0.2)}

@@ -1,4 +1,4 @@
-"""Thompson sampling whose prior is fitted to the counts."""
+"""Thompson sampling with a prior that is fitted to the counts of all arms."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,13 +17,14 @@ from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.largest_beta import largest_beta
 
-NARROWEST = 0.05
-"""Below this the quadrature is not made for a parameter."""
+SMALLEST_PARAMETER = 0.05
+"""The smallest Beta parameter for which the quadrature of `largest_beta` is accurate; a smaller
+parameter of a sharpened posterior is raised to this."""
 
 
 @stored("fitted-thompson-state")
 class FittedThompsonState(NamedTuple):
-    """What has come back, and the posterior of every arm: Beta(``a``, ``b``), ``[R, A]`` both."""
+    """The counts of all arms, and the posterior of every arm: Beta(``a [R, A]``, ``b [R, A]``)."""
 
     problem: Problem
     arms: ArmStatistics
@@ -33,11 +34,15 @@ class FittedThompsonState(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedThompson(ListingPolicy[FittedThompsonState]):
-    """Thompson sampling with a Beta prior by empirical Bayes, and a sharper posterior.
+    """Thompson sampling with an empirical-Bayes Beta prior and an optionally sharper posterior.
 
-    The prior is the one that makes the counts of all arms most likely, see ``fitted_smoothing``.
-    All parameters of the posterior are multiplied by ``sharpness``: 1 is Thompson sampling, more
-    explores less. It stands beside ``rcp-adaptive`` in comparisons, which fits the same prior.
+    π(a) is the probability that a's draw from Beta(s (α + successes), s (β + failures)) is the
+    largest. The prior Beta(α, β) is the one with the highest marginal likelihood of the counts of
+    all arms, see ``fitted_smoothing``. s is ``sharpness``: 1 is Thompson sampling, and a larger
+    value explores less. In comparisons this policy is a baseline of ``rcp-adaptive``, which fits
+    the same prior.
+
+    Reference: Robbins (1956) for empirical Bayes; Chapelle and Li (2011) for a reshaped posterior.
     """
 
     sharpness: float = 1.0
@@ -52,21 +57,19 @@ class FittedThompson(ListingPolicy[FittedThompsonState]):
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
     ) -> FittedThompsonState:
-        """Nothing pulled: all arms are the same."""
         problem.scale.known_bounds("Thompson sampling with Beta posteriors")
         arms = ArmStatistics.empty(problem, replicas)
         one = np.ones_like(arms.pulls)
         return FittedThompsonState(problem, arms, one, one)
 
     def probabilities(self, state: FittedThompsonState, context: Floats) -> Floats:
-        """Probability of every arm, by quadrature: ``[R, 1, A]``."""
-        sharp = (np.maximum(self.sharpness * part, NARROWEST) for part in (state.a, state.b))
-        return largest_beta(*sharp)[:, None, :]
+        posterior = (state.a, state.b)
+        sharpened = (np.maximum(self.sharpness * one, SMALLEST_PARAMETER) for one in posterior)
+        return largest_beta(*sharpened)[:, None, :]
 
     def update(
         self, state: FittedThompsonState, feedback: Feedback, rng: np.random.Generator
     ) -> FittedThompsonState:
-        """Count, and fit the prior."""
         arms = state.arms.add(feedback)
         successes = arms.successes("Thompson sampling")
         counts = np.stack([arms.pulls - successes, successes], axis=1)
@@ -75,11 +78,11 @@ class FittedThompson(ListingPolicy[FittedThompsonState]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """As it is, and sharper."""
+        """Thompson sampling, and a sharper posterior."""
         yield cls()
         yield cls(4.0)
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
-        """Both that stand beside rcp-adaptive."""
+        """The two baselines of rcp-adaptive."""
         return {"thompson-fitted": cls(), "thompson-sharpened": cls(4.0)}

@@ -1,4 +1,4 @@
-"""Gradient bandit."""
+"""The gradient bandit: softmax preferences learned by stochastic gradient ascent."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ from submax.core.running.stored import stored
 
 @stored("gradient-state")
 class GradientState(NamedTuple):
-    """``preferences [R, A]``, and the sums ``rewards [R]`` and ``observed [R]`` of the baseline."""
+    """The ``preferences [R, A]`` H(a), and the baseline: ``rewards [R]`` / ``observed [R]``.
+
+    ``rewards`` is the sum of all rewards so far, ``observed`` the number of observations.
+    """
 
     problem: Problem
     preferences: Floats
@@ -28,12 +31,13 @@ class GradientState(NamedTuple):
 
 @dataclass(frozen=True)
 class Gradient(ListingPolicy[GradientState]):
-    """Softmax preferences moved along the reward above a baseline.
+    """Take arms by softmax preferences, and learn the preferences by stochastic gradient ascent.
 
-    π(a) = exp H(a) / Σ_b exp H(b), and each observation adds η (r − r̄) (1[a = aⁱ] − π(a)) to
-    H(a), with η the ``step`` and r̄ the mean of all rewards so far. What comes back together is
-    added up at the π of that moment. The default is the larger of the book's two step sizes; the
-    smaller, 0.1, learns too slowly for the paper's 5000 observations.
+    π(a) = exp H(a) / Σ_b exp H(b). An observation of arm aⁱ with reward r adds
+    η (r − r̄) (1[a = aⁱ] − π(a)) to every H(a). η is ``step``, r̄ is the mean of all rewards so far.
+    Observations that come back together are added up with the same π. The default step is the
+    larger of the book's two; the smaller one, 0.1, learns too slowly for the paper's 5000
+    observations.
 
     Reference: Sutton and Barto (2018), section 2.8.
     """
@@ -48,30 +52,27 @@ class Gradient(ListingPolicy[GradientState]):
         return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GradientState:
-        """Equal preferences."""
         problem.space.check_listable("the gradient bandit")
         nothing = np.zeros(replicas)
         return GradientState(problem, np.zeros((replicas, problem.space.size)), nothing, nothing)
 
     def probabilities(self, state: GradientState, context: Floats) -> Floats:
-        """The same for every row: ``[R, 1, A]``."""
         return _softmax(state.preferences)[:, None, :]
 
     def update(
         self, state: GradientState, feedback: Feedback, rng: np.random.Generator
     ) -> GradientState:
-        """One step along the summed gradient."""
         feedback.check(state.problem)
-        there = feedback.weight > 0
-        reward = np.where(there, feedback.reward, 0.0)
+        present = feedback.weight > 0
+        reward = np.where(present, feedback.reward, 0.0)
         rewards = state.rewards + np.sum(feedback.weight * reward, axis=-1)
         observed = state.observed + np.sum(feedback.weight, axis=-1)
         baseline = rewards / np.where(observed > 0, observed, 1.0)
         advantage = feedback.weight * (reward - baseline[:, None])
         index = state.problem.space.index(feedback.action)
-        gained = tally(index, advantage, state.preferences.shape[-1])
-        shared = advantage.sum(axis=-1, keepdims=True) * _softmax(state.preferences)
-        preferences = state.preferences + self.step * (gained - shared)
+        of_chosen = tally(index, advantage, state.preferences.shape[-1])
+        of_all = advantage.sum(axis=-1, keepdims=True) * _softmax(state.preferences)
+        preferences = state.preferences + self.step * (of_chosen - of_all)
         return GradientState(state.problem, preferences, rewards, observed)
 
     @classmethod

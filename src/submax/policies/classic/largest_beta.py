@@ -1,18 +1,19 @@
 """The probability that each of many independent Beta variables is the largest, by quadrature.
 
-P(k) = ∫ f_k(t) Π_{j≠k} F_j(t) dt with t the logit of the variable, f its density and F its
-distribution. What makes it cheap:
+P(k) = ∫ f_k(t) Π_{j≠k} F_j(t) dt, where t is the logit of the variable, f its density and F its
+distribution function. Three things keep the cost low:
 
-- Equal posteriors are one group: its members share one integral.
-- Variables that cannot be the largest drop out. Chernoff's bound on X = G_a / (G_a + G_b), with
-  independent Gamma variables G, gives P(X ≤ x) ≤ exp(−D(x)) below the mean μ = a / (a + b) and
-  P(X ≥ x) ≤ exp(−D(x)) above it, with D(x) = a ln(μ / x) + b ln((1 − μ) / (1 − x)). It also says
-  where the integral begins and ends.
-- F comes from f by one product with a fixed matrix, exact for polynomials on each panel, instead
-  of an incomplete beta function at every node.
+- Variables with equal parameters form a group, whose members share one integral.
+- Variables that have a negligible probability of being the largest are left out. Chernoff's bound
+  on X = G_a / (G_a + G_b), with independent Gamma variables G, gives P(X ≤ x) ≤ exp(−D(x)) below
+  the mean μ = a / (a + b) and P(X ≥ x) ≤ exp(−D(x)) above it, where
+  D(x) = a ln(μ / x) + b ln((1 − μ) / (1 − x)). The same bound gives the limits of the integral.
+- F is computed from f by one product with a fixed matrix, exact for polynomials on each panel,
+  instead of an incomplete beta function at every node.
 
-Nodes lie densest at the lower end, where the leading variable is narrow: what matters at a
-distance from that end is about an eighth of this distance wide, or it would not reach back to it.
+The nodes are densest at the lower limit. A variable that matters and lies at some distance from
+the lower limit must reach down to it, so that its density is at least about an eighth of this
+distance wide. Hence the gaps between nodes may grow with the distance.
 """
 
 from collections.abc import Callable
@@ -26,20 +27,28 @@ from scipy import special
 from submax.core.arrays import Booleans, Floats, Integers
 
 NEGLIGIBLE = 1e-12
-NODES = 16
+"""Probabilities below this are neglected."""
+NODES_PER_PANEL = 16
 PANELS = np.array([8, 16, 32, 64, 128])
-ENOUGH_FOR = np.array([45.0, 130.0, 300.0, 600.0])
-"""Up to which detail so many panels keep the error below 1e-9; found by trying, see the tests."""
-BLUNT = 0.3
-"""No density is taken to be wider than this: skewed ones fall faster on one side."""
-CHUNK = 2**13
+"""The numbers of panels that can be used for a replica."""
+DETAIL_LIMITS = np.array([45.0, 130.0, 300.0, 600.0])
+"""The largest detail, see `_panels`, for which the first, second, … number of panels keeps the
+error below 1e-9. Found by experiments; the tests check it."""
+WIDEST_SPREAD = 0.3
+"""A density is never taken to be wider than this, because a skewed one falls faster on one side."""
+VARIABLES_PER_CHUNK = 2**13
+"""How many variables are integrated together, which limits the memory."""
 
 Possible: TypeAlias = Callable[[Floats], Booleans]
 LogMeans: TypeAlias = tuple[Floats, Floats]
 
 
 class Groups(NamedTuple):
-    """Equal variables of one replica, one entry each; ``first`` is where each replica begins."""
+    """Groups of equal variables, ordered by ``replica``; each of ``members`` has Beta(a, b).
+
+    ``first [R]`` is the index of the first group of each replica; the other arrays have one entry
+    per group.
+    """
 
     replica: Integers
     a: Floats
@@ -53,7 +62,7 @@ class Groups(NamedTuple):
         return total
 
     def keep(self, wanted: Booleans) -> "Groups":
-        """Only the wanted groups; every replica must keep one."""
+        """The wanted groups only; at least one group of every replica must be wanted."""
         replica = self.replica[wanted]
         first = np.searchsorted(replica, np.arange(len(self.first)))
         return Groups(replica, self.a[wanted], self.b[wanted], self.members[wanted], first)
@@ -67,9 +76,10 @@ class Groups(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """Gauss-Legendre panels on [0, 1].
+    """Gauss-Legendre quadrature on [0, 1], divided into equal panels.
 
-    ``f @ to_end``, with f at the nodes of one panel, integrates from each to the panel's end.
+    If f holds the values of a function at the nodes of one panel, ``f @ to_end`` are its integrals
+    from each node to the end of the panel.
     """
 
     node: Floats
@@ -77,10 +87,10 @@ class Rule(NamedTuple):
     to_end: Floats
 
     def tail(self, values: Floats) -> Floats:
-        """The integral from each node to 1 of functions given at the nodes, ``[G, N]`` both."""
-        panels = values.reshape(len(values), -1, NODES)
-        tail: Floats = (panels.reshape(-1, NODES) @ self.to_end).reshape(panels.shape)
-        whole = panels @ self.weight[:NODES]
+        """Integrals from each node to 1 of functions given at the nodes: ``[G, N] -> [G, N]``."""
+        panels = values.reshape(len(values), -1, NODES_PER_PANEL)
+        tail: Floats = (panels.reshape(-1, NODES_PER_PANEL) @ self.to_end).reshape(panels.shape)
+        whole = panels @ self.weight[:NODES_PER_PANEL]
         tail[:, :-1] += np.cumsum(whole[:, :0:-1], axis=1)[:, ::-1, None]
         return tail.reshape(values.shape)
 
@@ -88,23 +98,23 @@ class Rule(NamedTuple):
 def largest_beta(a: Floats, b: Floats) -> Floats:
     """Probability that each of the Beta(a, b) variables is the largest: ``[R, K] -> [R, K]``.
 
-    The error is below 1e-8 in total variation, mostly below 1e-11, while a and b are between 0.05
-    and 10⁵; rounding in a ln x + b ln(1 − x) makes it grow with the counts, to 1e-7 at 10⁷.
+    The error in total variation is below 1e-8, and mostly below 1e-11, if a and b are between 0.05
+    and 10⁵. Rounding of a ln x + b ln(1 − x) makes it grow with the parameters, to 1e-7 at 10⁷.
 
     >>> largest_beta(np.array([[1.0, 1.0, 2.0]]), np.array([[1.0, 1.0, 1.0]])).round(8).tolist()
     [[0.25, 0.25, 0.5]]
     """
-    rows = max(1, CHUNK // a.shape[1])
+    rows = max(1, VARIABLES_PER_CHUNK // a.shape[1])
     starts = range(0, len(a), rows)
     return np.concatenate([_chunk(a[i : i + rows], b[i : i + rows]) for i in starts])
 
 
 def _chunk(a: Floats, b: Floats) -> Floats:
     groups, member = _grouped(a, b)
-    start = _lower_end(groups)
-    alive = _can_exceed(groups, start)
-    rivals = groups.keep(alive)
-    end = _upper_end(rivals)
+    start = _lower_limit(groups)
+    possible = _can_exceed(groups, start)
+    rivals = groups.keep(possible)
+    end = _upper_limit(rivals)
     panels = _panels(rivals, start, end)
     integral = np.empty(len(rivals.a))
     for count in np.unique(panels):
@@ -113,29 +123,30 @@ def _chunk(a: Floats, b: Floats) -> Floats:
             rivals.of(chosen), start[chosen], end[chosen], _rule(int(count))
         )
     probability = np.zeros(len(groups.a))
-    probability[alive] = integral
+    probability[possible] = integral
     result = probability[member].reshape(a.shape)
     normalized: Floats = result / result.sum(axis=-1, keepdims=True)
     return normalized
 
 
 def _panels(groups: Groups, start: Floats, end: Floats) -> Integers:
-    """How many panels each replica needs for its finest detail.
+    """The number of panels that each replica needs: ``[R]``.
 
-    Seen on the stretched axis, a density at a distance from the lower end is as narrow as its
-    spread over that distance, times the length of the axis.
+    It depends on the detail, the length of the logarithmic axis over the width that the narrowest
+    density has on it. There the width of a density is its spread over its distance from the start.
     """
     narrowest = _narrowest(groups)
     distance = np.maximum(_centre(groups) - start[groups.replica], 0.0)
     distance += narrowest[groups.replica]
-    detail = np.maximum.reduceat(distance / np.minimum(_spread(groups), BLUNT), groups.first)
+    spread = np.minimum(_spread(groups), WIDEST_SPREAD)
+    detail = np.maximum.reduceat(distance / spread, groups.first)
     detail *= np.log1p((end - start) / narrowest)
-    chosen: Integers = PANELS[np.searchsorted(ENOUGH_FOR, detail)]
+    chosen: Integers = PANELS[np.searchsorted(DETAIL_LIMITS, detail)]
     return chosen
 
 
 def _spread(groups: Groups) -> Floats:
-    """About the standard deviation of the logit."""
+    """The approximate standard deviation of the logit of each group's variables."""
     return np.sqrt(1 / groups.a + 1 / groups.b)
 
 
@@ -161,7 +172,7 @@ def _grouped(a: Floats, b: Floats) -> tuple[Groups, Integers]:
 
 
 def _exponent(groups: Groups, log_means: LogMeans, logit: Floats) -> Floats:
-    """Chernoff's D of every group at one logit for each replica."""
+    """The exponent D of Chernoff's bound, for every group at its replica's logit ``[R]``."""
     log_above, log_below = _log_parts(logit)
     log_mean, log_rest = log_means
     below = groups.a * (log_mean - log_below[groups.replica])
@@ -170,24 +181,24 @@ def _exponent(groups: Groups, log_means: LogMeans, logit: Floats) -> Floats:
 
 
 def _log_means(groups: Groups) -> LogMeans:
-    """Logarithms of μ and 1 − μ, taken once: bisection asks for the same ones many times."""
+    """Logarithms of μ and 1 − μ, computed once because bisection needs them many times."""
     total = groups.a + groups.b
     return np.log(groups.a / total), np.log(groups.b / total)
 
 
 def _log_parts(logit: Floats) -> tuple[Floats, Floats]:
-    """ln(1 − x) and ln x for x with this logit."""
+    """ln(1 − x) and ln x, where x has this logit."""
     log_above = -np.logaddexp(0.0, logit)
     return log_above, log_above + logit
 
 
 def _centre(groups: Groups) -> Floats:
-    """Logit of the mean."""
+    """The logit of the mean of each group's variables."""
     return np.log(groups.a / groups.b)
 
 
-def _lower_end(groups: Groups) -> Floats:
-    """A logit below which the largest falls with negligible probability."""
+def _lower_limit(groups: Groups) -> Floats:
+    """A logit ``[R]`` below which the largest variable lies with negligible probability."""
     centre, log_means = _centre(groups), _log_means(groups)
     best = np.maximum.reduceat(centre, groups.first)
     width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.a, groups.first))
@@ -203,8 +214,8 @@ def _lower_end(groups: Groups) -> Floats:
     return _bisected(best, best - width, possible)
 
 
-def _upper_end(groups: Groups) -> Floats:
-    """A logit above which the largest falls with negligible probability."""
+def _upper_limit(groups: Groups) -> Floats:
+    """A logit ``[R]`` above which the largest variable lies with negligible probability."""
     centre, log_means = _centre(groups), _log_means(groups)
     best = np.maximum.reduceat(centre, groups.first)
     width = 80 / np.minimum(1.0, np.minimum.reduceat(groups.b, groups.first))
@@ -219,7 +230,7 @@ def _upper_end(groups: Groups) -> Floats:
 
 
 def _bisected(inside: Floats, outside: Floats, possible: Possible) -> Floats:
-    """The outer end of the border between possible and not."""
+    """By bisection, a point just outside the border up to which values are possible."""
     for _ in range(14):
         middle = (inside + outside) / 2
         still = possible(middle)
@@ -228,20 +239,20 @@ def _bisected(inside: Floats, outside: Floats, possible: Possible) -> Floats:
 
 
 def _can_exceed(groups: Groups, logit: Floats) -> Booleans:
-    """Whether a group reaches above the logit with a probability that matters."""
+    """Whether a group's variables lie above the logit with more than negligible probability."""
     limit = -np.log(NEGLIGIBLE / 10 / groups.over(groups.members))
     above = _centre(groups) > logit[groups.replica]
     return above | (_exponent(groups, _log_means(groups), logit) < limit[groups.replica])
 
 
 def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats:
-    """∫ f_k Π_{j≠k} F_j for one member k of every group."""
+    """∫ f_k Π_{j≠k} F_j for one member k of every group, on an axis that is stretched by exp."""
     unit = _narrowest(groups)[:, None]
     stretch = np.log1p((end - start)[:, None] / unit)
     logit = start[:, None] + unit * np.expm1(stretch * rule.node)
     log_speed = np.log(stretch * unit) + stretch * rule.node
     log_above, log_below = _log_parts(logit)
-    # These arrays are the whole cost, so that each step writes over the last.
+    # Passes over these arrays are the main cost, so that every step works in place.
     density = log_below[groups.replica]
     density *= groups.a[:, None]
     failures = log_above[groups.replica]
@@ -263,8 +274,8 @@ def _integrals(groups: Groups, start: Floats, end: Floats, rule: Rule) -> Floats
 
 @cache
 def _rule(panels: int) -> Rule:
-    node, weight = legendre.leggauss(NODES)
-    coefficients = np.linalg.inv(legendre.legvander(node, NODES - 1))
+    node, weight = legendre.leggauss(NODES_PER_PANEL)
+    coefficients = np.linalg.inv(legendre.legvander(node, NODES_PER_PANEL - 1))
     antiderivative = legendre.legint(coefficients)
     at_end = np.asarray(legendre.legval(1.0, antiderivative))
     to_panel_end = at_end[:, None] - legendre.legval(node, antiderivative)

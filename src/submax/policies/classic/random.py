@@ -1,4 +1,4 @@
-"""Uniform choice."""
+"""The uniform policy."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,48 +17,47 @@ from submax.core.running.stored import stored
 
 @stored("random-state")
 class RandomState(NamedTuple):
-    """Nothing is learned."""
+    """The problem alone: this policy learns nothing."""
 
     problem: Problem
 
 
 @dataclass(frozen=True)
 class Random(Policy[RandomState]):
-    """Every joint action with the same probability or density, whatever comes back."""
+    """Take every joint action with the same probability or density, whatever the feedback.
+
+    π(a) = 1 / M with M joint actions, or 1 / V if actions have real-valued parts and volume V. It
+    has no parameters.
+    """
 
     @property
     def facts(self) -> Facts:
         return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
-        """Remember the problem."""
         return RandomState(problem)
 
     def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> Decision:
-        """Draw uniformly."""
         state.problem.check_context(context)
         action = state.problem.space.uniform(context.shape[:2], rng)
         return Decision(action, self.log_prob(state, context, action))
 
     def log_prob(self, state: RandomState, context: Floats, action: Actions) -> Floats:
-        """−log of the number of joint actions, or of their volume."""
         return np.full(action.shape[:2], -state.problem.space.log_measure)
 
     def probabilities(self, state: RandomState, context: Floats) -> Floats:
-        """One over their number."""
         size = state.problem.space.size
         return np.full((len(context), 1, size), 1 / size)
 
     def update(
         self, state: RandomState, feedback: Feedback, rng: np.random.Generator
     ) -> RandomState:
-        """Learn nothing."""
         feedback.check(state.problem)
         return state
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
+        """The only instance."""
         yield cls()
 
     @classmethod

@@ -18,17 +18,19 @@ from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.largest_beta import largest_beta
 
 QUADRATURE_FROM = 64
-"""With so many decisions from one posterior, one quadrature costs less than sampling each."""
+"""From this number of decisions on, computing the probabilities once by quadrature and drawing
+from them costs less than sampling the posterior for each decision."""
 
 
 @dataclass(frozen=True)
 class Thompson(Policy[ArmStatistics]):
-    """Draw a value for every arm from its posterior and take the largest.
+    """Draw a value for every arm from its Beta posterior and take the arm with the largest draw.
 
-    The prior of every arm is Beta(α, β), its posterior Beta(α + successes, β + failures). A reward
-    between the lowest and the highest that can be counts as part of a success. π(a) is the
-    probability that a's draw is the largest, ∫ f_a Π_{b≠a} F_b: many decisions from one posterior
-    are drawn from that table, few by sampling the posterior; both have the same distribution.
+    The prior of every arm is Beta(α, β), its posterior Beta(α + successes, β + failures). α is
+    ``alpha``, β is ``beta``. A reward between the lowest and the highest possible one counts as
+    part of a success. π(a) is the probability that a's draw is the largest, ∫ f_a Π_{b≠a} F_b. Few
+    decisions are made by sampling the posterior, many decisions by computing π once and drawing
+    from it; both have the same distribution.
 
     Reference: Thompson (1933); Chapelle and Li (2011).
     """
@@ -37,7 +39,7 @@ class Thompson(Policy[ArmStatistics]):
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        # Draws from sharper priors are 0 or 1 to the last digit, and tie.
+        # Draws from priors with smaller parameters are rounded to 0 or 1 and tie.
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
 
@@ -46,12 +48,10 @@ class Thompson(Policy[ArmStatistics]):
         return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
-        """Nothing pulled: the prior."""
         problem.scale.known_bounds("Thompson sampling with Beta posteriors")
         return ArmStatistics.empty(problem, replicas)
 
     def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
-        """Sample the posterior, or the table where that is cheaper."""
         rows = context.shape[1]
         if rows >= QUADRATURE_FROM:
             probabilities = self.probabilities(state, context)
@@ -63,18 +63,15 @@ class Thompson(Policy[ArmStatistics]):
         return Decision(state.problem.space.action(index), None)
 
     def log_prob(self, state: ArmStatistics, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the table."""
         state.problem.check_action(action)
         return log_prob_of(self.probabilities(state, context), state.problem.space.index(action))
 
     def probabilities(self, state: ArmStatistics, context: Floats) -> Floats:
-        """Probability of every arm, by quadrature: ``[R, 1, A]``."""
         return largest_beta(*self._posterior(state))[:, None, :]
 
     def update(
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
-        """Count."""
         return state.add(feedback)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Upper confidence bound."""
+"""Upper confidence bounds for plain arms."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from submax.policies.classic.arm_statistics import ArmStatistics
 
 @stored("ucb1-state")
 class UCB1State(NamedTuple):
-    """What has come back, and the ``pending [R, A]`` pulls that have not."""
+    """The statistics of all arms, and the number of ``pending [R, A]`` pulls without reward yet."""
 
     problem: Problem
     arms: ArmStatistics
@@ -30,12 +30,13 @@ class UCB1State(NamedTuple):
 
 @dataclass(frozen=True)
 class UCB1(Policy[UCB1State]):
-    """Take the arm with the highest mean + √(c ln t / n), an untried one first.
+    """Take the arm with the highest upper confidence bound, mean + √(c ln t / n).
 
-    n is the arm's number of pulls, t that of all arms, c the ``exploration`` constant; the mean is
-    divided by the span of the rewards where their bounds are known. The lowest index wins a tie.
-    Under delay only what has come back counts, so that decisions taken together all take one arm;
-    with ``pending`` the pulls under way count in n and t as well, which spreads them.
+    n is the number of pulls of the arm, t that of all arms, c is ``exploration``. If the bounds of
+    rewards are known, the mean is divided by their difference. Arms that were never pulled come
+    first, and the lowest index wins a tie. By default only pulls whose rewards have come back
+    count, so that decisions taken together all take the same arm. If ``pending`` is true, n and t
+    also count pulls whose rewards are pending, which spreads these decisions over the arms.
 
     Reference: Auer et al. (2002).
     """
@@ -51,42 +52,36 @@ class UCB1(Policy[UCB1State]):
         return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> UCB1State:
-        """Nothing pulled, nothing under way."""
         arms = ArmStatistics.empty(problem, replicas)
         return UCB1State(problem, arms, np.zeros_like(arms.pulls))
 
     def act(self, state: UCB1State, context: Floats, rng: np.random.Generator) -> Decision:
-        """Nothing is random: the probability is one."""
         index = self._choices(state, context.shape[1])
         return Decision(state.problem.space.action(index), np.zeros(index.shape))
 
     def log_prob(self, state: UCB1State, context: Floats, action: Integers) -> Floats:
-        """0 for what ``act`` takes in that row, −∞ for everything else."""
         taken = self._choices(state, context.shape[1]) == state.problem.space.index(action)
         return np.where(taken, 0.0, -np.inf)
 
     def probabilities(self, state: UCB1State, context: Floats) -> Floats:
-        """One where ``act`` goes in that row."""
         taken = self._choices(state, context.shape[1])
         return np.eye(state.problem.space.size)[taken]
 
     def record(
         self, state: UCB1State, action: Actions | None = None, *, upcoming: int | None = None
     ) -> UCB1State:
-        """Remember the pulls under way."""
         if not self.pending or action is None:
             return state
         return state._replace(pending=state.pending + _pulls(state, action))
 
     def update(self, state: UCB1State, feedback: Feedback, rng: np.random.Generator) -> UCB1State:
-        """Count what came back; it is no longer under way."""
         arms = state.arms.add(feedback)
-        back = tally(
+        returned = tally(
             state.problem.space.index(feedback.action),
             (feedback.weight > 0).astype(np.float64),
             arms.pulls.shape[-1],
         )
-        return UCB1State(state.problem, arms, np.maximum(state.pending - back, 0.0))
+        return UCB1State(state.problem, arms, np.maximum(state.pending - returned, 0.0))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -118,23 +113,23 @@ class UCB1(Policy[UCB1State]):
         return choices
 
     def _width(self, pulls: Floats) -> Floats:
-        """1/√n, infinite for an untried arm; all tried arms tie where nothing is explored."""
+        """1/√n, infinite for an arm that was never pulled; without exploration 0 for the others."""
         if self.exploration == 0:
             return np.where(pulls > 0, 0.0, np.inf)
         with np.errstate(divide="ignore"):
             return 1 / np.sqrt(pulls)
 
     def _best(self, means: Floats, width: Floats, total: Floats) -> Integers:
-        """The arm with the highest index."""
+        """The arm with the highest upper confidence bound: ``[R]``."""
         scale = np.sqrt(self.exploration * np.log(np.maximum(total, 1.0)))
-        # A scale of 0 would turn the infinite width of an untried arm into NaN.
+        # With a scale of 0 the infinite width of an arm without pulls would become NaN.
         scale = np.maximum(scale, np.finfo(np.float64).tiny)
         best: Integers = np.argmax(means + scale[:, None] * width, axis=-1)
         return best
 
 
 def _span(scale: Scale) -> float:
-    """The bonus is that of rewards between 0 and 1."""
+    """The factor that brings rewards to a range of length 1, for which the bonus is derived."""
     return 1.0 if scale.bounds is None else scale.bounds[1] - scale.bounds[0]
 
 

@@ -1,1 +1,1 @@
-"""Policies on linear regressions, of arms and of joint choices."""
+"""Policies on linear regressions of the reward, for plain arms and for joint choices."""

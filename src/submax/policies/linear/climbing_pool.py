@@ -1,4 +1,4 @@
-"""Draws from a regression on joint choices, and where their climbs end."""
+"""Posterior draws of a regression on joint choices, and the actions that hill climbing finds."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Self
@@ -11,17 +11,18 @@ from submax.policies.linear.hill_climb import Hills, Weights, climbed
 from submax.policies.linear.slot_effects import SlotEffects
 from submax.policies.linear.slot_regression import SlotRegression
 
-BLOCK = 2**20
-"""So many weights are worked on at once."""
+WEIGHTS_AT_ONCE = 2**20
+"""About how many drawn weights are processed together, 4 MB of float32."""
 
 
 @stored("climbing-pool")
 class ClimbingPool(NamedTuple):
-    """``starts [R, draws, restarts, S]`` and what else each of the draws needs.
+    """Posterior draws with the random joint actions ``starts [R, draws, restarts, S]`` of each.
 
-    With context effects the climb depends on the context and ``weights [R, draws, G]`` are kept,
-    all but those of constant effects. Without, it is done once: ``end [R, draws, S]`` is where it
-    ends, ``log_share [R, draws]`` how many draws end there, and the width of ``weights`` is 0.
+    With context effects a climb depends on the context. Then ``weights [R, draws, G]`` are stored,
+    without the weights of constant effects, and ``end`` and ``log_share`` are not used. Without
+    context effects every climb is done once: ``end [R, draws, S]`` is the action it ends at,
+    ``log_share [R, draws]`` the log-share of draws that end there, and ``weights`` has width 0.
     """
 
     starts: Integers
@@ -31,12 +32,12 @@ class ClimbingPool(NamedTuple):
 
     @classmethod
     def empty(cls, effects: SlotEffects, replicas: int, draws: int, restarts: int) -> Self:
-        """Nothing drawn; all climbs end at choice 0."""
+        """A pool of the right shapes before the first update; all climbs end at choice 0."""
         slots = len(effects.sizes)
-        kept = effects.count - effects.constant if effects.contexts else 0
+        stored_weights = effects.count - effects.constant if effects.contexts else 0
         return cls(
             np.zeros((replicas, draws, restarts, slots), dtype=np.int64),
-            np.zeros((replicas, draws, kept), dtype=np.float32),
+            np.zeros((replicas, draws, stored_weights), dtype=np.float32),
             np.zeros((replicas, draws, slots), dtype=np.int64),
             np.zeros((replicas, draws)),
         )
@@ -48,7 +49,7 @@ class ClimbingPool(NamedTuple):
         sweeps: int,
         rng: np.random.Generator,
     ) -> Self:
-        """New draws, as many as there are."""
+        """A pool of the same size with new draws from the posterior."""
         starts = rng.integers(effects.sizes, size=self.starts.shape)
         weights, end = self.weights.copy(), self.end.copy()
         replicas, draws = end.shape[:2]
@@ -58,15 +59,15 @@ class ClimbingPool(NamedTuple):
                 continue
             flat = drawn.reshape(-1, drawn.shape[-1])
             hills = Hills(effects, flat[:, : sum(effects.sizes)], flat, np.arange(len(flat)))
-            some = starts[:, block].reshape(len(flat), *starts.shape[2:])
-            end[:, block] = climbed(hills, some, sweeps).reshape(replicas, -1, end.shape[-1])
+            of_block = starts[:, block].reshape(len(flat), *starts.shape[2:])
+            end[:, block] = climbed(hills, of_block, sweeps).reshape(replicas, -1, end.shape[-1])
         pool = self._replace(starts=starts, weights=weights, end=end)
         if effects.contexts:
             return pool
         return pool._replace(log_share=np.log(pool._share_of(effects, end)))
 
     def replaced(self, replica: Booleans, other: Self) -> Self:
-        """The draws of some replicas taken from another pool."""
+        """The pool with the draws of the chosen replicas taken from another pool."""
         within = replica[:, None, None]
         return self._replace(
             starts=np.where(within[..., None], other.starts, self.starts),
@@ -78,25 +79,25 @@ class ClimbingPool(NamedTuple):
     def ends(
         self, effects: SlotEffects, context: Floats, member: Integers, sweeps: int
     ) -> Integers:
-        """Where the climb of one draw for each row ends: ``[R, n] -> [R, n, S]``."""
+        """The action at which the climb of each row's draw ends: ``[R, n] -> [R, n, S]``."""
         replicas, rows = member.shape
         if not effects.contexts:
             return self.end[np.arange(replicas)[:, None], member]
         flat = (member + np.arange(replicas)[:, None] * self.end.shape[1]).ravel()
         contexts = context.reshape(replicas * rows, effects.contexts)
         end = np.empty((replicas * rows, self.end.shape[-1]), dtype=np.int64)
-        step = max(1, BLOCK // self.weights.shape[-1])
+        step = max(1, WEIGHTS_AT_ONCE // self.weights.shape[-1])
         for start in range(0, len(flat), step):
             block = slice(start, start + step)
             end[block] = self._climbed(effects, contexts[block], flat[block], sweeps)
         return end.reshape(replicas, rows, end.shape[-1])
 
     def log_shares(self, member: Integers) -> Floats:
-        """Log-share of draws that end where these do, where the context plays no part."""
+        """Log-share of draws that end at the same action as these, without context effects."""
         return self.log_share[np.arange(len(member))[:, None], member]
 
     def share(self, effects: SlotEffects, context: Floats, action: Integers, sweeps: int) -> Floats:
-        """Share of draws whose climb ends at the action of each row: ``[R, n]``."""
+        """The share of draws whose climb ends at the action of each row: ``[R, n]``."""
         if not effects.contexts:
             return self._share_of(effects, action)
         draws = self.end.shape[1]
@@ -110,7 +111,7 @@ class ClimbingPool(NamedTuple):
         return found
 
     def _share_of(self, effects: SlotEffects, action: Integers) -> Floats:
-        """Share of the kept ends that equal each action: ``[R, n, S] -> [R, n]``."""
+        """The share of the stored ends that equal each action: ``[R, n, S] -> [R, n]``."""
         draws = self.end.shape[1]
         number = _numbered(np.concatenate([self.end, action], axis=1), effects.sizes)
         counts = np.bincount(number[:, :draws].ravel(), minlength=number.size)
@@ -120,7 +121,7 @@ class ClimbingPool(NamedTuple):
     def _climbed(
         self, effects: SlotEffects, context: Floats, member: Integers, sweeps: int
     ) -> Integers:
-        """Climb with the context: ``[N, D]`` and ``[N] -> [N, S]``."""
+        """Climb with draw ``member [N]`` in ``context [N, D]``: the actions ``[N, S]``."""
         weights = self.weights.reshape(-1, self.weights.shape[-1])
         choices = sum(effects.sizes)
         begin = effects.interactions.start - effects.constant
@@ -134,10 +135,10 @@ class ClimbingPool(NamedTuple):
 def _sampled(
     effects: SlotEffects, regression: SlotRegression, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[slice, Weights]]:
-    """Blocks of draws ``[R, draws, G]`` of all but the constant effects."""
+    """Draw weights ``[R, draws, G]``, without those of constant effects, in blocks of draws."""
     mean = regression.mean[:, None, effects.constant :].astype(np.float32)
     deviation = np.sqrt(regression.variance[:, None, effects.constant :]).astype(np.float32)
-    step = max(1, BLOCK // mean.size)
+    step = max(1, WEIGHTS_AT_ONCE // mean.size)
     for start in range(0, draws, step):
         block = slice(start, min(start + step, draws))
         shape = (len(mean), block.stop - start, mean.shape[-1])
@@ -148,11 +149,11 @@ def _sampled(
 
 
 def _numbered(action: Integers, sizes: tuple[int, ...]) -> Integers:
-    """A number for each action that equal ones of a replica share, below their count."""
+    """Number the distinct actions of each replica consecutively: ``[R, n, S] -> [R, n]``."""
     shape = action.shape[:2]
     number = np.repeat(np.arange(shape[0]), shape[1])
     for slot, size in enumerate(sizes):
-        # The product of all sizes need not fit into an integer; numbered anew it stays small.
+        # The product of all sizes may exceed an integer, so actions are renumbered after each slot.
         key = number * size + action[..., slot].ravel()
         number = np.unique(key, return_inverse=True)[1].ravel()
     return number.reshape(shape)

@@ -1,4 +1,4 @@
-"""Hill climbing over slots, for many weight vectors at once."""
+"""Hill climbing over joint choices, for many weight vectors together."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -12,10 +12,11 @@ Weights: TypeAlias = NDArray[np.float32]
 
 
 class Hills(NamedTuple):
-    """What N climbs go up: f(a) = Σ_s ``choices``[a_s] + Σ_{s<t} pairs[a_s, a_t].
+    """The functions that N climbs maximize: f(a) = Σ_s ``choices``[a_s] + Σ_{s<t} pairs[a_s, a_t].
 
-    ``choices [N, Σ sizes]`` belong to one climb each; the pairwise weights are those of ``member
-    [N]`` among the rows of ``weights``, which hold all but the constant effects.
+    ``choices [N, Σ sizes]`` has the weights of single choices for each climb. The pairwise weights
+    of a climb are in the row ``member [N]`` of ``weights``, whose columns are all effects except
+    the constant ones.
     """
 
     effects: SlotEffects
@@ -24,7 +25,7 @@ class Hills(NamedTuple):
     member: Integers
 
     def choice_scores(self, slot: int, climb: Integers, action: Integers) -> Weights:
-        """Heights f for every choice of a slot, the others as in ``action``, but for a constant."""
+        """f, up to a constant, for every choice of a slot with the others as in ``action``."""
         part = self.effects.choices[slot]
         constant = self.effects.constant
         scores = self.choices[climb, part.start - constant : part.stop - constant]
@@ -37,7 +38,7 @@ class Hills(NamedTuple):
         return scores
 
     def heights(self, climb: Integers, action: Integers) -> Weights:
-        """Height f of each action: ``[n]`` climbs and ``[n, S] -> [n]``."""
+        """The height f of each climb's action: ``[n]`` and ``[n, S] -> [n]``."""
         member = self.member[climb]
         height = np.zeros(len(climb), dtype=np.float32)
         for slot, part in enumerate(self.effects.choices):
@@ -47,7 +48,7 @@ class Hills(NamedTuple):
         return height
 
     def _pair(self, first: int, second: int) -> Weights:
-        """The weights of a pair of slots as a table: ``[M, size, size]``."""
+        """The weights of all pairs of choices in two slots, as a table ``[M, size, size]``."""
         part, sizes = self.effects.pairs[first, second], self.effects.sizes
         constant = self.effects.constant
         table = self.weights[:, part.start - constant : part.stop - constant]
@@ -55,10 +56,10 @@ class Hills(NamedTuple):
 
 
 def climbed(hills: Hills, starts: Integers, sweeps: int) -> Integers:
-    """The best action that any start leads to: ``[N, restarts, S] -> [N, S]``.
+    """The best action that a climb from any start finds: ``[N, restarts, S] -> [N, S]``.
 
-    A sweep sets one slot after the other to its best choice, given all others; the climb ends
-    with a sweep that changes nothing, or after ``sweeps``.
+    A sweep sets one slot after the other to its best choice, given all others. The climb ends
+    after a sweep that changes nothing, or after ``sweeps`` sweeps.
     """
     number, restarts, slots = starts.shape
     action = starts.reshape(-1, slots).copy()

@@ -1,4 +1,4 @@
-"""Thompson sampling with hill climbing over slots."""
+"""Thompson sampling for joint choices, with hill climbing instead of listing them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from submax.core.errors import InputError
 from submax.core.running.stored import stored
 from submax.policies.linear.climbing_pool import ClimbingPool
 from submax.policies.linear.slot_effects import SlotEffects
-from submax.policies.linear.slot_regression import SlotRegression, high_from
+from submax.policies.linear.slot_regression import SlotRegression, high_reward_threshold
 
-LARGEST = 2**28
-"""The most numbers that the posterior or the kept draws of all replicas may hold."""
+MOST_NUMBERS = 2**28
+"""The most numbers in the posterior, or in the stored draws, of all replicas: 2 GB of float64."""
 
 
 @stored("hill-climbing-state")
 class HillClimbingState(NamedTuple):
-    """The posterior, draws from it, and which replicas have ``learned [R]`` anything."""
+    """The posterior, a pool of draws from it, and whether each replica has ``learned [R]`` yet."""
 
     problem: Problem
     regression: SlotRegression
@@ -35,26 +35,27 @@ class HillClimbingState(NamedTuple):
 
 @dataclass(frozen=True)
 class HillClimbingThompson(Policy[HillClimbingState]):
-    """Draw the weights of a regression from their posterior and climb to a good joint action.
+    """Draw the weights of a probit regression and take the joint action that hill climbing finds.
 
     P(highest reward | a) = Φ(w_0 + Σ_s w_{s,a_s} + Σ_{s<t} w_{st,a_s a_t}), where a_s is the choice
-    in slot s; with ``context_effects`` each context coordinate x_d adds (w_d + Σ_s w_{sd,a_s}) x_d.
-    The weights have independent normal posteriors. Each update draws ``draws`` weight vectors; a
-    decision takes one of them by chance and climbs from ``restarts`` random joint actions, which
-    belong to the draw: it sets one slot after the other to its best choice given all others until
-    nothing changes or ``sweeps`` rounds are over, and the best end wins. π(a | x) is the share of
-    draws whose climb ends at a. Before the first feedback every joint action has the same
-    probability. Joint actions are never listed: any number of them will do.
+    in slot s. If ``context_effects`` is true, each context coordinate x_d adds
+    (w_d + Σ_s w_{sd,a_s}) x_d. The weights have independent normal posteriors. Each update draws
+    ``draws`` weight vectors, each with ``restarts`` random joint actions to start from. A decision
+    picks one weight vector at random and climbs from its starts: one slot after the other is set
+    to its best choice given all others, until nothing changes or after ``sweeps`` rounds. The best
+    result of all starts is taken. π(a | x) is the share of weight vectors whose climb ends at a;
+    before the first feedback π is uniform. Joint actions are never listed, so that their number is
+    not limited.
 
-    ``prior_variance`` is that of the score of an action but for its intercept, in units of the
-    probit's noise.
+    ``prior_variance`` is the prior variance of an action's score without its intercept; the noise
+    of the probit has variance 1.
 
     Reference: Hill et al. (2017), An efficient bandit algorithm for realtime multivariate
     optimization; Graepel et al. (2010) for the regression.
 
-    *Departs from the paper:* all decisions between two updates share the draws, which is what makes
-    their probability known. Slots take turns instead of being picked by chance. The prior variance
-    is divided among the effects instead of 1 for each, and the intercept has more.
+    *Departs from the paper:* all decisions between two updates share the same draws, so that their
+    probabilities can be computed. Slots are visited in turn instead of in random order. The prior
+    variance is divided among the effects instead of 1 for each, and the intercept's is larger.
     """
 
     prior_variance: float = 1.0
@@ -65,7 +66,7 @@ class HillClimbingThompson(Policy[HillClimbingState]):
 
     @property
     def facts(self) -> Facts:
-        # Without effects of choices in context, the context changes all joint actions alike.
+        # Without context effects the scores do not depend on the context.
         return Facts(uses_context=self.context_effects)
 
     def __post_init__(self) -> None:
@@ -74,22 +75,26 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         whole_number("restarts", self.restarts, at_least=1)
         whole_number("sweeps", self.sweeps, at_least=1)
         if not isinstance(self.context_effects, bool):
-            raise InputError(f"context_effects must be a bool, not {self.context_effects!r}")
+            raise InputError(
+                f"context_effects must be true or false, without quotes, not "
+                f"{self.context_effects!r}"
+            )
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> HillClimbingState:
-        """The prior."""
         if problem.space.reals:
-            raise InputError(f"hill climbing is made for choices, and not {problem.space}")
+            raise InputError(
+                f"hill-climbing-thompson needs actions that are choices, and {problem.space} has "
+                "real-valued parts: use fourier-thompson, or wrap a policy with gridded"
+            )
         effects = self._effects(problem)
         self._check_size(effects, replicas)
-        # Refuses rewards of which none is known to be high.
-        high_from(problem.scale)
+        # Called for its check: it refuses scales without a threshold between low and high rewards.
+        high_reward_threshold(problem.scale)
         regression = SlotRegression.prior(effects, replicas, self.prior_variance)
         pool = ClimbingPool.empty(effects, replicas, self.draws, self.restarts)
         return HillClimbingState(problem, regression, pool, np.zeros(replicas, dtype=np.bool_))
 
     def act(self, state: HillClimbingState, context: Floats, rng: np.random.Generator) -> Decision:
-        """Climb with one of the draws each, or look up where that climb ends."""
         state.problem.check_context(context)
         effects = self._effects(state.problem)
         shape = context.shape[:2]
@@ -97,40 +102,39 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         action = state.pool.ends(effects, context, member, self.sweeps)
         uniform = ~state.learned[:, None]
         if uniform.any():
-            anything = rng.integers(effects.sizes, size=(*shape, len(effects.sizes)))
-            action = np.where(uniform[..., None], anything, action)
+            random_action = rng.integers(effects.sizes, size=(*shape, len(effects.sizes)))
+            action = np.where(uniform[..., None], random_action, action)
         if effects.contexts:
             return Decision(action, None)
-        log_prob = np.where(uniform, _uniform(effects), state.pool.log_shares(member))
+        log_prob = np.where(uniform, _uniform_log_prob(effects), state.pool.log_shares(member))
         return Decision(action, log_prob)
 
     def log_prob(self, state: HillClimbingState, context: Floats, action: Integers) -> Floats:
-        """The share of draws whose climb ends at the action."""
         state.problem.check_context(context)
         state.problem.check_action(action)
         effects = self._effects(state.problem)
         share = state.pool.share(effects, context, action, self.sweeps)
         with np.errstate(divide="ignore"):
             found = np.log(share)
-        return np.where(state.learned[:, None], found, _uniform(effects))
+        return np.where(state.learned[:, None], found, _uniform_log_prob(effects))
 
     def update(
         self, state: HillClimbingState, feedback: Feedback, rng: np.random.Generator
     ) -> HillClimbingState:
-        """Learn row by row, then draw anew for the replicas that learned something."""
         feedback.check(state.problem)
-        news: Booleans = np.any(feedback.weight > 0, axis=1)
-        if not news.any():
+        has_rows: Booleans = np.any(feedback.weight > 0, axis=1)
+        if not has_rows.any():
             return state
         effects = self._effects(state.problem)
         regression = state.regression.add(effects, state.problem, feedback)
         drawn = state.pool.drawn(effects, regression, self.sweeps, rng)
-        pool = state.pool.replaced(news, drawn)
-        return HillClimbingState(state.problem, regression, pool, state.learned | news)
+        # Replicas without new rows keep their draws.
+        pool = state.pool.replaced(has_rows, drawn)
+        return HillClimbingState(state.problem, regression, pool, state.learned | has_rows)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Few draws, with the context and without."""
+        """Few draws, without and with context effects."""
         yield cls(draws=20, restarts=2)
         yield cls(draws=10, restarts=1, sweeps=2, context_effects=True)
 
@@ -143,17 +147,18 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         return SlotEffects.of(problem, self.context_effects)
 
     def _check_size(self, effects: SlotEffects, replicas: int) -> None:
-        """Refuse what would not fit into memory."""
-        kept = self.draws if effects.contexts else 1
-        numbers = replicas * kept * effects.count
-        if numbers > LARGEST:
-            times = f" times {kept} draws" if effects.contexts else ""
+        """Refuse states that would not fit into memory."""
+        stored_draws = self.draws if effects.contexts else 1
+        numbers = replicas * stored_draws * effects.count
+        if numbers > MOST_NUMBERS:
+            times = f" times {stored_draws} draws" if effects.contexts else ""
             raise InputError(
-                f"hill climbing keeps {effects.count} effects times {replicas} replicas{times}, "
-                f"at most {LARGEST} numbers, and these are {numbers}"
+                f"hill climbing stores {effects.count} effects times {replicas} replicas{times}, "
+                f"{numbers} numbers in all, and at most {MOST_NUMBERS} are allowed: take fewer "
+                "choices, replicas or draws"
             )
 
 
-def _uniform(effects: SlotEffects) -> float:
-    """Log-probability of one joint action among all."""
+def _uniform_log_prob(effects: SlotEffects) -> float:
+    """The log-probability of each joint action under uniform choice."""
     return -float(np.log(effects.sizes).sum())

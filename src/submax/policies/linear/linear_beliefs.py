@@ -1,4 +1,4 @@
-"""What a linear policy believes about the rewards of every joint action."""
+"""Bayesian linear regressions of the reward, one for every joint action."""
 
 from typing import NamedTuple, Self
 
@@ -14,18 +14,18 @@ from submax.regression.context_belief import ContextBelief
 from submax.regression.sampled_rows import Rows
 
 MOST_NUMBERS = 2**28
-"""Numbers in the sums and draws of all replicas and joint actions: 2 GB."""
+"""The most numbers in the sums and draws of all replicas and joint actions: 2 GB of float64."""
 SCALING_ROWS = 500
-"""The mean and the deviation of each number of the context are those of the first 500 rows."""
+"""The number of first rows from which the means and deviations that standardize contexts come."""
 
 
 @stored("linear-beliefs")
 class LinearBeliefs(NamedTuple):
     """A Bayesian linear regression of the reward for every joint action, in each replica.
 
-    r = θ_a · (1, z) + noise, with the standardized context z. Regressions of different actions
-    share no coefficients, but the prior variances of the constants and of the slopes and the noise,
-    which are fitted by marginal likelihood.
+    r = θ_a · (1, z) + noise, where z is the standardized context. Every action has coefficients
+    θ_a of its own. All actions share the prior variance of the intercepts, the prior variance of
+    the slopes and the variance of the noise, which are fitted by marginal likelihood.
     """
 
     problem: Problem
@@ -33,20 +33,20 @@ class LinearBeliefs(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, draws: int) -> Self:
-        """No feedback, if beliefs with so many ``draws`` are not too large."""
+        """The beliefs before any feedback; refused if they would need too much memory."""
         problem.space.check_listable("a linear policy")
         width = 1 + problem.context_width
         numbers = replicas * problem.space.size * width * (width + draws)
         if numbers > MOST_NUMBERS:
             raise InputError(
-                f"a linear policy keeps (1 + context_width)² numbers and {draws} draws of "
-                f"1 + context_width numbers for every replica and joint action, at most "
-                f"{MOST_NUMBERS}, and here these are {numbers}: take fewer replicas"
+                f"a linear policy stores (1 + context_width)² numbers and {draws} draws of "
+                f"1 + context_width numbers for every replica and joint action, {numbers} numbers "
+                f"in all, and at most {MOST_NUMBERS} are allowed: take fewer replicas"
             )
         return cls(problem, (ContextBelief.unlearned(problem.context_width),) * replicas)
 
     def settings(self, draws: int, width: float) -> BeliefSettings:
-        """How the beliefs are learned, with so many ``draws`` of this ``width``."""
+        """The settings of every belief, with ``draws`` posterior draws of relative ``width``."""
         return BeliefSettings(
             actions=self.problem.space.size,
             features=1 + self.problem.context_width,
@@ -61,10 +61,10 @@ class LinearBeliefs(NamedTuple):
     def learned(
         self, feedback: Feedback, draws: int, width: float, rng: np.random.Generator
     ) -> Self:
-        """The beliefs after feedback."""
+        """The beliefs after more feedback."""
         feedback.check(self.problem)
         settings = self.settings(draws, width)
-        # Each replica has a stream of its own, so that none depends on the rows of another.
+        # Each replica has a random stream of its own, so that it does not depend on other replicas.
         beliefs = []
         streams = rng.spawn(len(self.beliefs))
         for replica, (belief, stream) in enumerate(zip(self.beliefs, streams, strict=True)):
@@ -73,6 +73,6 @@ class LinearBeliefs(NamedTuple):
         return self._replace(beliefs=tuple(beliefs))
 
     def different(self, context: Floats) -> Floats:
-        """The contexts, or one of each replica if they have no numbers and are all the same."""
+        """The contexts; only one per replica if contexts have width 0 and are all the same."""
         self.problem.check_context(context)
         return context if context.shape[2] else context[:, :1]

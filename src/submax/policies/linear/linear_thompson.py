@@ -1,4 +1,4 @@
-"""Thompson sampling with linear models."""
+"""Thompson sampling with Bayesian linear regressions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,29 +17,30 @@ from submax.policies.listed import drawn_one
 from submax.regression.context_belief import ContextBelief
 
 SCORES_AT_ONCE = 2**21
-"""A decision holds about this many scores of draws and actions at a time: 16 MB."""
+"""About how many scores of draws and actions are held in memory, 16 MB; more contexts are processed
+in parts."""
 
 
 @dataclass(frozen=True)
 class LinearThompson(ListingPolicy[LinearBeliefs]):
-    """Draw coefficients for every action from their posterior and take the best action.
+    """Draw each action's coefficients from their posterior and take the action with the best x·θ_a.
 
     θ_a ~ N(θ̂_a, width² Σ_a), where N(θ̂_a, Σ_a) is the posterior of the coefficients of a Bayesian
     regression of the reward on x = (1, z) over the rows of action a, and z is the standardized
     context. ``width`` is a multiple of the posterior's deviation: 1 is Thompson sampling, less
-    explores less. The noise of the reward and the prior variances of constants and slopes are
-    fitted by marginal likelihood, so that the unit of rewards and contexts does not matter.
+    explores less. The variance of the noise and the prior variances of intercepts and slopes are
+    fitted by marginal likelihood, so that the units of rewards and contexts do not matter.
 
-    After each update ``draws`` draws are kept. A decision takes one of them by chance, so that
-    π(a | x) is the share of draws in which x·θ_a is the largest, which is exact.
+    Each update draws ``draws`` sets of coefficients. A decision picks one of them at random, so
+    that π(a | x) is exactly the share of draws in which x·θ_a is the largest.
 
     Reference: Agrawal and Goyal (2013).
 
     *Departs from the paper:* every joint action has coefficients of its own instead of features of
-    its own; noise and prior are fitted instead of given, and the prior expects of every action what
-    a uniform choice earns; all decisions between two updates share the draws, and the posterior is
-    computed again when the rows have grown by 5 % or by 100. Until two rewards differ the policy is
-    uniform.
+    its own. The noise and the prior are fitted instead of given, and the prior mean of every action
+    is the mean reward of a uniform choice. All decisions between two updates share the draws. The
+    posterior is computed again when the number of rows has grown by 5 % or by 100. Until two
+    rewards differ, the policy is uniform.
     """
 
     width: float = 1.0

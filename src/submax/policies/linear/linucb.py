@@ -1,4 +1,4 @@
-"""Upper confidence bounds of linear models."""
+"""Upper confidence bounds of linear regressions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,16 +19,18 @@ from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
 
 PRODUCTS_AT_ONCE = 2**21
-"""A decision holds about this many products at a time: 16 MB."""
-ROUNDING = 1e-10
-"""Scores that differ by less than this share of the largest are equal."""
+"""About how many products of features are held in memory, 16 MB; more contexts are processed in
+parts."""
+SCORE_TOLERANCE = 1e-10
+"""Scores that differ by less than this share of the largest score are equal up to rounding."""
 
 
 @stored("linucb-state")
 class LinUCBState(NamedTuple):
-    """The beliefs, and the roots of the covariances of each replica's coefficients.
+    """The beliefs, and a matrix root of the posterior covariance Σ_a of every action.
 
-    ``roots [K, F, F]`` are those of ``Posterior.roots``; None before anything was learned.
+    ``roots`` has an entry ``[K, F, F]`` for each replica, see ``Posterior.roots``, or None before
+    the first posterior.
     """
 
     problem: Problem
@@ -38,22 +40,22 @@ class LinUCBState(NamedTuple):
 
 @dataclass(frozen=True)
 class LinUCB(ListingPolicy[LinUCBState]):
-    """Take the action with the highest x·θ̂_a + α √(xᵀ Σ_a x), x being (1, z).
+    """Take the action with the highest upper confidence bound, x·θ̂_a + α √(xᵀ Σ_a x).
 
-    Every joint action a has a Bayesian regression of its own on the rows in which it was taken:
-    N(θ̂_a, Σ_a) is the posterior of its coefficients, and z the standardized context. ``alpha`` is
-    a multiple of the posterior's deviation. The noise of the reward and the prior variances of
-    constants and slopes are fitted by marginal likelihood, so that the unit of rewards and contexts
-    does not matter.
+    x = (1, z) with the standardized context z. Every joint action a has a Bayesian regression of
+    its own on the rows in which it was taken; N(θ̂_a, Σ_a) is the posterior of its coefficients. α
+    is ``alpha``, a multiple of the posterior's deviation: the larger, the more is explored. The
+    variance of the noise and the prior variances of intercepts and slopes are fitted by marginal
+    likelihood, so that the units of rewards and contexts do not matter.
 
     Reference: Li et al. (2010), algorithm 1 (disjoint linear models).
 
     *Departs from the paper:* Σ_a = σ² (σ² Λ + Σ x xᵀ)⁻¹ with the noise variance σ² and the prior
-    precisions Λ instead of (I + Σ x xᵀ)⁻¹, and the prior expects of every action what a uniform
-    choice earns. Actions whose scores are equal share the probability, so that decisions taken
+    precisions Λ instead of (I + Σ x xᵀ)⁻¹, and the prior mean of every action is the mean reward of
+    a uniform choice. Actions with equal scores share the probability, so that decisions taken
     together before any feedback are spread over all actions. The intercept is part of x. The
-    posterior is computed again when the rows have grown by 5 % or by 100. Until two rewards differ
-    the policy is uniform.
+    posterior is computed again when the number of rows has grown by 5 % or by 100. Until two
+    rewards differ, the policy is uniform.
     """
 
     alpha: float = 1.0
@@ -63,7 +65,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinUCBState:
         width = 1 + problem.context_width
-        # The roots take up as much as that many draws.
+        # The roots need as much memory as this number of draws.
         linear = LinearBeliefs.empty(problem, replicas, width)
         return LinUCBState(problem, linear, (None,) * replicas)
 
@@ -102,7 +104,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """The default, and no bonus."""
+        """The default, and no exploration."""
         yield cls()
         yield cls(alpha=0.0)
 
@@ -112,7 +114,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
         return {"linucb": cls()}
 
     def _scores(self, belief: ContextBelief, roots: Floats, context: Floats) -> Floats:
-        """The upper bounds, counted from the belief's centre: ``[n, D] -> [n, K]``."""
+        """The upper bounds relative to the belief's mean reward: ``[n, D] -> [n, K]``."""
         assert belief.feature_map is not None, "nothing was learned"
         assert belief.coefficients is not None, "nothing was learned"
         features = belief.feature_map.raw(context)
@@ -130,8 +132,8 @@ def _roots(belief: ContextBelief, settings: BeliefSettings) -> Floats | None:
 
 
 def _nearly_highest(score: Floats) -> Floats:
-    """Equal probabilities for the highest scores, but for rounding, in the last axis."""
-    slack = ROUNDING * np.abs(score).max(axis=-1, keepdims=True)
-    best = score >= score.max(axis=-1, keepdims=True) - slack
+    """Equal probabilities for the scores that are the highest up to rounding, on the last axis."""
+    tolerance = SCORE_TOLERANCE * np.abs(score).max(axis=-1, keepdims=True)
+    best = score >= score.max(axis=-1, keepdims=True) - tolerance
     shared: Floats = best / best.sum(axis=-1, keepdims=True)
     return shared

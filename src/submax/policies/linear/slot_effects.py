@@ -1,4 +1,4 @@
-"""The effects of a regression on joint choices, and where each one stands."""
+"""The effects (coefficients) of a regression on joint choices, and their positions."""
 
 import itertools
 from dataclasses import dataclass
@@ -11,16 +11,17 @@ from submax.core.arrays import Floats, Integers
 from submax.core.contracts.problem import Problem
 
 INTERCEPT_VARIANCE = 4.0
-"""Wide enough for Φ⁻¹(0.05) = −1.6 and Φ⁻¹(0.01) = −2.3 to be nothing unusual."""
+"""Prior variance of the intercept: with a deviation of 2, mean rewards of 5 % and 1 %, where the
+intercept is Φ⁻¹(0.05) = −1.6 and Φ⁻¹(0.01) = −2.3, are well within the prior."""
 
 
 @dataclass(frozen=True)
 class SlotEffects:
-    """Positions of the effects of slots with ``sizes`` and ``contexts`` context coordinates.
+    """Positions of the effects for slots with ``sizes`` and ``contexts`` context coordinates.
 
-    In this order: the intercept; one effect for each context coordinate; one for each choice of
-    each slot; one for each pair of choices in different slots, as many as the product of the two
-    sizes, the later slot counting fastest; one for each choice and context coordinate.
+    The order is: the intercept; one effect for each context coordinate; one for each choice of
+    each slot; one for each pair of choices in different slots, where for two slots the choice of
+    the later one changes fastest; one for each choice and context coordinate.
 
     >>> effects = SlotEffects((2, 3), contexts=0)
     >>> effects.count
@@ -34,29 +35,29 @@ class SlotEffects:
 
     @classmethod
     def of(cls, problem: Problem, context_effects: bool) -> Self:
-        """The effects of a problem, with those of its context or without."""
+        """The effects for a problem, with or without effects of its context."""
         contexts = problem.context_width if context_effects else 0
         return cls(problem.space.choices, contexts)
 
     @property
     def count(self) -> int:
-        """How many effects there are."""
+        """The number of effects."""
         return self._pairs_end + sum(self.sizes) * self.contexts
 
     @property
     def constant(self) -> int:
-        """How many effects come first that are the same for every action."""
+        """The number of effects, at the first positions, that are the same for every action."""
         return 1 + self.contexts
 
     @cached_property
     def choices(self) -> tuple[slice, ...]:
-        """Where the effects of each slot's choices stand."""
+        """The positions of the effects of each slot's choices."""
         ends = np.cumsum((self.constant, *self.sizes)).tolist()
         return tuple(itertools.starmap(slice, itertools.pairwise(ends)))
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], slice]:
-        """Where the effects of each pair of slots stand, the earlier slot named first."""
+        """The positions of the effects of each pair of slots (earlier slot, later slot)."""
         names = list(itertools.combinations(range(len(self.sizes)), 2))
         products = [self.sizes[first] * self.sizes[second] for first, second in names]
         ends = np.cumsum([self.choices[-1].stop, *products]).tolist()
@@ -64,20 +65,21 @@ class SlotEffects:
 
     @property
     def interactions(self) -> slice:
-        """Where the effects of choices with context coordinates stand."""
+        """The positions of the effects of choices with context coordinates."""
         return slice(self._pairs_end, self.count)
 
     @property
     def _pairs_end(self) -> int:
-        """Where the pairwise effects end: all pairs are half of what is not within one slot."""
+        """The position after the last pairwise effect."""
+        # Pairs of choices in different slots: half of all ordered pairs that are not in one slot.
         choices = sum(self.sizes)
         within = sum(size * size for size in self.sizes)
         return self.constant + choices + (choices * choices - within) // 2
 
     def active(self, action: Integers) -> Integers:
-        """Positions of the effects that play a part in each action: ``[..., S] -> [..., E]``.
+        """Positions of the effects that are active in each action: ``[..., S] -> [..., E]``.
 
-        Those of the context stand last: its coordinates, then each choice with each coordinate.
+        Effects of the context come last: each coordinate, then each choice with each coordinate.
         """
         shape = action.shape[:-1]
         choices = action + np.array([part.start for part in self.choices])
@@ -105,10 +107,11 @@ class SlotEffects:
         return np.concatenate([ones, np.tile(used, 1 + slots)], axis=-1)
 
     def prior_variances(self, total: float) -> Floats:
-        """Prior variance of each effect: the choices of one action have ``total`` together.
+        """The prior variance of each effect: those of an action's choices add up to ``total``.
 
-        Main effects and pairwise ones have half of it each. The effects of a context of length √D
-        add the same again: the coordinates once, and their effects on the choices once.
+        The main effects and the pairwise effects have half of ``total`` each. For a context of
+        length √D the effects of its coordinates add up to ``total`` as well, and so do their
+        effects with the choices.
         """
         slots, pairs = len(self.sizes), len(self.pairs)
         variances = np.full(self.count, INTERCEPT_VARIANCE)

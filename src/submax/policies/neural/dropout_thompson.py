@@ -25,7 +25,7 @@ Mask = NDArray[np.float32]
 
 @stored("dropout-state")
 class DropoutState(NamedTuple):
-    """A value network, and P dropout masks of each hidden layer, ``[R, P, H]``."""
+    """A value network, and P dropout masks of its first and second layer, each ``[R, P, H]``."""
 
     belief: ValueBelief
     first: Mask
@@ -33,17 +33,19 @@ class DropoutState(NamedTuple):
 
     @property
     def problem(self) -> Problem:
-        """The problem of the network."""
+        """The problem that the network is trained for."""
         return self.belief.problem
 
 
 @dataclass(frozen=True)
 class DropoutThompson(Policy[DropoutState]):
-    """Leave hidden units out at random, as in training, and take the highest value that remains.
+    """Apply a random dropout mask to a value network and take the action with the highest value.
 
-    A decision has one mask, the same for all its actions. P = ``masks`` masks are drawn at each
-    refit and every decision picks one of them, so that π(a | c) is the share of masks under which
-    a has the highest value, and can be computed.
+    π(a | c) = Σ_m 1[a = argmax_b f(b, c; mask m)] / P. f is the logit of a value network with two
+    layers of ``hidden`` units, trained as ``training`` says, with the probability ``dropout`` of
+    leaving out a unit. P = ``masks`` masks are drawn at each update. A decision uses one of them,
+    picked at random, for all its actions; this makes π the share of masks under which a has the
+    highest value.
 
     Reference: Gal and Ghahramani (2016); Riquelme et al. (2018).
     """
@@ -63,24 +65,22 @@ class DropoutThompson(Policy[DropoutState]):
         return Facts(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> DropoutState:
-        """Nothing observed."""
         belief = ValueBelief.empty(problem, replicas, self.hidden)
         return DropoutState(belief, *self._masks(replicas, rng))
 
     def act(self, state: DropoutState, context: Floats, rng: np.random.Generator) -> Decision:
-        """One mask for each row; ties are broken at random."""
         replicas, rows = context.shape[:2]
         picked = rng.integers(self.masks, size=(replicas, rows))[..., None]
         masks = (
             np.take_along_axis(state.first, picked, axis=1),
             np.take_along_axis(state.second, picked, axis=1),
         )
+        # Ties are broken at random.
         best = highest(state.belief.logits(context, masks)) > 0
         index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
         return Decision(state.problem.space.action(index), None)
 
     def log_prob(self, state: DropoutState, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the table."""
         state.problem.check_action(action)
         index = state.problem.space.index(action)[..., None]
         found = self.probabilities(state, context)
@@ -88,7 +88,6 @@ class DropoutThompson(Policy[DropoutState]):
             return np.log(np.take_along_axis(found, index, axis=-1)[..., 0])
 
     def probabilities(self, state: DropoutState, context: Floats) -> Floats:
-        """Count the masks, one at a time."""
         total = np.zeros((*context.shape[:2], state.problem.space.size))
         for mask in range(self.masks):
             one = slice(mask, mask + 1)
@@ -100,16 +99,16 @@ class DropoutThompson(Policy[DropoutState]):
     def update(
         self, state: DropoutState, feedback: Feedback, rng: np.random.Generator
     ) -> DropoutState:
-        """Train on all feedback so far, and draw new masks; without new rows nothing changes."""
         belief = state.belief.trained(feedback, self.training, self.dropout, rng)
         if belief is state.belief:
             return state
-        news = np.any(feedback.weight > 0, axis=1)
+        # Replicas without new rows keep their masks.
+        learned = np.any(feedback.weight > 0, axis=1)
         drawn = self._masks(len(state.first), rng)
-        return DropoutState(belief, *where_chosen(news, drawn, (state.first, state.second)))
+        return DropoutState(belief, *where_chosen(learned, drawn, (state.first, state.second)))
 
     def _masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, Mask]:
-        """Units that are kept are scaled up, as in training."""
+        """Draw masks: 0 for a unit that is left out, 1 / (1 − dropout) for one that is kept."""
         kept = 1 - self.dropout
         drawn = rng.random((2, replicas, self.masks, self.hidden)) < kept
         first, second = (drawn / kept).astype(np.float32)
@@ -117,7 +116,7 @@ class DropoutThompson(Policy[DropoutState]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A small one, trained briefly."""
+        """A small network, trained briefly."""
         training = Training(steps=6, batch=8, learning_rate=0.05)
         yield cls(masks=10, hidden=4, training=training)
 

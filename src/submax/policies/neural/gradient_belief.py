@@ -1,4 +1,4 @@
-"""A value network with the uncertainty of its gradient features."""
+"""A value network with a Gaussian uncertainty that is derived from its gradients."""
 
 from typing import NamedTuple, Self
 
@@ -14,27 +14,28 @@ from submax.networks.slot_choices import first_choices
 from submax.networks.value_network import Hidden, Numbers, ValueNetwork
 from submax.policies.neural.value_belief import ValueBelief
 
-AT_ONCE = 2**22
-"""About so many activations are held at a time when the buffer is read."""
+ACTIVATIONS_AT_ONCE = 2**22
+"""About how many activations are held in memory, 16 MB of float32, while the sums over the buffer
+are computed; more rows are processed in parts."""
 
 Weights = NDArray[np.float32]
 
 
 @stored("gradient-belief")
 class GradientBelief(NamedTuple):
-    """f(a, c) with the variance g(a, c)ᵀ U⁻¹ g(a, c) of its gradient features.
+    """The logit f(a, c) of a value network, with the variance g(a, c)ᵀ U⁻¹ g(a, c).
 
-    g is the gradient of the logit with respect to all parameters, and U, the ``precision``, the
-    diagonal of ρ I + Σ_i w_i g_i g_iᵀ over the observations, ρ being the ``ridge``. The gradient by
-    a weight is the product of an activation and a slope, so both the sum and the quadratic form
-    are products of matrices of squares, and no gradient is ever written out.
+    g is the gradient of f with respect to all parameters. U, the ``precision``, is the diagonal of
+    ρ I + Σ_i w_i g_i g_iᵀ over the observations, with weights w_i and ρ the ``ridge``. The gradient
+    with respect to a weight is an activation times a slope. Hence the sum and the quadratic form
+    are products of matrices of squares, and no gradient is ever stored.
 
     Reference: Zhou et al. (2020); Zhang et al. (2021), with the diagonal they use in practice.
 
     *Departs from the papers:* f is the logit of a network trained by cross-entropy, not by squared
-    error, and g is not divided by the root of the width. U is computed anew at each refit, with
-    the gradients of the network as it is now; since every refit begins anew, old gradients belong
-    to another network.
+    error, and g is not divided by the root of the network's width. Each update computes U again
+    with the gradients of the newly trained network, whereas the papers add new gradients to those
+    of earlier networks.
     """
 
     belief: ValueBelief
@@ -42,12 +43,12 @@ class GradientBelief(NamedTuple):
 
     @property
     def problem(self) -> Problem:
-        """The problem of the network."""
+        """The problem that the network is trained for."""
         return self.belief.problem
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, hidden: int, ridge: float) -> Self:
-        """Nothing observed: U = ρ I."""
+        """The belief before any feedback: U = ρ I."""
         belief = ValueBelief.empty(problem, replicas, hidden)
         return cls(belief, _flat(belief.network, ridge))
 
@@ -58,17 +59,17 @@ class GradientBelief(NamedTuple):
         ridge: float,
         rng: np.random.Generator,
     ) -> Self:
-        """The belief after more feedback; without new rows nothing changes."""
+        """The belief after more feedback; the same object if the feedback has no rows."""
         belief = self.belief.trained(feedback, training, 0.0, rng)
         if belief is self.belief:
             return self
         return type(self)(belief, _summed(belief, ridge))
 
     def scores(self, context: Floats) -> tuple[Floats, Floats]:
-        """Logit and standard deviation for every joint action in each context: ``[R, n, M]``."""
+        """The logit and its standard deviation for every joint action, both ``[R, n, M]``."""
         self.problem.check_context(context)
         network, choices = self.belief.network, self.belief.choices()
-        given = self.belief.given(context)
+        given = self.belief.inputs(context)
         logits, deviations = [], []
         for part in self.belief.parts(context.shape[1]):
             hidden = network.hidden(given[:, part], choices)
@@ -103,10 +104,11 @@ def _flat(network: ValueNetwork, ridge: float) -> ValueNetwork:
 
 
 def _summed(belief: ValueBelief, ridge: float) -> ValueNetwork:
-    """ρ I + Σ_i g_i² over the buffer, some rows at a time."""
+    """The diagonal of U, ρ + Σ_i w_i g_i², over all rows of the buffer."""
     buffer = belief.buffer
     total = _flat(belief.network, ridge)
-    rows = max(1, AT_ONCE // (len(buffer.filled) * belief.network.first_bias.shape[1]))
+    hidden = belief.network.first_bias.shape[1]
+    rows = max(1, ACTIVATIONS_AT_ONCE // (len(buffer.filled) * hidden))
     for begin in range(0, buffer.reward.shape[1], rows):
         part = _squares(belief, slice(begin, begin + rows))
         total = ValueNetwork(*(one + other for one, other in zip(total, part, strict=True)))
@@ -114,10 +116,10 @@ def _summed(belief: ValueBelief, ridge: float) -> ValueNetwork:
 
 
 def _squares(belief: ValueBelief, rows: slice) -> ValueNetwork:
-    """Σ_i g_i² over some rows of the buffer: products of squared inputs and squared slopes."""
+    """Σ_i w_i g_i² over some rows of the buffer: products of squared inputs and squared slopes."""
     buffer, network = belief.buffer, belief.network
     choices = buffer.action[:, rows] + first_choices(belief.problem.space.choices)
-    context = belief.given(buffer.context[:, rows].astype(np.float32, copy=False))
+    context = belief.inputs(buffer.context[:, rows].astype(np.float32, copy=False))
     hidden = network.hidden(context, choices[:, :, None])
     weight = buffer.weight[:, rows].astype(np.float32)[..., None]
     first, second = (slope[:, :, 0] ** 2 * weight for slope in network.slopes(hidden))

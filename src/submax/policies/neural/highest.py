@@ -1,10 +1,10 @@
-"""The greedy choice."""
+"""The greedy choice among scores."""
 
 from submax.core.arrays import Floats
 
 
 def highest(score: Floats) -> Floats:
-    """Equal probabilities for the highest scores in the last axis, none for the others.
+    """Equal probabilities for the highest scores along the last axis, 0 for all others.
 
     >>> import numpy as np
     >>> highest(np.array([1.0, 3.0, 3.0])).tolist()

@@ -1,16 +1,17 @@
 """The probability that each of many independent normal variables is the largest, by quadrature.
 
-P(k) = ∫ f_k(t) Π_{j≠k} F_j(t) dt, with f the density and F the distribution of N(μ, σ²). All
-variables of a row share the nodes, so that the cost is linear in their number. The integral begins
-where Π_j F_j, the chance that the largest falls below, is under 1e-13, and nowhere below the
-highest of all μ_j − 7.5 σ_j. What matters at a distance from there is at least a 7.5th of this
-distance wide, or it would not reach back to it: nodes whose gaps grow with the distance resolve
-every variable, however much the standard deviations differ.
+P(k) = ∫ f_k(t) Π_{j≠k} F_j(t) dt, with f the density and F the distribution function of N(μ, σ²).
+All variables of a row share the nodes, so that the cost is linear in their number. The lower limit
+of the integral is a point below which the largest variable lies with a probability Π_j F_j under
+1e-13, and at least the highest of all μ_j − 7.5 σ_j. A variable that matters and lies at some
+distance from the lower limit must reach down to it, so that its σ is at least this distance / 7.5.
+Hence nodes whose gaps grow with the distance resolve every variable, however much the standard
+deviations differ.
 
-Equal variables are one group: its members share one integral.
+Equal variables form a group, whose members share one integral.
 
-A standard deviation of 0 is a number that is known: the highest of these wins with Π_j F_j there,
-and equal ones share.
+A variable with standard deviation 0 is a constant. The highest constant is the largest variable
+with probability Π_j F_j at its value; equal constants share this probability.
 """
 
 import math
@@ -25,28 +26,31 @@ from scipy import special
 from submax.core.arrays import Booleans, Floats, Integers
 
 REACH = 7.5
+"""Number of standard deviations beyond which a normal variable is neglected: Φ(−7.5) ≈ 3e-14."""
 NEGLIGIBLE = 1e-13
-HALVINGS = 10
-NODES = 16
+"""Probabilities below this are neglected."""
+BISECTIONS = 10
+"""Bisection steps for the lower limit; it need not be exact, only low enough."""
+NODES_PER_PANEL = 16
 FEWEST_PANELS = 4
 PANEL_WIDTH = 0.6
-"""The largest logarithmic width of a panel that keeps the error below 1e-9; see the tests."""
-CHUNK = 2**20
-"""So many numbers are worked on at once, whatever the size of the problem."""
+"""The largest logarithmic width of a panel that keeps the error below 1e-9; the tests check it."""
+NUMBERS_PER_CHUNK = 2**20
+"""About how many numbers an intermediate array holds, 8 MB, whatever the size of the problem."""
 
 
 class Rivals(NamedTuple):
-    """Groups of equal variables, their means relative to a number of their row: ``[N, K]``.
+    """Groups of equal variables in N rows: ``[N, K]``; means are relative to a number of the row.
 
-    ``members`` says how many are in a group. Of those that can be the largest, ``random`` have a
-    density and ``known`` are a number.
+    ``members`` is the number of variables in a group. Of the groups that can be the largest,
+    ``random`` ones have a density, and ``constant`` ones have standard deviation 0.
     """
 
     mean: Floats
     deviation: Floats
     members: Integers
     random: Booleans
-    known: Booleans
+    constant: Booleans
 
     def below(self, point: Floats) -> Floats:
         """F of every variable at ``point [N, m]``, 1 for those without a density: ``[N, m, K]``."""
@@ -60,12 +64,12 @@ class Rivals(NamedTuple):
         if self.members.max(initial=0) <= 1:
             product: Floats = below.prod(axis=-1)
             return product
-        # From the start on every F is above Φ(−7.5), so that it has a logarithm.
+        # Above the lower limit every F is at least Φ(−7.5), so that its logarithm is finite.
         logarithm: Floats = np.einsum("nmk,nk->nm", np.log(below), self.members)
         return np.exp(logarithm)
 
     def density(self, point: Floats) -> Floats:
-        """The density f of every variable at ``point [N, m]``, 0 where there is none."""
+        """The density f of every variable at ``point [N, m]``, 0 for constants: ``[N, m, K]``."""
         standardized = self._standardized(point)
         standardized *= standardized
         standardized *= -0.5
@@ -81,7 +85,7 @@ class Rivals(NamedTuple):
             self.deviation[rows],
             self.members[rows],
             self.random[rows],
-            self.known[rows],
+            self.constant[rows],
         )
 
     def keep(self, column: Integers) -> "Rivals":
@@ -91,7 +95,7 @@ class Rivals(NamedTuple):
             np.take_along_axis(self.deviation, column, axis=-1),
             np.take_along_axis(self.members, column, axis=-1),
             np.take_along_axis(self.random, column, axis=-1),
-            np.take_along_axis(self.known, column, axis=-1),
+            np.take_along_axis(self.constant, column, axis=-1),
         )
 
     def _standardized(self, point: Floats) -> Floats:
@@ -101,7 +105,7 @@ class Rivals(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Where each row begins, its smallest detail and the logarithmic length of its axis."""
+    """The axis of each row: its lower limit, smallest deviation and logarithmic length, ``[N]``."""
 
     start: Floats
     unit: Floats
@@ -119,7 +123,7 @@ def largest_normal(mean: Floats, deviation: Floats) -> Floats:
     size = mean.shape[-1]
     means, deviations = mean.reshape(-1, size), deviation.reshape(-1, size)
     result = np.empty(means.shape)
-    rows = max(1, CHUNK // (size * NODES * FEWEST_PANELS))
+    rows = max(1, NUMBERS_PER_CHUNK // (size * NODES_PER_PANEL * FEWEST_PANELS))
     for first in range(0, len(means), rows):
         block = slice(first, first + rows)
         result[block] = _chunk(means[block], deviations[block])
@@ -131,13 +135,13 @@ def _chunk(mean: Floats, deviation: Floats) -> Floats:
     rivals, grid, column = _rivals(*groups)
     needed = np.maximum(np.ceil(grid.stretch / PANEL_WIDTH), FEWEST_PANELS)
     panels = np.exp2(np.ceil(np.log2(needed))).astype(np.int64)
-    chance = np.empty(rivals.mean.shape)
+    probability = np.empty(rivals.mean.shape)
     for count in np.unique(panels):
         rows = np.flatnonzero(panels == count)
         part = Grid(*(values[rows] for values in grid))
-        chance[rows] = _integrals(rivals.of(rows), part, int(count))
+        probability[rows] = _integrals(rivals.of(rows), part, int(count))
     of_group = np.zeros(groups[0].shape)
-    np.put_along_axis(of_group, column, chance, axis=-1)
+    np.put_along_axis(of_group, column, probability, axis=-1)
     result = np.take_along_axis(of_group, group, axis=-1)
     normalized: Floats = result / result.sum(axis=-1, keepdims=True)
     return normalized
@@ -146,7 +150,7 @@ def _chunk(mean: Floats, deviation: Floats) -> Floats:
 def _grouped(mean: Floats, deviation: Floats) -> tuple[tuple[Floats, Floats, Integers], Integers]:
     """Mean, deviation and number of members of each group, and the group of each variable.
 
-    Rows with fewer groups than others end with groups of no members, known to be −∞.
+    Rows with fewer groups than others are filled up with groups of no members and the constant −∞.
     """
     rows = np.arange(len(mean))[:, None]
     order = np.lexsort((deviation, mean), axis=-1)
@@ -165,16 +169,16 @@ def _grouped(mean: Floats, deviation: Floats) -> tuple[tuple[Floats, Floats, Int
 
 
 def _rivals(mean: Floats, deviation: Floats, members: Integers) -> tuple[Rivals, Grid, Integers]:
-    """Those that can win, the axis to integrate over, and the columns they came from."""
-    # Relative to the one that sets the start, differences far smaller than the means are exact.
+    """The groups that can be the largest, the axis to integrate over, and the groups' columns."""
+    # Relative to the variable that sets the start, differences far below the means stay exact.
     leader = np.argmax(mean - REACH * deviation, axis=-1)
     mean = mean - np.take_along_axis(mean, leader[:, None], axis=-1)
     start = (mean - REACH * deviation).max(axis=-1)
     start = _raised(*_reaching(mean, deviation, members, start))
     rivals, grid = _reaching(mean, deviation, members, start)
-    alive = rivals.random | rivals.known
-    most = int(alive.sum(axis=-1).max())
-    column = np.argsort(~alive, axis=-1, kind="stable")[:, :most]
+    possible = rivals.random | rivals.constant
+    most = int(possible.sum(axis=-1).max())
+    column = np.argsort(~possible, axis=-1, kind="stable")[:, :most]
     return rivals.keep(column), grid, column
 
 
@@ -183,20 +187,20 @@ def _reaching(
 ) -> tuple[Rivals, Grid]:
     """The variables that can lie above the start, and the axis up to their upper end."""
     upper = mean + REACH * deviation
-    alive = upper >= start[:, None]
-    random = alive & (deviation > 0)
+    possible = upper >= start[:, None]
+    random = possible & (deviation > 0)
     narrowest = np.where(random, deviation, np.inf).min(axis=-1)
     unit = np.where(np.isfinite(narrowest), narrowest, 1.0)
     stretch = np.log1p((upper.max(axis=-1) - start) / unit)
     deviation = np.where(random, deviation, 1.0)
-    rivals = Rivals(mean, deviation, members, random, alive & ~random)
+    rivals = Rivals(mean, deviation, members, random, possible & ~random)
     return rivals, Grid(start, unit, stretch)
 
 
 def _raised(rivals: Rivals, grid: Grid) -> Floats:
-    """The start, raised by halving to where the largest falls below it with no real chance."""
+    """The start, raised by bisection while the largest variable almost certainly lies above it."""
     low, high = np.zeros(len(grid.start)), np.ones(len(grid.start))
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         point = grid.start + grid.unit * np.expm1(grid.stretch * middle)
         negligible = rivals.all_below(rivals.below(point[:, None]))[:, 0] < NEGLIGIBLE
@@ -206,26 +210,26 @@ def _raised(rivals: Rivals, grid: Grid) -> Floats:
 
 
 def _integrals(rivals: Rivals, grid: Grid, panels: int) -> Floats:
-    """∫ f_k Π_{j≠k} F_j for those with a density, Π_j F_j at the start for those without."""
+    """∫ f_k Π_{j≠k} F_j for variables with a density, Π_j F_j at the start for constants."""
     at_start = rivals.all_below(rivals.below(grid.start[:, None]))
-    known = np.where(rivals.known, rivals.members, 0)
-    shares = np.maximum(known.sum(axis=-1, keepdims=True), 1)
-    chance: Floats = rivals.known * at_start / shares
+    constants = np.where(rivals.constant, rivals.members, 0)
+    shares = np.maximum(constants.sum(axis=-1, keepdims=True), 1)
+    probability: Floats = rivals.constant * at_start / shares
     stretch, unit = grid.stretch[:, None], grid.unit[:, None]
-    for node, weight in _blocks(panels, max(1, CHUNK // rivals.mean.size)):
+    for node, weight in _blocks(panels, max(1, NUMBERS_PER_CHUNK // rivals.mean.size)):
         point = grid.start[:, None] + unit * np.expm1(stretch * node)
         step = weight * stretch * unit * np.exp(stretch * node)
-        # From the start on every F is above Φ(−7.5), so that it can be divided out again.
+        # Above the start every F is at least Φ(−7.5), so that F_k can be divided out again.
         below = rivals.below(point)
         step *= rivals.all_below(below)
         density = rivals.density(point)
         density /= below
-        chance += np.einsum("nmk,nm->nk", density, step)
-    return chance
+        probability += np.einsum("nmk,nm->nk", density, step)
+    return probability
 
 
 def _blocks(panels: int, most: int) -> Iterator[tuple[Floats, Floats]]:
-    """Nodes and weights of Gauss-Legendre panels on [0, 1], at most so many at once."""
+    """Nodes and weights of Gauss-Legendre panels on [0, 1], in blocks of at most ``most``."""
     node, weight = _rule(panels)
     for first in range(0, len(node), most):
         yield node[first : first + most], weight[first : first + most]
@@ -233,6 +237,6 @@ def _blocks(panels: int, most: int) -> Iterator[tuple[Floats, Floats]]:
 
 @cache
 def _rule(panels: int) -> tuple[Floats, Floats]:
-    node, weight = legendre.leggauss(NODES)
+    node, weight = legendre.leggauss(NODES_PER_PANEL)
     starts = np.arange(panels)[:, None]
     return ((starts + (node + 1) / 2) / panels).ravel(), np.tile(weight, panels) / (2 * panels)

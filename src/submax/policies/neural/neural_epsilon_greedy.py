@@ -19,10 +19,14 @@ from submax.policies.neural.value_belief import ValueBelief
 
 @dataclass(frozen=True)
 class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
-    """Explore uniformly with probability ε, else take the highest value in this context.
+    """Explore uniformly with probability ε, otherwise take the highest value in this context.
 
-    The value of (action ⊕ context) is learned by a network with two layers of ``hidden`` units and
-    ``dropout`` in training.
+    π(a | c) = ε / M + (1 − ε) / T if a is one of the T actions with the highest f(a, c), otherwise
+    ε / M. M is the number of joint actions, ε is ``epsilon``. f is the logit of a value network
+    with two layers of ``hidden`` units, trained as ``training`` says, with the probability
+    ``dropout`` of leaving out a unit in training.
+
+    Reference: Xu et al. (2024), section 4.2.
     """
 
     epsilon: float = 0.1
@@ -40,11 +44,9 @@ class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
         return Facts(trains_models=True)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ValueBelief:
-        """Nothing observed."""
         return ValueBelief.empty(problem, replicas, self.hidden)
 
     def probabilities(self, state: ValueBelief, context: Floats) -> Floats:
-        """ε / M everywhere, and the rest on the highest value."""
         greedy = highest(state.logits(context))
         mixed: Floats = self.epsilon / greedy.shape[-1] + (1 - self.epsilon) * greedy
         return mixed
@@ -52,17 +54,16 @@ class NeuralEpsilonGreedy(ListingPolicy[ValueBelief]):
     def update(
         self, state: ValueBelief, feedback: Feedback, rng: np.random.Generator
     ) -> ValueBelief:
-        """Train on all feedback so far."""
         return state.trained(feedback, self.training, self.dropout, rng)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A small one, trained briefly."""
+        """A small network, trained briefly."""
         training = Training(steps=6, batch=8, learning_rate=0.05)
         yield cls(0.2, hidden=4, dropout=0.0, training=training)
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
-        """The sweep of the paper's comparison."""
+        """The values of ε in the paper's comparison."""
         sweep = (0.01, 0.05, 0.1, 0.2)
         return {f"neural-epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in sweep}

@@ -1,4 +1,4 @@
-"""A value network trained on all feedback, the state of the neural policies."""
+"""A value network that is trained on all feedback: the state of the neural policies."""
 
 from typing import NamedTuple
 
@@ -22,18 +22,20 @@ from submax.networks.replicas import parameters_where
 from submax.networks.slot_choices import first_choices
 from submax.networks.value_network import Numbers, ValueNetwork
 
-EVERYTHING = Memory()
-AT_ONCE = 2**22
-"""About so many activations are held at a time."""
-LARGEST = 2**28
-"""More activations than this for one decision of each replica are refused."""
+UNLIMITED_MEMORY = Memory()
+"""All feedback is kept, with full weight."""
+ACTIVATIONS_AT_ONCE = 2**22
+"""About how many activations are held in memory, 16 MB of float32; more contexts are processed in
+parts."""
+MOST_ACTIVATIONS = 2**28
+"""The most activations for one decision of each replica, 1 GB of float32; more are refused."""
 
 
 @stored("value-belief")
 class ValueBelief(NamedTuple):
-    """Everything observed, the trained parameters by name, and the network as plain arrays.
+    """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
 
-    ``scaling`` is how contexts are given to the network, None if they are given as they are.
+    ``scaling`` standardizes contexts for the network; None if they are not standardized.
     """
 
     problem: Problem
@@ -44,15 +46,16 @@ class ValueBelief(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
-        """Nothing observed: every value is the same."""
+        """The belief before any feedback: all actions have the same value."""
         problem.space.check_listable("this policy")
         require_extra("neural", "a value network", "jax", "equinox", "optax")
         numbers = replicas * problem.space.size * hidden
-        if numbers > LARGEST:
+        if numbers > MOST_ACTIVATIONS:
             raise InputError(
-                f"a value network looks at every joint action: {problem.space.size} of them times "
-                f"{hidden} units times {replicas} replicas are {numbers} numbers for one decision, "
-                f"more than {LARGEST}"
+                f"a value network evaluates every joint action: {problem.space.size} joint actions "
+                f"times {hidden} units times {replicas} replicas are {numbers} numbers for one "
+                f"decision, and at most {MOST_ACTIVATIONS} are allowed: take fewer replicas or "
+                "units, or a policy that does not list joint actions"
             )
         choices, width = sum(problem.space.choices), problem.context_width
         network = ValueNetwork.silent(replicas, choices, width, hidden)
@@ -61,16 +64,16 @@ class ValueBelief(NamedTuple):
     def trained(
         self, feedback: Feedback, training: Training, dropout: float, rng: np.random.Generator
     ) -> "ValueBelief":
-        """The belief after more feedback; without new rows nothing changes."""
+        """The belief after more feedback; the same object if the feedback has no rows."""
         from submax.nn.designs.value_design import ValueDesign
         from submax.nn.training.parameters import restored
         from submax.nn.training.training import train
 
         feedback.check(self.problem)
-        news = np.any(feedback.weight > 0, axis=1)
-        if not news.any():
+        has_rows = np.any(feedback.weight > 0, axis=1)
+        if not has_rows.any():
             return self
-        buffer = self.buffer.add(feedback, EVERYTHING, rng)
+        buffer = self.buffer.add(feedback, UNLIMITED_MEMORY, rng)
         design = ValueDesign(
             self.problem.space.choices,
             self.problem.context_width,
@@ -80,13 +83,14 @@ class ValueBelief(NamedTuple):
         scaling = ContextScaling.of(buffer) if training.standardizes else None
         targets = _targets(self.problem.scale, buffer)
         rows = Minibatches.of(buffer, buffer.action, targets, scaling)
-        # Going on loses where the signal is weak, if the steps are fitted: docs/tuning.md.
+        # By default training starts from new parameters: with a fitted number of steps, continuing
+        # from the old ones is worse if rewards carry little information (docs/tuning.md).
         start = self.parameters if training.continued and self.parameters else None
         trained = train(design, training, rows, rng, start)
         network = design.exported(restored(design, trained.parameters))
         warn_of_divergence(trained.diverged)
-        # A replica without news, or whose training diverged, stays as it was.
-        learned = news & ((trained.diverged < 0) | (self.buffer.filled == 0))
+        # A replica without new rows, or whose training diverged, keeps its network.
+        learned = has_rows & ((trained.diverged < 0) | (self.buffer.filled == 0))
         return ValueBelief(
             self.problem,
             buffer,
@@ -96,48 +100,53 @@ class ValueBelief(NamedTuple):
         )
 
     def choices(self) -> Integers:
-        """Every joint action by the numbers of its choices among all: ``[M, S]``."""
+        """All joint actions; choices are indexed among those of all slots together: ``[M, S]``."""
         space = self.problem.space
         return space.listing() + first_choices(space.choices)
 
     def logits(
         self, context: Floats, masks: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
     ) -> Floats:
-        """Logit of the value of every joint action in each context: ``[R, n, M]``."""
+        """The network's output for every joint action in each context: ``[R, n, M]``.
+
+        ``masks`` are dropout masks of the two layers, ``[R, n, H]``, or ``[R, 1, H]`` for all rows.
+        """
         self.problem.check_context(context)
-        choices, network, given = self.choices(), self.network, self.given(context)
+        choices, network, inputs = self.choices(), self.network, self.inputs(context)
 
-        def some(part: slice) -> Floats:
-            few = None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
-            return network.logits(network.hidden(given[:, part], choices, few))
+        def logits_of(part: slice) -> Floats:
+            of_part = (
+                None if masks is None else (_rows_of(masks[0], part), _rows_of(masks[1], part))
+            )
+            return network.logits(network.hidden(inputs[:, part], choices, of_part))
 
-        return np.concatenate([some(part) for part in self.parts(context.shape[1])], axis=1)
+        return np.concatenate([logits_of(part) for part in self.parts(context.shape[1])], axis=1)
 
-    def given(self, context: Numbers) -> Numbers:
-        """Contexts as the network is given them: ``[R, n, D]``."""
+    def inputs(self, context: Numbers) -> Numbers:
+        """Contexts as inputs of the network, standardized if ``scaling`` is set: ``[R, n, D]``."""
         return context if self.scaling is None else self.scaling.scaled(context)
 
     def parts(self, rows: int) -> list[slice]:
-        """The rows in parts whose activations can be held at a time; at least one part."""
+        """Split rows into parts, at least one, whose activations are held in memory together."""
         one_row = self.network.first_bias.size * self.problem.space.size
-        step = max(1, AT_ONCE // one_row)
+        step = max(1, ACTIVATIONS_AT_ONCE // one_row)
         return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]
 
 
 def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
-    """The masks of some rows; one mask for all rows stays."""
+    """The masks of some rows; a single mask for all rows is returned as it is."""
     return mask if mask.shape[1] == 1 else mask[:, part]
 
 
 def _targets(scale: Scale, buffer: Buffer) -> Floats:
-    """Rewards from 0 at the lowest to 1 at the highest that can be, or was, observed."""
+    """Rewards scaled to 0 … 1 by the known bounds, else by the lowest and highest so far."""
     if scale.bounds is None:
-        there = buffer.weight > 0
-        low = np.where(there, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-        high = np.where(there, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+        present = buffer.weight > 0
+        low = np.where(present, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+        high = np.where(present, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     else:
         low, high = (np.full((len(buffer.reward), 1), bound) for bound in scale.bounds)
-    apart = high > low
-    share = (buffer.reward - np.where(apart, low, 0.0)) / np.where(apart, high - low, 1.0)
-    targets: Floats = np.where(apart, np.clip(share, 0.0, 1.0), 0.5)
+    differ = high > low
+    share = (buffer.reward - np.where(differ, low, 0.0)) / np.where(differ, high - low, 1.0)
+    targets: Floats = np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
     return targets[..., None]

@@ -1,1 +1,1 @@
-"""Policies for actions with real-valued parts."""
+"""Policies for actions with real-valued parts, such as prices."""

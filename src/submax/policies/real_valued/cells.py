@@ -1,4 +1,4 @@
-"""A space with real-valued parts, cut into cells."""
+"""A grid: a space with real-valued parts, divided into cells."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,9 +13,10 @@ from submax.core.spaces.space import Space
 
 @dataclass(frozen=True)
 class Cells:
-    """``points`` equal parts of every real-valued dimension; choices stay choices.
+    """The cells of a grid that divides every real-valued dimension into ``points`` equal parts.
 
-    A cell is a row of whole numbers, one for each slot of the space.
+    A cell is a row of whole numbers, one for each slot of the ``space``; for a slot of choices the
+    number is the choice itself.
     """
 
     space: Space
@@ -23,36 +24,39 @@ class Cells:
 
     @property
     def listed(self) -> Space:
-        """The cells as joint choices."""
+        """The space whose joint actions are the cells."""
         if not self.space.reals:
             return self.space
         return Slots((*self.space.choices, *[self.points] * self.space.reals))
 
     @property
     def log_volume(self) -> float:
-        """Logarithm of the volume of a cell; 0 without real-valued parts."""
+        """The logarithm of the volume of a cell; 0 if the space has no real-valued parts."""
         return self.space.log_measure - math.log(self.listed.size)
 
     def problem(self, problem: Problem) -> Problem:
-        """The same problem with cells as its actions."""
+        """The same problem with the cells as actions."""
         features = problem.action_features
         if features:
             features = (*features, *[()] * self.space.reals)
         return replace(problem, space=self.listed, action_features=features)
 
     def of(self, action: Actions) -> Integers:
-        """The cell of each action; what lies outside the space, as absent rows may, is anywhere."""
+        """The cell of each action: ``[..., S] -> [..., S]``.
+
+        Rows of weight 0 may hold values outside the space; these get an arbitrary cell.
+        """
         if not self.space.reals:
             return action
         first = len(self.space.choices)
-        place = self.space.scaled(action)
-        place[..., first:] *= self.points
+        scaled = self.space.scaled(action)
+        scaled[..., first:] *= self.points
         highest = np.array(self.listed.choices) - 1
-        cell: Integers = np.clip(np.nan_to_num(np.floor(place)), 0, highest).astype(np.int64)
+        cell: Integers = np.clip(np.nan_to_num(np.floor(scaled)), 0, highest).astype(np.int64)
         return cell
 
     def within(self, cell: Integers, rng: np.random.Generator) -> Actions:
-        """A point drawn uniformly in each cell."""
+        """Draw an action uniformly from each cell: ``[..., S] -> [..., S]``."""
         first = len(self.space.choices)
         if not self.space.reals:
             return cell
@@ -62,7 +66,7 @@ class Cells:
         return self.space.unscaled(scaled)
 
     def centers(self) -> Floats:
-        """The middle of every cell, in the order of their numbers, reals scaled: ``[M, S]``."""
+        """The centres of all M cells, their real-valued parts scaled to 0 … 1: ``[M, S]``."""
         middle = self.listed.listing().astype(np.float64)
         first = len(self.space.choices)
         middle[..., first:] = (middle[..., first:] + 0.5) / self.points

@@ -11,11 +11,11 @@ from submax.core.running.stored import stored
 
 @stored("fourier-statistics")
 class FourierStatistics(NamedTuple):
-    """Sums over the observations, with φ ``[F]`` the features and r the reward of each.
+    """Weighted sums over observations with features φ ``[F]`` and reward r.
 
     ``precision [R, F, F]`` is Σ φ φᵀ, ``response [R, F]`` is Σ r φ, ``features [R, F]`` is Σ φ;
-    ``observed``, ``reward`` and ``square [R]`` are those of 1, r and r². Rewards are counted from
-    ``origin [R]``, the mean of the first that came, so that nothing cancels.
+    ``observed``, ``reward`` and ``square``, all ``[R]``, are the sums of 1, r and r². r is relative
+    to ``origin [R]``, the mean of the first rewards, which avoids cancellation in the variance.
     """
 
     precision: Floats
@@ -28,12 +28,12 @@ class FourierStatistics(NamedTuple):
 
     @classmethod
     def empty(cls, replicas: int, features: int) -> Self:
-        """No observations."""
+        """The sums before any observation."""
         flat, none = np.zeros((replicas, features)), np.zeros(replicas)
         return cls(np.zeros((replicas, features, features)), flat, flat, none, none, none, none)
 
     def add(self, features: Floats, reward: Floats, weight: Floats) -> Self:
-        """Count ``features [R, n, F]`` with ``reward`` and ``weight [R, n]``."""
+        """Add observations: ``features [R, n, F]``, ``reward [R, n]`` and ``weight [R, n]``."""
         weighted = features * weight[..., None]
         total = weight.sum(axis=1)
         mean = (weight * reward).sum(axis=1) / np.where(total > 0, total, 1.0)
@@ -50,7 +50,7 @@ class FourierStatistics(NamedTuple):
         )
 
     def draws(self, count: int, scale: float, ridge: float, rng: np.random.Generator) -> Floats:
-        """Coefficients from the posterior, for standardized rewards: ``[R, count, F]``.
+        """Draw coefficients from the posterior, for standardized rewards: ``[R, count, F]``.
 
         N(θ̂, scale² A⁻¹) with A = ridge I + Σ φ φᵀ and θ̂ = A⁻¹ Σ φ (r − r̄) / s, where r̄ and s are
         the mean and the standard deviation of the rewards so far.
@@ -70,7 +70,7 @@ class FourierStatistics(NamedTuple):
 
 
 def check_regression(features: object, draws: object, scale: object, ridge: object) -> None:
-    """Refuse what cannot be the parameters of such a regression."""
+    """Refuse parameters of the regression that are not allowed."""
     whole_number("features", features, at_least=1)
     whole_number("draws", draws, at_least=1)
     positive("scale", scale)

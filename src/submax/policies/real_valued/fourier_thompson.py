@@ -1,4 +1,4 @@
-"""Thompson sampling with a Gaussian process, by random Fourier features."""
+"""Thompson sampling with a Gaussian process, approximated by random Fourier features."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from submax.core.running.stored import stored
 from submax.policies.real_valued.cells import Cells
 from submax.policies.real_valued.fourier_statistics import FourierStatistics, check_regression
 
-LARGEST_LISTING = 2**14
-"""The most cells whose values are compared for a decision."""
-AT_ONCE = 2**22
-"""About so many values are worked on at a time."""
+MOST_CELLS = 2**14
+"""The most cells of a grid; a decision evaluates a function in all of them."""
+VALUES_AT_ONCE = 2**22
+"""About how many numbers an intermediate array holds, 32 MB; more rows are processed in parts."""
 
 
 @stored("fourier-state")
 class FourierState(NamedTuple):
-    """The waves, the sums, and draws from the posterior.
+    """The random Fourier features, the sums of the regression, and draws from the posterior.
 
-    A feature is √(2/F) cos(u·a + v·c + b): ``action_waves [R, F, A]`` are u, with A the inputs of
-    an action, ``context_waves [R, F, D]`` are v, ``phase [R, F]`` is b; ``draws [R, P, F]`` are
-    coefficients, of which every decision takes one.
+    Each of F features is √(2/F) cos(u·a + v·c + b). ``action_waves [R, F, A]`` are u, with A the
+    inputs of an action, ``context_waves [R, F, D]`` are v, ``phase [R, F]`` is b. ``draws
+    [R, P, F]`` are P vectors of coefficients; every decision uses one of them.
     """
 
     problem: Problem
@@ -42,14 +42,17 @@ class FourierState(NamedTuple):
 
 @dataclass(frozen=True)
 class FourierThompson(Policy[FourierState]):
-    """Draw a smooth function of action and context from its posterior, take its highest cell.
+    """Draw a smooth reward function from its posterior and take the cell where it is highest.
 
-    The prior is a Gaussian process with kernel exp(−‖x − x′‖² / 2), where x is the action, its
-    real-valued parts from 0 to 1 over ``length`` and its choices one-hot, and the context over
-    ``context_length``; ``features`` random waves stand for it. Rewards are standardized. At every
-    refit ``draws`` functions are drawn and every decision takes one of them, so that π is the share
-    of the functions that are highest in a cell, over its volume. Each real-valued part has
-    ``points`` cells; within a cell the action is uniform.
+    The prior is a Gaussian process with kernel exp(−‖x − x′‖² / 2). x consists of the real-valued
+    parts of the action, scaled to 0 … 1 and divided by ``length``, its choices one-hot, and the
+    context divided by ``context_length``. The process is approximated by ``features`` random
+    cosines φ: with standardized rewards r, the coefficients have the posterior
+    N(A⁻¹ Σ r φ, ``scale``² A⁻¹) with A = ``ridge`` I + Σ φ φᵀ. Larger ``scale`` explores more.
+
+    Every real-valued part has ``points`` cells; within a cell the action is uniform. At every
+    update ``draws`` functions are drawn, and each decision uses one of them at random, so that
+    π(x | c) is the share of functions that are highest in the cell of x, over the cell's volume.
 
     Reference: Rahimi and Recht (2007); Chowdhury and Gopalan (2017).
     """
@@ -69,12 +72,11 @@ class FourierThompson(Policy[FourierState]):
         check_regression(self.features, self.draws, self.scale, self.ridge)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> FourierState:
-        """Draws from the prior."""
         cells = Cells(problem.space, self.points).listed
-        if cells.size > LARGEST_LISTING:
+        if cells.size > MOST_CELLS:
             raise InputError(
-                f"this policy compares at most {LARGEST_LISTING} cells, and {self.points} points "
-                f"in each dimension of {problem.space} make {cells.size}"
+                f"points = {self.points} in each dimension of {problem.space} make {cells.size} "
+                f"cells, and fourier-thompson allows at most {MOST_CELLS}: set fewer points"
             )
         shape = (replicas, self.features)
         reals, choices = problem.space.reals, sum(problem.space.choices)
@@ -90,7 +92,6 @@ class FourierThompson(Policy[FourierState]):
         )
 
     def act(self, state: FourierState, context: Floats, rng: np.random.Generator) -> Decision:
-        """The highest cell of one function for each row, and a point in it."""
         state.problem.check_context(context)
         cells = Cells(state.problem.space, self.points)
         member = rng.integers(self.draws, size=context.shape[:2])
@@ -104,7 +105,6 @@ class FourierThompson(Policy[FourierState]):
         return Decision(cells.within(cell, rng), None)
 
     def log_prob(self, state: FourierState, context: Floats, action: Actions) -> Floats:
-        """Count the functions that are highest in the cell of each action."""
         state.problem.check_context(context)
         state.problem.check_action(action)
         cells = Cells(state.problem.space, self.points)
@@ -120,21 +120,21 @@ class FourierThompson(Policy[FourierState]):
     def update(
         self, state: FourierState, feedback: Feedback, rng: np.random.Generator
     ) -> FourierState:
-        """Add to the regression, and draw anew for the replicas that heard something."""
         feedback.check(state.problem)
-        there = feedback.weight > 0
-        news = np.count_nonzero(there, axis=1) > 0
-        if not news.any():
+        present = feedback.weight > 0
+        learned = np.count_nonzero(present, axis=1) > 0
+        if not learned.any():
             return state
-        reward = np.where(there, feedback.reward, 0.0)
-        context = np.where(there[..., None], feedback.context, 0.0)
-        action = np.where(there[..., None], feedback.action, 0)
+        reward = np.where(present, feedback.reward, 0.0)
+        context = np.where(present[..., None], feedback.context, 0.0)
+        action = np.where(present[..., None], feedback.action, 0)
         inputs = _inputs(state.problem.space.scaled(action), state.problem.space.choices)
         angle = inputs @ state.action_waves.swapaxes(1, 2) + self._angle(state, context)
         features = np.sqrt(2 / self.features) * np.cos(angle)
         statistics = state.statistics.add(features, reward, feedback.weight)
         drawn = statistics.draws(self.draws, self.scale, self.ridge, rng)
-        draws = np.where(news[:, None, None], drawn, state.draws)
+        # Replicas without new rows keep their draws.
+        draws = np.where(learned[:, None, None], drawn, state.draws)
         return state._replace(statistics=statistics, draws=draws)
 
     def _table(self, state: FourierState, cells: Cells) -> Floats:
@@ -144,7 +144,7 @@ class FourierThompson(Policy[FourierState]):
         return np.concatenate([np.cos(angle), np.sin(angle)], axis=-1)
 
     def _angle(self, state: FourierState, context: Floats) -> Floats:
-        """The part of the context, v·c + b: ``[R, n, F]``."""
+        """The part of the angle that depends on the context, v·c + b: ``[R, n, F]``."""
         return context @ state.context_waves.swapaxes(1, 2) + state.phase[:, None]
 
     def _highest(
@@ -152,7 +152,7 @@ class FourierThompson(Policy[FourierState]):
     ) -> Integers:
         """The highest cell of each function ``drawn [R, n, F]`` in its context: ``[R, n]``.
 
-        cos(x + y) = cos x cos y − sin x sin y, so that one product of matrices is enough.
+        Because cos(x + y) = cos x cos y − sin x sin y, one matrix product evaluates all cells.
         """
         angle = self._angle(state, context)
         parts = np.concatenate([drawn * np.cos(angle), -drawn * np.sin(angle)], axis=-1)
@@ -162,7 +162,7 @@ class FourierThompson(Policy[FourierState]):
     def _share(
         self, state: FourierState, table: Floats, context: Floats, index: Integers
     ) -> Floats:
-        """The share of all functions that are highest at ``index [R, n]``."""
+        """The share of all drawn functions that are highest at the cells ``index [R, n]``."""
         replicas, rows = context.shape[:2]
         each = np.repeat(context, self.draws, axis=1)
         drawn = np.tile(state.draws, (1, rows, 1))
@@ -172,7 +172,7 @@ class FourierThompson(Policy[FourierState]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Few points, waves and draws."""
+        """Few points, features and draws."""
         yield cls(points=3, features=8, draws=5)
 
     @classmethod
@@ -182,7 +182,7 @@ class FourierThompson(Policy[FourierState]):
 
 
 def _inputs(scaled: Actions, sizes: tuple[int, ...]) -> Floats:
-    """One-hot choices, then the real-valued parts: ``[..., S] -> [..., A]``."""
+    """The inputs of a scaled action: one-hot choices, then real parts: ``[..., S] -> [..., A]``."""
     slots = [
         (scaled[..., slot, None] == np.arange(size)).astype(np.float64)
         for slot, size in enumerate(sizes)
@@ -191,5 +191,5 @@ def _inputs(scaled: Actions, sizes: tuple[int, ...]) -> Floats:
 
 
 def _parts(rows: int, width: int) -> list[slice]:
-    step = max(1, AT_ONCE // max(1, width))
+    step = max(1, VALUES_AT_ONCE // max(1, width))
     return [slice(begin, begin + step) for begin in range(0, rows or 1, step)]

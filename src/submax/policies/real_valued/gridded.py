@@ -1,4 +1,4 @@
-"""Policies for listed actions on spaces with real-valued parts."""
+"""A policy for discrete actions, used on a grid of real-valued actions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from submax.policies.reward_conditioned.reward_conditioned import RewardConditio
 
 @stored("gridded-state")
 class GriddedState(NamedTuple):
-    """The state of the other policy, on the cells."""
+    """The problem, and the ``inner`` state of the wrapped policy, whose actions are cells."""
 
     problem: Problem
     inner: Any
@@ -31,11 +31,13 @@ class GriddedState(NamedTuple):
 
 @dataclass(frozen=True)
 class Gridded(WrapperPolicy):
-    """Let another ``policy`` choose a cell, then draw uniformly within it.
+    """Let another policy choose a cell of a grid, then draw the action uniformly from the cell.
 
-    Every real-valued part is cut into ``points`` equal cells; for the other policy a cell is one
-    more choice. The density is π(cell) over the volume of a cell. On a space without real-valued
-    parts it is the other policy.
+    π(x | c) = π(cell of x | c) / volume of a cell. The wrapped ``policy`` sees discrete actions:
+    every real-valued part is divided into ``points`` equal parts, each of them a choice. On a
+    space without real-valued parts this is the wrapped policy itself.
+
+    Reference: Kleinberg (2004), for bandits on a uniform grid.
     """
 
     policy: Policy[Any] = field(default_factory=EpsilonGreedy)
@@ -45,19 +47,16 @@ class Gridded(WrapperPolicy):
         whole_number("points", self.points, at_least=1)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> GriddedState:
-        """As the other, on the cells."""
         inner = Cells(problem.space, self.points).problem(problem)
         return GriddedState(problem, self.policy.init(inner, replicas, rng))
 
     def act(self, state: GriddedState, context: Floats, rng: np.random.Generator) -> Decision:
-        """A cell, then a point in it."""
         cells = self._cells(state)
         cell, log_prob = self.policy.act(state.inner, context, rng)
         action = cells.within(cell, rng)
         return Decision(action, None if log_prob is None else log_prob - cells.log_volume)
 
     def log_prob(self, state: GriddedState, context: Floats, action: Actions) -> Floats:
-        """That of the cell, over its volume."""
         state.problem.check_action(action)
         cells = self._cells(state)
         return self.policy.log_prob(state.inner, context, cells.of(action)) - cells.log_volume
@@ -65,7 +64,6 @@ class Gridded(WrapperPolicy):
     def update(
         self, state: GriddedState, feedback: Feedback, rng: np.random.Generator
     ) -> GriddedState:
-        """Learn about the cells."""
         feedback.check(state.problem)
         cells = self._cells(state)
         log_prob = feedback.log_prob
@@ -80,7 +78,7 @@ class Gridded(WrapperPolicy):
         return state._replace(inner=inner)
 
     def probabilities(self, state: GriddedState, context: Floats) -> Floats:
-        # Not those of the cells: the actions themselves are listed, if they can be.
+        # Not the probabilities of cells: the contract asks for those of the actions themselves.
         return Policy.probabilities(self, state, context)
 
     def record(
@@ -94,7 +92,7 @@ class Gridded(WrapperPolicy):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Few cells, for policies that learn in different ways."""
+        """Few cells, with policies that learn in different ways."""
         yield cls(EpsilonGreedy(0.3), points=3)
         yield cls(Thompson(), points=4)
         yield cls(RewardConditioned(), points=1)

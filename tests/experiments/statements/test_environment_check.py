@@ -4,8 +4,11 @@ import math
 import numpy as np
 import pytest
 
-from submax.experiments.comparison import Finals
-from submax.experiments.statements.calibration import calibrations, write_calibrations
+from submax.experiments.paired_comparison import Finals
+from submax.experiments.statements.environment_check import (
+    environment_checks,
+    write_environment_checks,
+)
 
 
 def finals_where(rewards) -> Finals:
@@ -16,7 +19,7 @@ def finals_where(rewards) -> Finals:
 
 def test_the_distance_counts_the_spread_of_both_averages():
     values = [510.0, 490.0, 520.0, 480.0]
-    (one,) = calibrations("section 4.2", finals_where({0: values}), 1000)
+    (one,) = environment_checks("section 4.2", finals_where({0: values}), 1000)
     assert (one.where, one.paper) == ("shift=0", 0.501)
     assert one.mean == pytest.approx(0.5)
     deviation = np.std(values, ddof=1) / 1000
@@ -26,7 +29,7 @@ def test_the_distance_counts_the_spread_of_both_averages():
 
 
 def test_every_number_of_the_paper_meets_its_own_environment():
-    found = calibrations(
+    found = environment_checks(
         "section 4.2", finals_where({-4: [18.0, 19.0], 0: [500.0, 502.0], -2: [120.0, 126.0]}), 1000
     )
     numbers = {one.where: (one.paper, one.mean) for one in found}
@@ -35,12 +38,12 @@ def test_every_number_of_the_paper_meets_its_own_environment():
         "shift=-2": (0.123, pytest.approx(0.123)),
         "shift=-4": (0.0185, pytest.approx(0.0185)),
     }
-    (joint,) = calibrations("section 4.3", finals_where({-3: [40.0, 60.0]}), 1000)
+    (joint,) = environment_checks("section 4.3", finals_where({-3: [40.0, 60.0]}), 1000)
     assert (joint.where, joint.paper, joint.mean) == ("shift=-3", 0.0483, pytest.approx(0.05))
 
 
 def test_an_environment_that_pays_otherwise_is_far_away():
-    (one,) = calibrations("section 4.2", finals_where({0: [700.0, 710.0, 705.0]}), 1000)
+    (one,) = environment_checks("section 4.2", finals_where({0: [700.0, 710.0, 705.0]}), 1000)
     assert one.distance > 30
 
 
@@ -50,20 +53,20 @@ def test_an_environment_that_pays_otherwise_is_far_away():
      ("section 4.2", {-3: [1.0, 2.0]}), ("section 4.2", {0: [500.0]})],
 )  # fmt: skip
 def test_there_is_none_without_a_number_of_the_paper_and_two_replicas(section, rewards):
-    assert list(calibrations(section, finals_where(rewards), 1000)) == []
+    assert list(environment_checks(section, finals_where(rewards), 1000)) == []
 
 
 @pytest.mark.parametrize(("reward", "distance"), [(0.0, -math.inf), (900.0, math.inf)])
 def test_replicas_that_earn_the_same_do_not_stop_the_report(reward, distance):
-    (one,) = calibrations("section 4.2", finals_where({0: [reward, reward]}), 1000)
+    (one,) = environment_checks("section 4.2", finals_where({0: [reward, reward]}), 1000)
     assert (one.error, one.distance) == (0, distance)
 
 
 def test_the_file_has_the_numbers(tmp_path):
-    write_calibrations(tmp_path, [])
+    write_environment_checks(tmp_path, [])
     assert list(tmp_path.iterdir()) == []
-    found = list(calibrations("section 4.2", finals_where({0: [500.0, 510.0]}), 1000))
-    write_calibrations(tmp_path, found)
+    found = list(environment_checks("section 4.2", finals_where({0: [500.0, 510.0]}), 1000))
+    write_environment_checks(tmp_path, found)
     with (tmp_path / "calibration.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)
     assert row["where"] == "shift=0"

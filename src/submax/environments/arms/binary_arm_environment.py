@@ -1,4 +1,4 @@
-"""What environments of arms that pay 0 or 1 have in common."""
+"""Base class of environments whose arms have rewards 0 and 1."""
 
 import numpy as np
 
@@ -9,17 +9,16 @@ from submax.core.spaces.arms import Arms
 from submax.environments.arms.arm_environment import ArmEnvironment
 
 
-class ChanceEnvironment(ArmEnvironment[World]):
-    """K ``arms``; the mean of each is the chance that it pays."""
+class BinaryArmEnvironment(ArmEnvironment[World]):
+    """K ``arms``; the mean reward of an arm is its success probability."""
 
     @property
     def problem(self) -> Problem:
-        """Plain arms, no context, rewards 0 and 1."""
         return Problem(Arms(self.arms))
 
     def outcome(
         self, world: World, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        """Look the chance up once for both."""
-        chance = self.mean_reward(world, context, action)
-        return Outcome((rng.random(chance.shape) < chance).astype(np.float64), chance)
+        probability = self.mean_reward(world, context, action)
+        success = rng.random(probability.shape) < probability
+        return Outcome(success.astype(np.float64), probability)

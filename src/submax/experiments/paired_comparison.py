@@ -1,0 +1,157 @@
+"""Comparisons of two policies that were simulated in the same worlds."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from submax.core.arrays import Floats
+from submax.core.numerics.standard_error import standard_error
+from submax.experiments.results import FINALS, RESULTS
+
+LATE_SHARE = 0.9
+"""The share of a run after which its late part begins, over which the slope of regret is taken."""
+
+CellLabels: TypeAlias = tuple[tuple[tuple[str, Any], ...], str]
+"""What identifies a cell: the labels of its configuration, and the name of its policy."""
+
+
+class Side(NamedTuple):
+    """One side of a comparison: the name of a policy, and its value in every replica."""
+
+    name: str
+    values: Floats
+
+
+class PairedComparison(NamedTuple):
+    """The means of two policies over the same replicas, and whether the left one is lower.
+
+    ``where`` describes the configuration; ``error`` is the standard error of the difference.
+    """
+
+    where: str
+    left: str
+    left_mean: float
+    right: str
+    right_mean: float
+    error: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the left mean is lower than the right one."""
+        return self.left_mean < self.right_mean
+
+    @classmethod
+    def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":
+        """Compare replica by replica, which removes the variance that the worlds have in common."""
+        error = standard_error(left.values - right.values)
+        return cls(
+            where,
+            left.name,
+            float(left.values.mean()),
+            right.name,
+            float(right.values.mean()),
+            error,
+        )
+
+
+class Finals:
+    """The final regret and reward of every replica, by configuration and policy.
+
+    ``slopes`` are the mean regrets per decision in the late part of a run.
+    """
+
+    def __init__(
+        self,
+        regrets: dict[CellLabels, Floats],
+        rewards: dict[CellLabels, Floats],
+        slopes: dict[CellLabels, float],
+    ) -> None:
+        self._regrets, self._rewards, self._slopes = regrets, rewards, slopes
+
+    @classmethod
+    def read(cls, directory: Path) -> "Finals":
+        """Read the files that ``write_results`` wrote."""
+        regrets: dict[CellLabels, list[float]] = {}
+        rewards: dict[CellLabels, list[float]] = {}
+        for row in pq.read_table(directory / FINALS).to_pylist():
+            regrets.setdefault(_cell_labels(row), []).append(row["regret"])
+            rewards.setdefault(_cell_labels(row), []).append(row["reward"])
+        curves: dict[CellLabels, list[tuple[int, float]]] = {}
+        columns = pq.read_table(directory / RESULTS)
+        last = pc.max(columns["step"]).as_py()
+        late = columns.filter(pc.greater_equal(columns["step"], LATE_SHARE * last))
+        for row in late.to_pylist():
+            point = (row["step"], row["regret_mean"])
+            curves.setdefault(_cell_labels(row), []).append(point)
+        return cls(
+            {cell: np.array(values) for cell, values in regrets.items()},
+            {cell: np.array(values) for cell, values in rewards.items()},
+            {cell: _slope(points) for cell, points in curves.items()},
+        )
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """All configurations with at least one finished cell, in order."""
+        return [dict(labels) for labels in dict.fromkeys(labels for labels, _ in self._regrets)]
+
+    def policies(self) -> list[str]:
+        """The names of all policies, in order."""
+        return list(dict.fromkeys(name for _, name in self._regrets))
+
+    def final(self, policy: str, **labels: Any) -> Side | None:
+        """The final regret of a policy; None if its cell was not run."""
+        cell = self._find(policy, labels)
+        return None if cell is None else Side(policy, self._regrets[cell])
+
+    def reward(self, policy: str, **labels: Any) -> Side | None:
+        """The final reward of a policy; None if its cell was not run."""
+        cell = self._find(policy, labels)
+        return None if cell is None else Side(policy, self._rewards[cell])
+
+    def late(self, policy: str, **labels: Any) -> Side | None:
+        """The mean regret per decision in the last tenth of the run; None if it was not run."""
+        cell = self._find(policy, labels)
+        return None if cell is None else Side(policy, np.array([self._slopes[cell]]))
+
+    def best(self, policies: Iterable[str], **labels: Any) -> Side | None:
+        """The policy with the lowest mean final regret; None unless all of them were run."""
+        sides = [self.final(policy, **labels) for policy in policies]
+        found = [side for side in sides if side is not None]
+        if not found or len(found) < len(sides):
+            return None
+        return min(found, key=lambda side: float(side.values.mean()))
+
+    def _find(self, policy: str, labels: dict[str, Any]) -> CellLabels | None:
+        for cell in self._regrets:
+            if cell[1] == policy and labels.items() <= dict(cell[0]).items():
+                return cell
+        return None
+
+
+def against_best(
+    finals: Finals, where: str, policy: str, rivals: Iterable[str], labels: dict[str, Any]
+) -> Iterator[PairedComparison]:
+    """Compare the final regret of a policy with that of the best of its rivals."""
+    left, right = finals.final(policy, **labels), finals.best(rivals, **labels)
+    yield from compared(where, left, right)
+
+
+def compared(where: str, left: Side | None, right: Side | None) -> Iterator[PairedComparison]:
+    """One comparison, or none if a side is None because its cell was not run."""
+    if left is not None and right is not None:
+        yield PairedComparison.of(where, left, right)
+
+
+def _cell_labels(row: dict[str, Any]) -> CellLabels:
+    """The labels, which are the columns before the policy, and the policy."""
+    names = list(row)
+    labels = names[: names.index("policy")]
+    return tuple((name, row[name]) for name in labels), row["policy"]
+
+
+def _slope(points: list[tuple[int, float]]) -> float:
+    (first, low), (last, high) = points[0], points[-1]
+    return (high - low) / max(last - first, 1)
