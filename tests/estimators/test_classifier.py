@@ -23,10 +23,10 @@ from submax.estimators.counting import Counting
 from submax.policies import make_policy
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
-from submax.strategies.filling import Filling
 from submax.strategies.linear_program import LinearProgram
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
+from submax.strategies.tracking import Tracking
 from submax.testing import check_estimator, check_policy
 from submax.testing.rules.examples import PROBLEMS, SCALED, rows_of, some_contexts, some_feedback
 
@@ -73,7 +73,7 @@ def weighted(feedback, seed):
 
 
 def listed(estimator, params, context):
-    return estimator.prob_of_all(params, context, params.problem.space)
+    return estimator.belief(params, context).prob_of_all()
 
 
 WITHOUT_CONTEXT = [one for one in (*PROBLEMS, *SCALED) if one.context_width == 0]
@@ -301,7 +301,7 @@ def test_it_is_named_in_tables():
 
 
 # The others ask an estimator for nothing more: its table, values, evidence and moving levels.
-STRATEGIES = [SubMax(), Optimized(), Filling(), LinearProgram()]
+STRATEGIES = [SubMax(), Optimized(), Tracking(), LinearProgram()]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)

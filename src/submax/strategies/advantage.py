@@ -7,12 +7,12 @@ from typing import Self
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 
 
 @dataclass(frozen=True)
-class Advantage(Strategy):
+class Advantage(WeightedStrategy):
     """Weigh every level by how far its reward lies above the mean: w_l = p_l (r_l − r̄).
 
     p is the prior of the levels, r their rewards and r̄ = Σ_l p_l r_l. Since p_l π(a | l) =

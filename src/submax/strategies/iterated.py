@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
@@ -30,16 +30,10 @@ class Iterated(Strategy):
     more it can settle on a poor arm.
     """
 
-    needs_table: ClassVar[bool] = True
-
     depth: int = 2
 
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1)
-
-    def weights(self, table: Table) -> Floats:
-        """The weights of the first step, those of SubMax."""
-        return ends(table, -1.0, 1.0)
 
     def probabilities(self, table: Table) -> Floats:
         """Improve the marginal ``depth`` times."""
@@ -51,7 +45,7 @@ class Iterated(Strategy):
         mass = marginal
         for _ in range(self.depth):
             mass = improved(normalized(mass), value)
-        return normalized(mass, forget=unseen(table, self.weights(table)))
+        return normalized(mass, forget=unseen(table, ends(table, -1.0, 1.0)))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -7,8 +7,9 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.strategy_facts import StrategyFacts
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.core.running.fallback import FallbackWarning, fall_back
 from submax.strategies.batched_simplex import maximize
 from submax.strategies.optimized import Optimized, bounds, check_values
@@ -28,7 +29,7 @@ class _Programs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinearProgram(Strategy):
+class LinearProgram(WeightedStrategy):
     """The weights that earn most among those that give a policy without clipping.
 
     maximize Σ_l w_l V_l subject to Σ_l w_l π(a | l) ≥ 0 for every action a and Σ_l w_l = 1, with V
@@ -63,8 +64,7 @@ class LinearProgram(Strategy):
     *Departs from the paper:* it optimizes λ for two levels only, equations objective-is and bounds.
     """
 
-    needs_values: ClassVar[bool] = True
-    needs_table: ClassVar[bool] = True
+    facts: ClassVar[StrategyFacts] = StrategyFacts(needs_listing=True, needs_values=True)
 
     def weights(self, table: Table) -> Floats:
         """The solution, and 1 on the highest level observed where there is none."""

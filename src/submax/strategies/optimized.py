@@ -8,8 +8,9 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.marginalization import ROUNDING, ends
-from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.strategy_facts import StrategyFacts
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.core.errors import InputError
 
 
@@ -21,7 +22,7 @@ class Bounds(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Optimized(Strategy):
+class Optimized(WeightedStrategy):
     """The λ that earns most among those that give a policy without clipping.
 
     R(λ) = λ (V₁ − V₀) + constant is linear, with V the importance-sampled rewards in
@@ -33,8 +34,7 @@ class Optimized(Strategy):
     *Departs from the paper:* the labels of its two sets of bounds are swapped; see ``bounds``.
     """
 
-    needs_values: ClassVar[bool] = True
-    needs_table: ClassVar[bool] = True
+    facts: ClassVar[StrategyFacts] = StrategyFacts(needs_listing=True, needs_values=True)
 
     def weights(self, table: Table) -> Floats:
         """1 − λ on the first level, λ on the last."""

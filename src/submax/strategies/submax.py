@@ -6,12 +6,12 @@ from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.marginalization import ends
-from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 
 
 @dataclass(frozen=True)
-class SubMax(Strategy):
+class SubMax(WeightedStrategy):
     """Subtract the lowest level from the highest, keep what is positive.
 
     π(a) = normalize(max(p₁(a) − p₀(a), 0)), with p₀ and p₁ the rows of the lowest and highest

@@ -8,13 +8,13 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import probability
-from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Target(Strategy):
+class Target(WeightedStrategy):
     """Marginalize over a target distribution of rewards: w_l = q(r_l), never negative.
 
     ``distribution`` is q, one probability for each level, lowest first. (1, 0) is the negative

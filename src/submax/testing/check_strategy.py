@@ -7,7 +7,8 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.strategy import Strategy
-from submax.core.conditioning.table import Experience, Table
+from submax.core.conditioning.table import SampleSizes, Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.testing.rules.leaves import copied, unchanged
 from submax.testing.rules.require import require
 
@@ -41,8 +42,8 @@ def random_table(leading: tuple[int, ...], size: int, rng: np.random.Generator) 
         levels=np.broadcast_to(LEVELS, (*leading, 2)),
         prior=rng.dirichlet(np.ones(2), size=leading),
         values=rng.random((*leading, 2)),
-        experience=Experience(
-            evidence=rng.uniform(0.1, 1000, size=(*leading, 2)),
+        sample_sizes=SampleSizes(
+            observation_weight=rng.uniform(0.1, 1000, size=(*leading, 2)),
             observations=rng.uniform(0, 1000, size=leading),
             decisions=np.floor(rng.uniform(0, 1000, size=leading)),
         ),
@@ -69,7 +70,7 @@ def hostile_tables() -> Iterator[Table]:
                         LEVELS,
                         np.array(prior),
                         np.array(values),
-                        Experience(np.array(evidence), np.array(1e3), np.array(10.0)),
+                        SampleSizes(np.array(evidence), np.array(1e3), np.array(10.0)),
                     )
 
 
@@ -110,18 +111,20 @@ def _check_leading_axes(strategy: Strategy, table: Table) -> None:
 
 
 def _part(table: Table, place: tuple[int, ...]) -> Table:
-    assert table.experience is not None
-    experience = Experience(*(part[place] for part in table.experience))
+    assert table.sample_sizes is not None
+    sizes = SampleSizes(*(part[place] for part in table.sample_sizes))
     return Table(
         table.probabilities[place],
         table.levels[place],
         table.prior[place],
         table.values[place],
-        experience,
+        sizes,
     )
 
 
 def _check_unseen_levels(strategy: Strategy, table: Table) -> None:
+    if not isinstance(strategy, WeightedStrategy):
+        return
     uniform = 1 / table.probabilities.shape[-1]
     for level in range(2):
         unseen = np.zeros_like(table.prior)

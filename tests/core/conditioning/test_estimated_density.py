@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from scipy import integrate, stats
-
 from submax.core.conditioning.conditioned import Conditioned
+
 from submax.core.conditioning.estimated_density import estimated_density
 
 WEIGHTS = {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-
 from submax.core.conditioning.conditioned import Conditioned
+
 from submax.core.conditioning.marginalization import mixture
 from submax.core.conditioning.rejection import FIRST_ROUND, LIMIT, rejection
 from submax.core.conditioning.table import Table

@@ -27,12 +27,12 @@ from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.lag import Lag
 from submax.simulation.pending import Pending
 from submax.simulation.simulate import simulate
-from submax.strategies.filling import Filling
+from submax.strategies.tracking import Tracking
 from submax.testing.rules.examples import rows_of, some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import leaves
 
-ADAPTIVE = RewardConditioned(Counting("fitted"), Filling())
+ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
 
 
 def taught(policy, problem, feedback, seed):
@@ -256,7 +256,7 @@ def test_decisions_under_way_change_no_probability_until_rewards_come(seed):
 @pytest.mark.parametrize("scale", [Problem(Arms(4)).scale, Continuous()], ids=repr)
 def test_a_state_that_was_saved_decides_the_same(memory, scale, seed):
     problem = Problem(Arms(4), scale=scale)
-    policy = RewardConditioned(Counting("fitted", memory), Filling())
+    policy = RewardConditioned(Counting("fitted", memory), Tracking())
     state = taught(policy, problem, bernoulli_feedback(4, 40, seed), seed)
     data = state_bytes(state, {"name": "it"})
     again, facts = read_state(data)
@@ -285,7 +285,7 @@ def test_a_state_that_was_saved_learns_on(seed):
 
 @pytest.mark.parametrize("window", [5, 30])
 def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
-    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Tracking())
     feedback, rng = bernoulli_feedback(4, 60, seed), np.random.default_rng(seed)
     feedback.reward[:, -2:] = [0, 1]
     state = policy.init(Problem(Arms(4)), 3, rng)
@@ -299,7 +299,7 @@ def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
 
 
 def test_what_fades_counts_in_part(seed):
-    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Tracking())
     feedback = bernoulli_feedback(4, 60, seed)
     feedback.reward[:, -2:] = [0, 1]
     found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
@@ -311,7 +311,7 @@ def test_what_fades_counts_in_part(seed):
 
 
 def test_a_window_without_a_reward_forgets_the_rewards_before(seed):
-    policy = RewardConditioned(Counting("fitted", Memory(window=10)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(window=10)), Tracking())
     feedback = bernoulli_feedback(4, 60, seed)
     feedback.reward[:, -10:] = 0
     found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
@@ -352,7 +352,9 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
     reward = rng.normal(feedback.reward, 0.3)
     problem = Problem(Arms(4), scale=Continuous())
     state = taught(ADAPTIVE, problem, feedback._replace(reward=reward), seed)
-    low, high = ADAPTIVE.estimator.levels(state.params).T
+    low, high = (
+        ADAPTIVE.estimator.belief(state.params, np.zeros((len(state.informed), 1, 0))).levels().T
+    )
     paid = reward > ((low + high) / 2)[:, None]
     found = listed(ADAPTIVE, state)
     for replica in range(3):
@@ -370,7 +372,7 @@ def test_on_moving_levels_rewards_that_are_all_the_same_tell_nothing(scale, seed
 
 @pytest.mark.parametrize("levels", [2, 3])
 def test_levels_asked_for_are_those_it_fits(levels, seed):
-    policy = RewardConditioned(Counting("fitted"), Filling(), levels=levels)
+    policy = RewardConditioned(Counting("fitted"), Tracking(), levels=levels)
     problem = Problem(Arms(3), scale=Discrete((1.0, 2.0, 3.0, 4.0, 5.0)))
     feedback = some_feedback(problem, 2, 60, seed)
     state = taught(policy, problem, feedback, seed)
@@ -398,7 +400,7 @@ def test_a_context_changes_nothing(seed):
 def test_it_lists_all_actions_whatever_the_listing_limit(problem, seed):
     feedback, context = some_feedback(problem, 2, 50, seed), np.zeros((2, 40, 0))
     found = []
-    for policy in (ADAPTIVE, RewardConditioned(Counting("fitted"), Filling(), listing_limit=1)):
+    for policy in (ADAPTIVE, RewardConditioned(Counting("fitted"), Tracking(), listing_limit=1)):
         state = taught(policy, problem, feedback, seed)
         found.append(policy.act(state, context, np.random.default_rng(seed)))
     np.testing.assert_array_equal(found[0].action, found[1].action)
@@ -439,7 +441,7 @@ def test_on_a_grid_without_real_parts_it_is_itself(seed):
 
 
 def test_real_actions_without_a_grid_are_refused(seed):
-    with pytest.raises(InputError, match="the Filling strategy must see every action"):
+    with pytest.raises(InputError, match="the Tracking strategy must see every action"):
         ADAPTIVE.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
 
 

@@ -176,7 +176,7 @@ def test_before_the_first_feedback_draws_by_rejection_are_uniform(seed):
 def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
     policy, state = belief
     context = some_contexts(CONTEXTUAL, 2, 20, seed)
-    listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
+    listed = NETWORK.belief(state.params, context).prob_of_all()
     table = policy.table(state, context)._replace(probabilities=listed)
     weights = policy.strategy.weights(table)
     mixed = np.einsum("rnl,rnlm->rnm", weights, listed)
@@ -190,7 +190,7 @@ def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
 def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief, seed, monkeypatch):
     policy, state = belief
     context = some_contexts(CONTEXTUAL, 2, 5, seed)
-    listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
+    listed = NETWORK.belief(state.params, context).prob_of_all()
     lowest, highest = bounds(listed[..., 0, :], listed[..., -1, :])
     for values, expected in (((0.1, 0.2), highest), ((0.2, 0.1), lowest)):
         told = state._replace(values=np.tile(values, (2, 1)))

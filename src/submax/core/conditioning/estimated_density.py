@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.marginalization import clipped
 
 DRAWS = 2000
@@ -28,7 +28,9 @@ class EstimatedDensity(NamedTuple):
     known: Booleans
 
 
-def estimated_density(weights: Floats, belief: Conditioned, action: Actions) -> EstimatedDensity:
+def estimated_density(
+    weights: Floats, belief: ConditionalDistribution, action: Actions
+) -> EstimatedDensity:
     """Estimate log max(Σ_l w_l π(a | l), 0) − log M, with M the sum, or integral, over all a.
 
     M = Σ_l w_l⁺ E_l[share(a)], with E_l over actions drawn at level l and share(a) what is left of

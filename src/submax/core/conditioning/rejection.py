@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.marginalization import ROUNDING
 
 FIRST_ROUND = 8
@@ -21,7 +21,7 @@ class Drawn(NamedTuple):
     exhausted: Booleans
 
 
-def rejection(weights: Floats, belief: Conditioned, rng: np.random.Generator) -> Drawn:
+def rejection(weights: Floats, belief: ConditionalDistribution, rng: np.random.Generator) -> Drawn:
     """Draw from π‡(a) ∝ max(Σ_l w_l π(a | l), 0), with ``weights [R, n, L]`` of any sign.
 
     An action is proposed by the positive part, Σ_l w_l⁺ π(a | l), and accepted with probability
@@ -46,7 +46,7 @@ def rejection(weights: Floats, belief: Conditioned, rng: np.random.Generator) ->
 
 
 def _round(
-    weight: Floats, belief: Conditioned, count: int, rng: np.random.Generator
+    weight: Floats, belief: ConditionalDistribution, count: int, rng: np.random.Generator
 ) -> tuple[Actions, Booleans]:
     """The first accepted of ``count`` proposals in each row, and whether there is one."""
     proposal = _proposed(weight, belief, count, rng)
@@ -59,7 +59,9 @@ def _round(
     return chosen, np.logical_or.reduce(accepted, axis=-1)
 
 
-def _proposed(weight: Floats, belief: Conditioned, count: int, rng: np.random.Generator) -> Actions:
+def _proposed(
+    weight: Floats, belief: ConditionalDistribution, count: int, rng: np.random.Generator
+) -> Actions:
     """Draws from the positive part: a level by its weight, then an action at that level."""
     positive = np.maximum(weight, 0.0)
     levels = np.flatnonzero(positive.any(axis=(0, 1)))

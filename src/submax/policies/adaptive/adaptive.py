@@ -19,7 +19,7 @@ from submax.estimators.counting import Counting
 from submax.policies.adaptive.posterior_slots import PosteriorSlots
 from submax.policies.adaptive.posterior_submax import PosteriorSubMax
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.strategies.filling import Filling
+from submax.strategies.tracking import Tracking
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Adaptive(Policy[Any]):
     """Decide by counts if there is no context, and by Bayesian regressions if there is one.
 
     For plain arms without context it is `RewardConditioned` with fitted counts and the strategy
-    `Filling`. With a context it is `PosteriorSubMax`: the ``estimator`` says what each action is
+    `Tracking`. With a context it is `PosteriorSubMax`: the ``estimator`` says what each action is
     expected to earn in each context, and SubMax is applied ``depth`` times to its posterior draws.
     For several slots it is `PosteriorSlots`, with and without context, so that no joint action is
     listed. The ``estimator`` plays no part there, nor for plain arms without context. All of them
@@ -80,7 +80,7 @@ class Adaptive(Policy[Any]):
 
     @cached_property
     def _without_context(self) -> Policy[Any]:
-        return RewardConditioned(Counting("fitted"), Filling())
+        return RewardConditioned(Counting("fitted"), Tracking())
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

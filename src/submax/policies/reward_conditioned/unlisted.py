@@ -3,7 +3,7 @@
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.estimated_density import EstimatedDensity, estimated_density
 from submax.core.conditioning.rejection import LIMIT, rejection
 from submax.core.running.fallback import FallbackWarning, fall_back
@@ -15,7 +15,11 @@ class Exhausted(FallbackWarning):
 
 
 def drawn(
-    space: Space, weights: Floats, forget: Booleans, belief: Conditioned, rng: np.random.Generator
+    space: Space,
+    weights: Floats,
+    forget: Booleans,
+    belief: ConditionalDistribution,
+    rng: np.random.Generator,
 ) -> Actions:
     """Draw by rejection with ``weights [R, n, L]``; uniform where ``forget [R, n]`` is set.
 
@@ -42,7 +46,11 @@ def drawn(
 
 
 def density(
-    space: Space, weights: Floats, forget: Booleans, belief: Conditioned, action: Actions
+    space: Space,
+    weights: Floats,
+    forget: Booleans,
+    belief: ConditionalDistribution,
+    action: Actions,
 ) -> EstimatedDensity:
     """The log-density of ``action [R, n, M, S]``; uniform where nothing is known.
 
