@@ -89,15 +89,12 @@ def test_a_saturated_classifier_counts(problem, encoding, classifier, seed):
     ours, theirs = Classifier(classifier(), {}, 0.3, encoding), Counting(0.3)
     found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
     context = some_contexts(problem, REPLICAS, 2, seed)
-    for question in ("level_prior", "evidence"):
-        answers = (
-            getattr(ours, question)(found, context),
-            getattr(theirs, question)(expected, context),
-        )
-        np.testing.assert_allclose(*answers)
-    np.testing.assert_allclose(listed(ours, found, context), listed(theirs, expected, context))
-    np.testing.assert_allclose(ours.values(found), theirs.values(expected))
-    np.testing.assert_array_equal(ours.levels(found), theirs.levels(expected))
+    one, other = ours.belief(found, context), theirs.belief(expected, context)
+    np.testing.assert_allclose(one.level_prior(), other.level_prior())
+    np.testing.assert_allclose(one.observation_weights(), other.observation_weights())
+    np.testing.assert_allclose(one.prob_of_all(), other.prob_of_all())
+    np.testing.assert_allclose(one.values(), other.values())
+    np.testing.assert_array_equal(one.levels(), other.levels())
 
 
 @pytest.mark.parametrize("memory", [Memory(window=9), Memory(discount=0.8)], ids=repr)

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import xlogy
-from submax.core.conditioning.conditioned import Conditioned
 
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.rejection import FIRST_ROUND, rejection
 from submax.core.conditioning.table import SampleSizes, Table
 from submax.core.contracts.feedback import Feedback
@@ -165,7 +165,7 @@ def test_the_value_does_not_fall_as_the_weight_rises(seed):
 # 3. Rejection sampling is exact
 
 
-class Repeated(Conditioned):
+class Repeated(ConditionalDistribution):
     """One table ``[L, M]`` in n rows of one replica; notes how many rows were asked again."""
 
     def __init__(self, table, count, asked=None):

@@ -178,7 +178,7 @@ def test_equal_actions_get_equal_shares(case, times):
 
 
 @settings(max_examples=40)
-@given(value=st.floats(0.001, 0.999), observation_weight=st.floats(0.1, 1e8), decisions=batches)
+@given(value=st.floats(0.001, 0.999), evidence=st.floats(0.1, 1e8), decisions=batches)
 def test_actions_that_are_all_the_same_are_uniform_however_much_is_known(
     value, evidence, decisions
 ):
@@ -275,7 +275,7 @@ def test_decisions_taken_together_demand_no_more_than_one(observations, decision
     assert confidence(known, together) <= confidence(known, np.array(1.0))
 
 
-def test_without_experience_it_says_what_is_missing():
+def test_without_sample_sizes_it_says_what_is_missing():
     table = table_of([[1.0, 2.0], [2.0, 1.0]])._replace(sample_sizes=None)
-    with pytest.raises(InputError, match="must be told how much evidence there is"):
+    with pytest.raises(InputError, match="a table without sample_sizes"):
         Tracking().probabilities(table)

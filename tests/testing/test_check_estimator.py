@@ -3,9 +3,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.core.conditioning.listed_belief import ListedBelief
 from submax.core.numerics.categorical import draw
-from submax.estimators.classifier import Classifier
+from submax.estimators.classifier import Classifier, ClassifierBelief
 from submax.estimators.counting import Counting, CountingBelief
 from submax.testing import check_estimator
 
@@ -58,7 +57,7 @@ class SamplesTheWrongLevel(Counting):
 class SamplesOneReplicaBelief(CountingBelief):
     def sample(self, level, count, rng):
         table = self.prob_of_all()[:, :, level]
-        replicas, rows, size = table.shape
+        replicas, rows = table.shape[:2]
         index = draw(np.tile(table[:1, :1], (replicas, 1, 1)), rows * count, rng)
         return self.space.action(index.reshape(replicas, rows, count))
 
@@ -168,23 +167,17 @@ class WeightsOfOneSlot(Counting):
         return WeightsOfOneSlotBelief(self, params, context.shape[1])
 
 
-class ShufflesRowsBelief(ListedBelief):
+class ShufflesRowsBelief(ClassifierBelief):
     def rows(self, row):
-        listed = self.prob_of_all()
-        return ListedBelief(
-            self.space, self.levels(), self.level_prior()[:, :2], listed[:, ::-1][:, :2]
-        )
+        return super().rows(row[:, ::-1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShufflesRows(Classifier):
     classifier: str = "sklearn.linear_model.LogisticRegression"
 
     def belief(self, params, context):
-        right = Classifier.belief(self, params, context)
-        return ShufflesRowsBelief(
-            right.space, right.levels(), right.level_prior(), right.prob_of_all(), right.values()
-        )
+        return ShufflesRowsBelief(self, params, context)
 
 
 @dataclass(frozen=True)

@@ -144,9 +144,9 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
             back = pending.take(step.receive)
             seen += zip(back.action[0, :, 0], back.reward[0], strict=True)
             state = ADAPTIVE.update(state, back, rng)
-    assert state.pace.batch.item() == batch
-    assert state.pace.received.item() == len(seen)
-    assert state.pace.waiting.item() == 170 - len(seen)
+    assert state.decision_counts.batch.item() == batch
+    assert state.decision_counts.received.item() == len(seen)
+    assert state.decision_counts.waiting.item() == 170 - len(seen)
     expected = slow(*tallied(*zip(*seen, strict=True), arms), len(seen), batch)
     np.testing.assert_allclose(listed(ADAPTIVE, state)[0], expected, atol=2e-3)
 
@@ -184,7 +184,8 @@ def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
         np.testing.assert_allclose(found[replica], slow(*counts, 90, ahead), atol=1e-3)
     # What comes back later is counted again.
     assert (
-        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).pace.batch.tolist() == [90] * 3
+        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).decision_counts.batch.tolist()
+        == [90] * 3
     )
 
 
@@ -233,8 +234,8 @@ def test_one_replica_with_feedback_does_not_reach_another_without(seed):
     weight[1] = 0
     state = taught(ADAPTIVE, Problem(Arms(4)), feedback._replace(weight=weight), seed)
     whole = taught(ADAPTIVE, Problem(Arms(4)), feedback, seed)
-    assert state.pace.received.tolist() == [40, 0, 40]
-    assert state.pace.batch.tolist() == [40, 1, 40]
+    assert state.decision_counts.received.tolist() == [40, 0, 40]
+    assert state.decision_counts.batch.tolist() == [40, 1, 40]
     found, expected = listed(ADAPTIVE, state), listed(ADAPTIVE, whole)
     np.testing.assert_allclose(found[[0, 2]], expected[[0, 2]], atol=1e-6)
     np.testing.assert_allclose(found[1], 0.25)
@@ -244,12 +245,12 @@ def test_decisions_under_way_change_no_probability_until_rewards_come(seed):
     problem, feedback = Problem(Arms(4)), bernoulli_feedback(4, 40, seed)
     state = taught(ADAPTIVE, problem, feedback, seed)
     waiting = ADAPTIVE.record(state, feedback.action)
-    assert waiting.pace.waiting.tolist() == [40] * 3
+    assert waiting.decision_counts.waiting.tolist() == [40] * 3
     np.testing.assert_array_equal(listed(ADAPTIVE, waiting), listed(ADAPTIVE, state))
     rng = np.random.default_rng(seed)
     one = rows_of(feedback, slice(0, 1))
-    assert ADAPTIVE.update(state, one, rng).pace.batch.tolist() == [1] * 3
-    assert ADAPTIVE.update(waiting, one, rng).pace.batch.tolist() == [40] * 3
+    assert ADAPTIVE.update(state, one, rng).decision_counts.batch.tolist() == [1] * 3
+    assert ADAPTIVE.update(waiting, one, rng).decision_counts.batch.tolist() == [40] * 3
 
 
 @pytest.mark.parametrize("memory", [Memory(), Memory(window=10), Memory(discount=0.9)], ids=repr)
@@ -416,7 +417,7 @@ def test_on_a_grid_the_density_is_that_of_the_cell(seed):
     reward[:, :2] = [0, 1]
     feedback = Feedback(np.zeros((2, 80, 0)), action, reward, None, np.ones((2, 80)))
     state = policy.record(policy.init(problem, 2, rng), action)
-    assert state.inner.pace.waiting.tolist() == [80, 80]
+    assert state.inner.decision_counts.waiting.tolist() == [80, 80]
     state = policy.update(state, feedback, rng)
     context = np.zeros((2, 50, 0))
     chosen, log_prob = policy.act(state, context, rng)

@@ -56,11 +56,13 @@ def test_values_are_only_computed_where_the_strategy_reads_them(seed):
     feedback = some_feedback(problem, 2, 20, seed)
     context = np.zeros((2, 1, 0))
     plain = RewardConditioned(Counting(), SubMax())
-    assert np.all(np.isnan(plain.table(taught(plain, problem, feedback, seed), context).values))
+    state = taught(plain, problem, feedback, seed)
+    belief = plain.estimator.belief(state.params, context)
+    assert np.all(np.isnan(plain.table(state, belief).values))
     needy = RewardConditioned(Counting(), Optimized())
     state = taught(needy, problem, feedback, seed)
-    expected = Counting().values(state.params)[:, None, :]
-    assert np.array_equal(needy.table(state, context).values, expected)
+    belief = needy.estimator.belief(state.params, context)
+    assert np.array_equal(needy.table(state, belief).values, belief.values()[:, None, :])
 
 
 def test_optimized_without_propensities_says_what_is_missing(seed):

@@ -190,7 +190,7 @@ def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
 
 
 def test_strategies_that_read_joint_values_are_refused(seed):
-    with pytest.raises(InputError, match="which no slot has"):
+    with pytest.raises(InputError, match="treats each slot alone"):
         SlotBySlot(Counting(), Optimized()).init(
             Problem(Slots((2, 2))), 1, np.random.default_rng(seed)
         )
@@ -203,8 +203,8 @@ def test_where_contexts_do_not_matter_the_choices_are_found_once(seed):
     )
     state = taught(policy, problem, some_feedback(problem, 2, 60, seed), seed)
     context = some_contexts(problem, 2, 4, seed)
-    found = policy.find_chances(state, context)
-    np.testing.assert_allclose(policy.chances(state, context), found)
+    found = policy.compute_probabilities(state, context)
+    np.testing.assert_allclose(policy.cached_probabilities(state, context), found)
     np.testing.assert_allclose(state.shared, found[:, :1])
 
 
