@@ -103,5 +103,5 @@ def test_rows_that_agree_but_for_rounding_count_as_equal(seed):
 
 
 def test_without_propensities_it_refuses(small_table):
-    with pytest.raises(InputError, match="needs the logged probability of every decision"):
+    with pytest.raises(InputError, match="needs the logged probability of every rewarded decision"):
         Optimized().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))

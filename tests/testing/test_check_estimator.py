@@ -278,3 +278,21 @@ class ForgetsWhenNothingComes(Counting):
 def test_a_broken_estimator_is_found_out(estimator, rule, seed):
     with pytest.raises(AssertionError, match=rule):
         check_estimator(estimator, seed)
+
+
+@dataclass(frozen=True)
+class FailsWithContext(Counting):
+    def fit(self, params, feedback, rng):
+        if feedback.context.shape[-1]:
+            raise KeyError("context")
+        return Counting.fit(self, params, feedback, rng)
+
+
+def test_another_exception_is_reported_with_its_problem(seed):
+    with pytest.raises(AssertionError, match="FailsWithContext .* KeyError.*context_width=2"):
+        check_estimator(FailsWithContext(), seed)
+
+
+def test_a_class_in_the_place_of_an_instance_is_explained():
+    with pytest.raises(AssertionError, match=r"give Counting\(\.\.\.\)"):
+        check_estimator(Counting)

@@ -20,7 +20,7 @@ from submax.core.memory.memory import Memory
 from submax.core.numerics.tally import tally
 from submax.core.rewards.ruler import Ruler
 from submax.core.running.stored import stored
-from submax.estimators.level_chances import level_chances
+from submax.estimators.level_probabilities import level_probabilities
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
 from submax.regression.described_actions import described_actions
@@ -37,7 +37,7 @@ learning about 30 actions with five features each took less time than without an
 FEWEST_FEATURES = 4
 """With fewer features for each action there would be nothing to learn from the context."""
 LEAST_WORTH = 1e-3
-"""What is believed of an action is worth at least this many observations."""
+"""The belief about an action counts as at least this many observations."""
 
 
 @stored("feature-params")
@@ -115,7 +115,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         return FeatureParams(problem, (belief,) * replicas, levels, np.zeros(levels.shape))
 
     def settings(self, problem: Problem) -> BeliefSettings:
-        """How the beliefs of a problem are learned."""
+        """Return the settings of the regressions for a problem."""
         actions = problem.space.size
         features = min(self.features, math.isqrt(MOST_NUMBERS // actions))
         if features < FEWEST_FEATURES:
@@ -154,13 +154,13 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Few features, linear ones alone, and old rows that fade."""
+        """Yield few features, linear features only, and a discount of old rows."""
         yield cls(features=24, draws=8)
         yield cls(features=24, draws=4, kernels=False)
         yield cls(features=24, draws=4, memory=Memory(discount=0.9))
 
     def _counted(self, params: FeatureParams, feedback: Feedback) -> Floats:
-        """The weight of all rows at each level that stands still."""
+        """Return the total weight of rows at each level, for scales with fixed levels."""
         there = feedback.weight > 0
         present = np.count_nonzero(there, axis=1)[:, None]
         later = np.maximum(present - np.cumsum(there, axis=1), 0)
@@ -259,20 +259,20 @@ class FeatureBelief(ListedBelief, ObservationWeights):
         # Draws of width 0 have no spread, so that all actions count as equally uncertain.
         unknown = unknown | (width == 0)
         worth = np.where(unknown, 1.0, np.maximum(worth, LEAST_WORTH))
-        chances = level_chances(params.levels, _share(params), value)
+        chances = level_probabilities(params.levels, _share(params), value)
         masses: Floats = worth[:, :, None] * chances
         return masses
 
 
 def _share(params: FeatureParams) -> Floats:
-    """How often each level occurs, ``[R, L]``; equal shares before the first row."""
+    """Return how often each level occurs, ``[R, L]``; equal shares before the first row."""
     total = params.counts.sum(axis=1, keepdims=True)
     share = params.counts / np.where(total > 0, total, 1.0)
     return np.where(total > 0, share, 1.0 / params.counts.shape[1])
 
 
 def _sample_counted(params: FeatureParams) -> FeatureParams:
-    """With levels and counts of the samples of rows."""
+    """Return the parameters with levels and counts computed from the samples of rows."""
     samples = [belief.sample.rows for belief in params.beliefs]
     most = max(len(rows.reward) for rows in samples)
     reward, weight = np.zeros((len(samples), most)), np.zeros((len(samples), most))

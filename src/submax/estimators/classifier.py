@@ -28,7 +28,7 @@ from submax.estimators.importance_values import importance_values
 from submax.strategies.observation_weights import ObservationWeights
 
 LARGEST_SEED = 2**31 - 1
-"""Libraries take seeds below this."""
+"""Classifier libraries accept seeds below this number."""
 INSTEAD = "take the CVAE, such as rcp-cvae-submax"
 
 
@@ -68,7 +68,7 @@ class Classifier(Estimator[ClassifierParams]):
         one_of("encoding", self.encoding, ENCODINGS)
         whole_number("minimum_rows", self.minimum_rows, at_least=1)
         if not isinstance(self.classifier, str):
-            # What the caller does to the object later must not be seen here.
+            # A copy, so that later changes of the caller's object have no effect.
             object.__setattr__(self, "classifier", self.template.unfitted)
         _ = self.template
 
@@ -82,7 +82,6 @@ class Classifier(Estimator[ClassifierParams]):
         return Facts(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClassifierParams:
-        """No rows and no models."""
         problem.space.check_listable("the classifier estimator", INSTEAD)
         nothing = np.zeros((replicas, 0))
         return ClassifierParams(
@@ -97,7 +96,6 @@ class Classifier(Estimator[ClassifierParams]):
     def fit(
         self, params: ClassifierParams, feedback: Feedback, rng: np.random.Generator
     ) -> ClassifierParams:
-        """Fit the classifiers of the replicas that have new rows."""
         problem = params.problem
         feedback.check(problem)
         news = np.any(feedback.weight > 0, axis=1)
@@ -133,7 +131,7 @@ class Classifier(Estimator[ClassifierParams]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A linear classifier and trees, with each encoding, with a reservoir."""
+        """Yield a linear classifier and two trees, with all encodings, one with a reservoir."""
         yield cls("sklearn.linear_model.LogisticRegression", {"max_iter": 1000})
         yield cls("sklearn.tree.DecisionTreeClassifier", {"max_depth": 3}, 0.1, "one-hot")
         yield cls("sklearn.tree.ExtraTreeClassifier", encoding="value", memory=Memory(reservoir=9))
@@ -155,7 +153,7 @@ class Classifier(Estimator[ClassifierParams]):
         )
 
     def _fitted(self, params: ClassifierParams, replica: int) -> FittedClassifier | None:
-        """The classifier of one replica, fitted to its rows; None while there are too few."""
+        """Return the classifier of one replica, fitted to its rows; None if there are too few."""
         buffer, rows = params.buffer, int(params.buffer.filled[replica])
         if rows < self.minimum_rows:
             return None
@@ -202,7 +200,7 @@ class ClassifierBelief(ListedBelief, ObservationWeights):
 
 
 def _counted(problem: Problem, ruler: Ruler, buffer: StoredBuffer) -> Floats:
-    """The weight of the rows at each level with each joint action, ``[R, L, A]``."""
+    """Return the total weight of rows by level and joint action, ``[R, L, A]``."""
     replicas, levels = ruler.levels.shape
     size = problem.space.size
     action = problem.space.index(buffer.action.astype(np.int64))

@@ -29,10 +29,11 @@ INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cv
 
 @stored("counting-params")
 class CountingParams(NamedTuple):
-    """``counts [R, L, A]`` of level and joint action; ``importance [R, A]`` sums r / q.
+    """``counts [R, L, A]`` of rows by level and joint action; ``importance [R, A]`` sums r / q.
 
-    ``history`` holds the feedback where it must be counted again: levels move, or old rows fade.
-    ``smoothing [R, L]`` is what was fitted to the counts, None where it is given.
+    ``history`` holds the rows if they have to be counted again, because the levels move with the
+    rewards or because old rows are forgotten. ``smoothing [R, L]`` is the fitted smoothing
+    constant, None if the constant is given.
     """
 
     problem: Problem
@@ -48,12 +49,12 @@ class Counting(Estimator[CountingParams]):
     """π(a | r) ∝ n_{a,r} + c, with n the counts and c the ``smoothing`` constant.
 
     The context is not used. A reward counts at the nearest level. With c = 0 a level without data
-    is uniform; "fitted" gives every level a constant of its own, fitted to the counts after each
-    update: see ``fitted_smoothing``. ``memory`` says what is kept of the past.
+    is uniform. With "fitted" every level has its own constant, fitted to the counts after each
+    update, see ``fitted_smoothing``. ``memory`` says which rows are kept.
 
-    *Departs from the paper:* it counts without saying how an arm that was never seen with a
-    reward is treated. With c = 0 any played arm without reward forces λ_max = 1, and the
-    optimized policy is the optimistic one; the default adds one.
+    *Departs from the paper:* the paper does not say how to treat an arm that was never rewarded.
+    With c = 0 such an arm forces λ_max = 1, and the optimized policy equals the optimistic one; the
+    default adds one.
     """
 
     smoothing: float | Literal["fitted"] = 1.0
@@ -68,7 +69,6 @@ class Counting(Estimator[CountingParams]):
         return Facts(uses_context=False, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
-        """No counts."""
         problem.space.check_listable("the counting estimator", INSTEAD)
         size = problem.space.size
         nothing = np.zeros((replicas, 0))
@@ -85,7 +85,6 @@ class Counting(Estimator[CountingParams]):
     def fit(
         self, params: CountingParams, feedback: Feedback, rng: np.random.Generator
     ) -> CountingParams:
-        """Add the new counts to the old, or count all that is kept once more."""
         problem, history = params.problem, params.history
         feedback.check(problem)
         if history is None:
@@ -105,7 +104,7 @@ class Counting(Estimator[CountingParams]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """No smoothing, little, the default, and fitted; and three that forget."""
+        """Yield several smoothing constants, and three kinds of forgetting."""
         for smoothing in (0.0, 0.1, 1.0):
             yield cls(smoothing)
         yield cls("fitted")
@@ -135,7 +134,7 @@ class Counting(Estimator[CountingParams]):
         return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
 
     def _fitted(self, counts: Floats, before: CountingParams) -> Floats | None:
-        """What is fitted to the counts; where they are the same as before, it stays."""
+        """Return the fitted constants; a replica without new counts keeps its constants."""
         if before.smoothing is None:
             return None
         same = np.all(counts == before.counts, axis=(1, 2))[:, None]
@@ -214,7 +213,7 @@ class CountingBelief(Belief, ObservationWeights):
 
 
 def _counted(problem: Problem, ruler: Ruler, feedback: Feedback) -> tuple[Floats, Floats]:
-    """Counts of level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
+    """Return counts by level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
     replicas, levels = ruler.levels.shape
     size = problem.space.size
     arm = problem.space.index(feedback.action)
@@ -238,7 +237,7 @@ def _as_feedback(history: Buffer) -> Feedback:
 
 
 def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
-    """Sum of w r / q by arm, ``[R, size]``; most rewards are 0 and need no q."""
+    """Return Σ w r / q of every arm, ``[R, size]``; rows with reward 0 do not need q."""
     replicas, rows = arm.shape
     weight, reward = feedback.weight.ravel(), feedback.reward.ravel()
     paid = np.flatnonzero((weight > 0) & (reward != 0))

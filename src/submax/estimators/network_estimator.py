@@ -28,10 +28,11 @@ from submax.networks.slot_network import SlotNetwork
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
-    """A network trained on the feedback that its memory keeps, for all replicas at once, by JAX.
+    """A network that JAX trains on the stored rows, for all replicas together.
 
-    It is told the reward itself, embedded by its place between knots, so that any reward can be
-    asked for. Once trained it is evaluated in numpy. Before the first feedback it knows nothing.
+    An input of the network is the reward, encoded by linear interpolation between the two nearest
+    bin edges, so that any reward can be conditioned on. The trained network is evaluated with
+    numpy. Before the first feedback all probabilities are equal.
     """
 
     training: Training
@@ -41,11 +42,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
     @property
     @abstractmethod
     def latent_draws(self) -> int:
-        """Parts of the mixture (Z)."""
+        """The number Z of latent draws, the parts of the mixture."""
 
     @property
     def components(self) -> int:
-        """Components of the density over real-valued parts of an action."""
+        """Mixture components of the density over real-valued parts of an action."""
         return 0
 
     @property
@@ -55,18 +56,17 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     @abstractmethod
     def design(self, problem: Problem) -> Any:
-        """The design to train."""
+        """Return the network design to train."""
 
     @abstractmethod
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        """Draws of the latent variable, ``[R, L or 1, Z, J]``."""
+        """Return draws of the latent variable, ``[R, L or 1, Z, J]``."""
 
     @property
     def facts(self) -> Facts:
         return Facts(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
-        """A network that knows nothing."""
         who = f"the {type(self).__name__} estimator"
         if problem.space.reals and not self.components:
             raise InputError(
@@ -84,7 +84,6 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
-        """Train on the feedback kept; without new rows nothing changes."""
         from submax.nn.training.training import train
 
         problem = params.problem
@@ -106,7 +105,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         latent = self.drawn(len(news), problem.scale.levels, rng)
         network = self._written(problem, trained.parameters, ruler, latent)
         warn_of_divergence(trained.diverged)
-        # A replica without news, or whose training diverged, stays as it was.
+        # A replica without new rows, or whose training diverged, keeps its network.
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
         if params.parameters:
             latent = np.where(learned[:, None, None, None], latent, params.latent)
@@ -121,7 +120,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         )
 
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
-        """The same belief, asked for other rewards: ``levels [R, L]``, rising."""
+        """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""
         self._check_levels(params, levels)
         problem, ruler = params.problem, params.ruler._replace(levels=levels)
         network = self._silent(problem, *levels.shape)
@@ -146,12 +145,12 @@ class NetworkEstimator(Estimator[NetworkParams]):
             )
 
     def _start(self, params: NetworkParams, ruler: Ruler) -> Parameters | None:
-        """The last parameters where training goes on from them, for knots that have moved."""
+        """Return the parameters to continue training from, for bin edges that may have moved."""
         from submax.nn.training.parameters import moved
 
         goes_on = self.training.continued
         if self.training.steps == "fitted":
-            # A memory that forgets moves rows between those trained on and those held out.
+            # A memory that forgets moves rows between the training set and the held-out set.
             goes_on = not self.memory.forgets
         if not (goes_on and params.parameters):
             return None
@@ -167,7 +166,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         ruler: Ruler,
         latent: Floats,
     ) -> SlotNetwork:
-        """The trained network as plain arrays, at the levels of the ruler."""
+        """Return the trained network as plain arrays, evaluated at the levels."""
         from submax.nn.training.parameters import restored
 
         design = self.design(problem)
@@ -176,7 +175,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         return network
 
     def _silent(self, problem: Problem, replicas: int, levels: int) -> SlotNetwork:
-        """A network whose outputs are all 0."""
+        """Return a network whose outputs are all 0, so that all probabilities are equal."""
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)
         return SlotNetwork.silent(

@@ -25,11 +25,10 @@ class Clipped(WeightedStrategy):
         non_negative("weight (λ)", self.weight)
 
     def weights(self, table: Table) -> Floats:
-        """1 − λ on the first level, λ on the last."""
         return ends(table, 1.0 - self.weight, self.weight)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """From below the optimistic policy to near SubMax."""
+        """Yield λ from below the optimistic policy to near SubMax."""
         for weight in (0.5, 1.0, 4.0, 1e6):
             yield cls(weight)

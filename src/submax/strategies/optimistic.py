@@ -18,10 +18,8 @@ class Optimistic(WeightedStrategy):
     """
 
     def weights(self, table: Table) -> Floats:
-        """All weight on the last level."""
         return ends(table, 0.0, 1.0)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

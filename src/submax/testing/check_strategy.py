@@ -10,7 +10,7 @@ from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import SampleSizes, Table
 from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.testing.rules.leaves import copied, unchanged
-from submax.testing.rules.require import require
+from submax.testing.rules.require import require, require_instance
 
 LEADING: tuple[tuple[int, ...], ...] = ((), (5,), (3, 4))
 SIZES = (1, 2, 3, 7)
@@ -18,7 +18,8 @@ LEVELS = np.array([0.0, 1.0])
 
 
 def check_strategy(strategy: Strategy, seed: int = 0) -> None:
-    """Raise an AssertionError where ``strategy`` breaks its contract on tables of two levels."""
+    """Raise an AssertionError if ``strategy`` breaks its contract on tables of two levels."""
+    require_instance(strategy)
     restored = pickle.loads(pickle.dumps(strategy))
     require(restored == strategy, strategy, "it must be equal to its pickled copy")
     for table in hostile_tables():
@@ -64,13 +65,13 @@ def hostile_tables() -> Iterator[Table]:
     for probabilities in rows:
         for prior in ([0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [1 - 1e-15, 1e-15]):
             for values in ([0.0, 0.0], [0.2, 0.1], [0.1, 0.2]):
-                for evidence in ([100.0, 10.0], [1e9, 1e-3]):
+                for weight in ([100.0, 10.0], [1e9, 1e-3]):
                     yield Table(
                         np.array(probabilities),
                         LEVELS,
                         np.array(prior),
                         np.array(values),
-                        SampleSizes(np.array(evidence), np.array(1e3), np.array(10.0)),
+                        SampleSizes(np.array(weight), np.array(1e3), np.array(10.0)),
                     )
 
 

@@ -106,7 +106,7 @@ def bernoulli_feedback(arms, rows, seed, replicas=3):
 
 
 def test_what_it_is_called():
-    without_context = make_policy("rcp-adaptive").part(Problem(Arms(3)))
+    without_context = make_policy("rcp-adaptive").wrapped(Problem(Arms(3)))
     assert without_context == ADAPTIVE
     assert not ADAPTIVE.facts.needs_propensities
     assert not ADAPTIVE.facts.uses_context
@@ -442,7 +442,9 @@ def test_on_a_grid_without_real_parts_it_is_itself(seed):
 
 
 def test_real_actions_without_a_grid_are_refused(seed):
-    with pytest.raises(InputError, match="the Tracking strategy must see every action"):
+    with pytest.raises(
+        InputError, match="the Tracking strategy needs the probability of every action"
+    ):
         ADAPTIVE.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
 
 

@@ -12,7 +12,7 @@ from submax.core.spaces.slots import Slots
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.policies.reward_conditioned.unlisted import Exhausted
+from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -70,7 +70,7 @@ def test_optimized_without_propensities_says_what_is_missing(seed):
     feedback = some_feedback(problem, 1, 20, seed)._replace(log_prob=None, reward=np.ones((1, 20)))
     policy = RewardConditioned(Counting(), Optimized())
     state = taught(policy, problem, feedback, seed)
-    with pytest.raises(InputError, match="needs the logged probability of every decision"):
+    with pytest.raises(InputError, match="needs the logged probability of every rewarded decision"):
         policy.act(state, np.zeros((1, 1, 0)), np.random.default_rng(seed))
 
 
@@ -267,9 +267,9 @@ def test_levels_that_are_equal_exhaust_the_proposals(seed):
     policy = RewardConditioned(Counting(), SubMax(), listing_limit=1)
     state = taught(policy, problem, feedback, seed)
     context = np.zeros((1, 2000, 0))
-    with pytest.warns(Exhausted) as told:
+    with pytest.warns(ExhaustedWarning) as told:
         action = policy.act(state, context, np.random.default_rng(seed)).action
-    said = re.compile(r"(\d+) of \1 decisions accepted none of 2000 proposals")
+    said = re.compile(r"(\d+) of \1 decisions were drawn uniformly")
     counts = [int(said.match(str(one.message))[1]) for one in told]
     assert counts == [one.message.decisions for one in told]
     assert sum(counts) == 2000

@@ -18,7 +18,7 @@ from submax.estimators.cvae import CVAE
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.advantage import Advantage
 from submax.strategies.clipped import Clipped
-from submax.strategies.linear_program import LinearProgram, Unsolved
+from submax.strategies.linear_program import LinearProgram, UnsolvedWarning
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
@@ -101,7 +101,7 @@ class NeverSolved(Optimistic):
     facts = StrategyFacts(needs_listing=True)
 
     def weights(self, table):
-        fall_back(Unsolved, "no solution", int(np.prod(table.prior.shape[:-1])))
+        fall_back(UnsolvedWarning, "no solution", int(np.prod(table.prior.shape[:-1])))
         return Optimistic.weights(self, table)
 
 

@@ -71,21 +71,21 @@ class RewardConditioned(ConditionedPolicy):
         check_levels(self.levels)
 
     def check_space(self, space: Space) -> None:
-        """A strategy that must see every action needs a list of them."""
+        """Refuse spaces without a list of actions if the strategy needs one."""
         if not self.strategy.facts.needs_listing:
             return
         who = f"the {type(self.strategy).__name__} strategy"
         if space.reals:
             raise InputError(
-                f"{who} must see every action, and {space} has no list of them: take the strategy "
-                "submax, advantage, clipped or target with the CVAE, such as rcp-cvae-submax"
+                f"{who} needs the probability of every action, and the actions of {space} cannot "
+                "be listed: take the strategy submax, advantage, clipped or target with the CVAE, "
+                "such as the policy rcp-cvae-submax"
             )
         space.check_listable(who, "take rcp-cvae-submax or rcp-cvae-submax-by-slot")
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Decision:
-        """Draw from the list of all actions, with its probability, or by rejection."""
         self.check_rows(state, context)
         space = state.problem.space
         if not self._lists(state.problem):
@@ -106,7 +106,6 @@ class RewardConditioned(ConditionedPolicy):
         return Decision(*map(joined, zip(*listed, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
-        """Look the actions up in the list of all; where there is none, see ``density``."""
         self.check_rows(state, context)
         state.problem.check_action(action)
         if state.problem.space.reals or state.problem.space.size > LISTING_LIMIT:
@@ -124,12 +123,13 @@ class RewardConditioned(ConditionedPolicy):
     def density(
         self, state: RewardConditionedState, context: Floats, action: Actions
     ) -> EstimatedDensity:
-        """The log-probability, or log-density, without a list of actions, and its standard error.
+        """Return the log-probability or log-density of actions that are not listed.
 
-        The normalizing constant is estimated from proposals; the error is that of the logarithm.
+        The normalizing constant is estimated by sampling; ``error`` is the standard error of the
+        logarithm.
         """
         if state.problem.context_width == 0:
-            # All rows have one constant.
+            # Without context all rows have the same normalizing constant.
             found = self._estimated(state, np.zeros((len(context), 1, 0)), action[:, None])
             log_prob = found.log_prob[:, 0]
             error = np.broadcast_to(found.error, log_prob.shape)
@@ -170,7 +170,6 @@ class RewardConditioned(ConditionedPolicy):
     def _rejected(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Actions:
-        """Draw from the mixture by rejection, and uniformly where nothing is known."""
         belief = self.estimator.belief(state.params, context)
         weights, forget = self._weights(state, belief)
         return drawn(state.problem.space, weights, forget, belief, rng)
@@ -191,21 +190,21 @@ class RewardConditioned(ConditionedPolicy):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """The strategies on counts; small networks, by listing and by rejection."""
+        """Yield the strategies with counting, and small networks, by listing and by rejection."""
         yield from (policy for policy in cls.presets().values() if not policy.facts.trains_models)
         yield cls(Counting(0.1), Clipped(4.0))
         yield cls(Counting(1.0), Target((0.3, 0.7)))
         yield cls(Counting("fitted"), Tracking())
         yield cls(Counting(1.0), Clipped(4.0), listing_limit=1)
         yield cls(Counting(1.0), Target((0.3, 0.7)), listing_limit=1)
-        # The other examples of networks are run as estimators.
+        # Further examples of networks are tested by the suite of estimators.
         yield cls(next(Softmax.examples()), Optimized())
         yield cls(next(CVAE.examples()), Optimized())
         yield cls(next(CVAE.examples()), Clipped(4.0), listing_limit=1)
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
-        """Counting and networks with the strategies of the paper, and two iterations of SubMax."""
+        """Return counting and networks with the strategies of the paper, and iterated SubMax."""
         strategies: dict[str, Strategy] = {
             "optimistic": Optimistic(),
             "optimized": Optimized(),

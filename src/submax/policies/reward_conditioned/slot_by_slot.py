@@ -75,7 +75,6 @@ class SlotBySlot(ConditionedPolicy):
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Decision:
-        """Draw every slot, with the probability of all together."""
         self.check_rows(state, context)
         if self._alike(state):
             return self._drawn(state, context[:, :1], context.shape[1], rng)
@@ -84,7 +83,6 @@ class SlotBySlot(ConditionedPolicy):
         return Decision(*map(joined, zip(*drawn, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
-        """The sum over the slots."""
         self.check_rows(state, context)
         state.problem.check_action(action)
         if self._alike(state):
@@ -97,7 +95,6 @@ class SlotBySlot(ConditionedPolicy):
         return found
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """The product over the slots, for every joint action."""
         space = state.problem.space
         space.check_listable("a list of probabilities")
         # Without context all rows share one policy.
@@ -107,7 +104,7 @@ class SlotBySlot(ConditionedPolicy):
         )
 
     def choices(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
-        """The policy of each slot, ``[R, n, choices]``."""
+        """Return the policy of each slot, ``[R, n, choices]``."""
         sizes = state.problem.space.choices
         return np.split(
             self.cached_probabilities(state, context), first_choices(sizes)[1:], axis=-1
@@ -127,7 +124,7 @@ class SlotBySlot(ConditionedPolicy):
         return np.concatenate([self.strategy.probabilities(one) for one in tables], axis=-1)
 
     def _alike(self, state: RewardConditionedState) -> bool:
-        """Whether all rows of a replica have the same probabilities."""
+        """Return whether all rows of a replica have the same probabilities."""
         return state.problem.context_width == 0 or not self.estimator.facts.uses_context
 
     def _drawn(
@@ -158,7 +155,7 @@ class SlotBySlot(ConditionedPolicy):
 
 
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
-    """The log-probability of actions, ``[R, n]``, under the policies of the slots."""
+    """Return the log-probability of actions, ``[R, n]``, under the policies of the slots."""
     found = [log_prob_of(slot, action[..., place]) for place, slot in enumerate(slots)]
     total: Floats = np.add.reduce(found)
     return total
