@@ -289,7 +289,7 @@ class FailsWithContext(Counting):
 
 
 def test_another_exception_is_reported_with_its_problem(seed):
-    with pytest.raises(AssertionError, match="FailsWithContext .* KeyError.*context_width=2"):
+    with pytest.raises(AssertionError, match=r"FailsWithContext .* KeyError.*context_width=2"):
         check_estimator(FailsWithContext(), seed)
 
 
