@@ -21,8 +21,8 @@ from submax.policies.classic.arm_statistics import ArmStatistics
 class IndexState(NamedTuple):
     """The rewards that have come back, and the ``pending [R, A]`` pulls whose reward has not.
 
-    ``order [R, A]`` are random numbers, drawn at every update with new rows. If pending pulls count, the arm with
-    the larger number wins a tie.
+    ``order [R, A]`` are random numbers, drawn at every update with new rows. If pending pulls
+    count, the arm with the larger number wins a tie.
     """
 
     problem: Problem

@@ -111,8 +111,9 @@ def least_information_ratio(regret: Floats, information: Floats) -> Floats:
     """
     listed = np.zeros(len(regret))
     if not information.any():
-        listed[regret == regret.min()] = 1.0
-        return listed / listed.sum()
+        least = np.flatnonzero(regret == regret.min())
+        listed[least] = 1 / len(least)
+        return listed
     hull = _upper_hull(regret, information)
     low, high = hull[:-1], hull[1:]
     if len(hull) == 1:
