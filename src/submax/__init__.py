@@ -15,8 +15,13 @@ if TYPE_CHECKING:
     from submax import sklearn as sklearn
     from submax import strategies as strategies
     from submax import testing as testing
+    from submax.core.conditioning.belief import Belief as Belief
     from submax.core.conditioning.estimator import Estimator as Estimator
+    from submax.core.conditioning.listed_belief import ListedBelief as ListedBelief
     from submax.core.conditioning.strategy import Strategy as Strategy
+    from submax.core.conditioning.strategy_facts import StrategyFacts as StrategyFacts
+    from submax.core.conditioning.table import Table as Table
+    from submax.core.conditioning.weighted_strategy import WeightedStrategy as WeightedStrategy
     from submax.core.contracts.decision import Decision as Decision
     from submax.core.contracts.environment import Environment as Environment
     from submax.core.contracts.facts import Facts as Facts
@@ -71,6 +76,7 @@ _HOME = {
     "Arms": "submax.core.spaces.arms",
     "Bandit": "submax.live.bandit",
     "BatchFlush": "submax.simulation.batch_flush",
+    "Belief": "submax.core.conditioning.belief",
     "Bernoulli": "submax.environments.arms.bernoulli",
     "Binary": "submax.core.rewards.binary",
     "Box": "submax.core.spaces.box",
@@ -99,6 +105,7 @@ _HOME = {
     "InputError": "submax.core.errors",
     "Lag": "submax.simulation.lag",
     "LateRewardWarning": "submax.live.serving.late_rewards",
+    "ListedBelief": "submax.core.conditioning.listed_belief",
     "ListingPolicy": "submax.core.contracts.listing_policy",
     "MissingExtraError": "submax.core.errors",
     "Mixed": "submax.core.spaces.mixed",
@@ -112,7 +119,10 @@ _HOME = {
     "Slots": "submax.core.spaces.slots",
     "StoreError": "submax.core.errors",
     "Strategy": "submax.core.conditioning.strategy",
+    "StrategyFacts": "submax.core.conditioning.strategy_facts",
     "SubmaxError": "submax.core.errors",
+    "Table": "submax.core.conditioning.table",
+    "WeightedStrategy": "submax.core.conditioning.weighted_strategy",
     "WrapperPolicy": "submax.core.contracts.wrapper_policy",
     "make_policy": "submax.policies",
     "open": "submax.live.open",

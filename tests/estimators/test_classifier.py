@@ -23,10 +23,10 @@ from submax.estimators.counting import Counting
 from submax.policies import make_policy
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
-from submax.strategies.filling import Filling
 from submax.strategies.linear_program import LinearProgram
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
+from submax.strategies.tracking import Tracking
 from submax.testing import check_estimator, check_policy
 from submax.testing.rules.examples import PROBLEMS, SCALED, rows_of, some_contexts, some_feedback
 
@@ -73,7 +73,7 @@ def weighted(feedback, seed):
 
 
 def listed(estimator, params, context):
-    return estimator.prob_of_all(params, context, params.problem.space)
+    return estimator.belief(params, context).prob_of_all()
 
 
 WITHOUT_CONTEXT = [one for one in (*PROBLEMS, *SCALED) if one.context_width == 0]
@@ -89,15 +89,12 @@ def test_a_saturated_classifier_counts(problem, encoding, classifier, seed):
     ours, theirs = Classifier(classifier(), {}, 0.3, encoding), Counting(0.3)
     found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
     context = some_contexts(problem, REPLICAS, 2, seed)
-    for question in ("level_prior", "evidence"):
-        answers = (
-            getattr(ours, question)(found, context),
-            getattr(theirs, question)(expected, context),
-        )
-        np.testing.assert_allclose(*answers)
-    np.testing.assert_allclose(listed(ours, found, context), listed(theirs, expected, context))
-    np.testing.assert_allclose(ours.values(found), theirs.values(expected))
-    np.testing.assert_array_equal(ours.levels(found), theirs.levels(expected))
+    one, other = ours.belief(found, context), theirs.belief(expected, context)
+    np.testing.assert_allclose(one.level_prior(), other.level_prior())
+    np.testing.assert_allclose(one.observation_weights(), other.observation_weights())
+    np.testing.assert_allclose(one.prob_of_all(), other.prob_of_all())
+    np.testing.assert_allclose(one.values(), other.values())
+    np.testing.assert_array_equal(one.levels(), other.levels())
 
 
 @pytest.mark.parametrize("memory", [Memory(window=9), Memory(discount=0.8)], ids=repr)
@@ -301,7 +298,7 @@ def test_it_is_named_in_tables():
 
 
 # The others ask an estimator for nothing more: its table, values, evidence and moving levels.
-STRATEGIES = [SubMax(), Optimized(), Filling(), LinearProgram()]
+STRATEGIES = [SubMax(), Optimized(), Tracking(), LinearProgram()]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)

@@ -17,6 +17,11 @@ PROBLEMS = (
 )
 
 
+def values_of(estimator, params):
+    nowhere = np.zeros((len(params.counts), 1, params.problem.context_width))
+    return estimator.belief(params, nowhere).values()
+
+
 def slow(problem, feedback, smoothing, replica):
     """Conditioned probabilities, prior and values of one replica, one observation at a time."""
     size, levels = problem.space.size, fixed_levels(problem.scale)
@@ -50,12 +55,12 @@ def test_it_counts_as_a_slow_loop_does(problem, smoothing, seed):
     estimator = Counting(smoothing)
     params = estimator.fit(estimator.init(problem, 3, rng), feedback, rng)
     context = np.zeros((3, 2, 0))
-    found = estimator.prob(params, context, problem.space.listing()[None, None])
+    found = estimator.belief(params, context).prob(problem.space.listing()[None, None])
     for replica in range(3):
         conditioned, prior, values = slow(problem, feedback, smoothing, replica)
         assert np.allclose(found[replica], conditioned)
-        assert np.allclose(estimator.level_prior(params, context)[replica], prior)
-        assert np.allclose(estimator.values(params)[replica], values)
+        assert np.allclose(estimator.belief(params, context).level_prior()[replica], prior)
+        assert np.allclose(values_of(estimator, params)[replica], values)
 
 
 def test_add_one_by_hand(seed):
@@ -67,11 +72,13 @@ def test_add_one_by_hand(seed):
     )
     estimator, rng = Counting(1.0), np.random.default_rng(seed)
     params = estimator.fit(estimator.init(problem, 1, rng), feedback, rng)
-    found = estimator.prob(params, np.zeros((1, 1, 0)), problem.space.listing()[None, None])[0, 0]
+    found = estimator.belief(params, np.zeros((1, 1, 0))).prob(problem.space.listing()[None, None])[
+        0, 0
+    ]
     assert np.allclose(found, [[2 / 6, 2 / 6, 2 / 6], [2 / 6, 1 / 6, 3 / 6]])
-    assert np.allclose(estimator.level_prior(params, np.zeros((1, 1, 0))), [0.5, 0.5])
+    assert np.allclose(estimator.belief(params, np.zeros((1, 1, 0))).level_prior(), [0.5, 0.5])
     # One reward of arm 0 and two of arm 2, each worth 4 / 6.
-    assert np.allclose(estimator.values(params), [[4 / 18 + 8 / 18, 4 / 18 + 8 / 12]])
+    assert np.allclose(values_of(estimator, params), [[4 / 18 + 8 / 18, 4 / 18 + 8 / 12]])
 
 
 def test_values_divide_by_the_weight_however_small(seed):
@@ -80,7 +87,9 @@ def test_values_divide_by_the_weight_however_small(seed):
     light = feedback._replace(weight=np.full((2, 6), 1e-3))
     estimator = Counting(0.0)
     fresh = estimator.init(problem, 2, rng)
-    one, other = (estimator.values(estimator.fit(fresh, given, rng)) for given in (feedback, light))
+    one, other = (
+        values_of(estimator, estimator.fit(fresh, given, rng)) for given in (feedback, light)
+    )
     assert np.allclose(one, other)
 
 
@@ -91,10 +100,10 @@ def test_before_any_data_everything_is_uniform(seed):
         params = estimator.init(problem, 2, np.random.default_rng(seed))
         context = np.zeros((2, 1, 0))
         assert np.allclose(
-            estimator.prob(params, context, problem.space.listing()[None, None]), 0.25
+            estimator.belief(params, context).prob(problem.space.listing()[None, None]), 0.25
         )
-        assert np.allclose(estimator.level_prior(params, context), 0.5)
-        assert np.array_equal(estimator.values(params), np.zeros((2, 2)))
+        assert np.allclose(estimator.belief(params, context).level_prior(), 0.5)
+        assert np.array_equal(values_of(estimator, params), np.zeros((2, 2)))
 
 
 def test_propensities_missing_once_are_missing_for_good(seed):
@@ -104,7 +113,7 @@ def test_propensities_missing_once_are_missing_for_good(seed):
     params = estimator.init(problem, 1, rng)
     params = estimator.fit(params, rows_of(feedback, slice(0, 5))._replace(log_prob=None), rng)
     params = estimator.fit(params, rows_of(feedback, slice(5, 10)), rng)
-    assert np.all(np.isnan(estimator.values(params)))
+    assert np.all(np.isnan(values_of(estimator, params)))
 
 
 def test_a_space_that_is_too_large_is_refused(seed):
@@ -129,4 +138,4 @@ def test_order_and_parts_of_the_feedback_do_not_matter(problem, seed):
     shuffled = estimator.fit(fresh, rows_of(feedback, rng.permutation(30)), rng)
     for other in (halves, shuffled):
         np.testing.assert_allclose(other.counts, whole.counts)
-        np.testing.assert_allclose(estimator.values(other), estimator.values(whole))
+        np.testing.assert_allclose(values_of(estimator, other), values_of(estimator, whole))

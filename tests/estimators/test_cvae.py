@@ -29,6 +29,11 @@ FAVOURITE = np.array([[0, 4], [5, 1]])
 USUAL = 0.75
 
 
+def values_of(estimator, params):
+    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    return estimator.belief(params, nowhere).values()
+
+
 def known_probabilities():
     """p(a | c, r): the favourite, and the others alike: ``[2, 2, 6]``."""
     truth = np.full((2, 2, 6), (1 - USUAL) / 5)
@@ -62,18 +67,20 @@ def fitted(feedback, seed):
 def test_before_the_first_feedback_everything_is_uniform(seed):
     params = ESTIMATOR.init(PROBLEM, REPLICAS, np.random.default_rng(seed))
     context = some_contexts(PROBLEM, REPLICAS, 4, seed)
-    assert np.allclose(ESTIMATOR.prob_of_all(params, context, PROBLEM.space), 1 / 6)
-    assert np.array_equal(ESTIMATOR.level_prior(params, context), np.full((REPLICAS, 4, 2), 0.5))
-    assert np.array_equal(ESTIMATOR.values(params), np.zeros((REPLICAS, 2)))
+    assert np.allclose(ESTIMATOR.belief(params, context).prob_of_all(), 1 / 6)
+    assert np.array_equal(
+        ESTIMATOR.belief(params, context).level_prior(), np.full((REPLICAS, 4, 2), 0.5)
+    )
+    assert np.array_equal(values_of(ESTIMATOR, params), np.zeros((REPLICAS, 2)))
     drawn = PROBLEM.space.index(
-        ESTIMATOR.sample(params, context, 0, 3000, np.random.default_rng(seed))
+        ESTIMATOR.belief(params, context).sample(0, 3000, np.random.default_rng(seed))
     )
     assert goodness_of_fit(drawn[0, 0], np.full(6, 1 / 6)) > SMALLEST_P_VALUE
 
 
 def test_it_learns_known_probabilities(fitted):
     context = np.broadcast_to(np.array([-1.0, 1.0])[:, None], (REPLICAS, 2, 1))
-    found = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    found = ESTIMATOR.belief(fitted, context).prob_of_all()
     truth = known_probabilities()
     # Without any learning half the absolute distance is 0.58, with levels or contexts mixed up
     # 0.7 and more. What is independent between slots is at 0.15, so 0.3 is far from both.
@@ -89,7 +96,7 @@ def test_it_has_as_many_draws_as_asked_for(fitted):
 def test_probabilities_are_means_of_products(fitted, seed):
     context = some_contexts(PROBLEM, REPLICAS, 2, seed)
     logits = fitted.network.logits(context).astype(float)
-    found = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    found = ESTIMATOR.belief(fitted, context).prob_of_all()
     for replica, row, level in np.ndindex(REPLICAS, 2, 2):
         expected = []
         for one, other in itertools.product(range(2), range(3)):
@@ -100,18 +107,15 @@ def test_probabilities_are_means_of_products(fitted, seed):
             expected.append(total / DRAWS)
         np.testing.assert_allclose(found[replica, row, level], expected, rtol=1e-4)
     listing = PROBLEM.space.listing()[None, None]
-    np.testing.assert_allclose(ESTIMATOR.prob(fitted, context, listing), found, rtol=1e-6)
-    np.testing.assert_allclose(
-        ESTIMATOR.log_prob(fitted, context, listing), np.log(found), rtol=1e-5, atol=1e-6
-    )
+    np.testing.assert_allclose(ESTIMATOR.belief(fitted, context).prob(listing), found, rtol=1e-6)
 
 
 def test_draws_follow_the_probabilities(fitted, seed):
     rng = np.random.default_rng(seed)
     context = some_contexts(PROBLEM, REPLICAS, 2, seed)
-    expected = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    expected = ESTIMATOR.belief(fitted, context).prob_of_all()
     for level in range(2):
-        drawn = PROBLEM.space.index(ESTIMATOR.sample(fitted, context, level, 4000, rng))
+        drawn = PROBLEM.space.index(ESTIMATOR.belief(fitted, context).sample(level, 4000, rng))
         for replica, row in np.ndindex(REPLICAS, 2):
             p_value = goodness_of_fit(drawn[replica, row], expected[replica, row, level])
             assert p_value > SMALLEST_P_VALUE
@@ -119,9 +123,9 @@ def test_draws_follow_the_probabilities(fitted, seed):
 
 def test_values_are_the_direct_sums(fitted, feedback):
     taken = feedback.action[:, :, None]
-    policy = ESTIMATOR.prob(fitted, feedback.context, taken)[..., 0]
+    policy = ESTIMATOR.belief(fitted, feedback.context).prob(taken)[..., 0]
     ratio = feedback.reward / np.exp(feedback.log_prob)
-    found = ESTIMATOR.values(fitted)
+    found = values_of(ESTIMATOR, fitted)
     for replica, level in np.ndindex(REPLICAS, 2):
         expected = sum(ratio[replica, row] * policy[replica, row, level] for row in range(2000))
         np.testing.assert_allclose(found[replica, level], expected / 2000, rtol=1e-6)
@@ -149,7 +153,7 @@ def test_equal_levels_are_equal_exactly_where_they_share_their_draws(shared, see
     rng = np.random.default_rng(seed)
     params = estimator.init(PROBLEM, REPLICAS, rng)._replace(network=network)
     context = some_contexts(PROBLEM, REPLICAS, 4, seed)
-    low, high = np.moveaxis(estimator.prob_of_all(params, context, PROBLEM.space), 2, 0)
+    low, high = np.moveaxis(estimator.belief(params, context).prob_of_all(), 2, 0)
     if shared:
         assert np.array_equal(low, high)
     else:
@@ -158,7 +162,7 @@ def test_equal_levels_are_equal_exactly_where_they_share_their_draws(shared, see
 
 def test_the_draws_of_a_refit_are_kept(fitted, seed):
     context = some_contexts(PROBLEM, REPLICAS, 4, seed)
-    one, other = (ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space) for _ in range(2))
+    one, other = (ESTIMATOR.belief(fitted, context).prob_of_all() for _ in range(2))
     assert np.array_equal(one, other)
 
 
@@ -212,6 +216,6 @@ def test_values_without_propensities_are_unknown(seed):
         log_prob=None, reward=np.array([[0.0] * 6, [1.0] * 6])
     )
     params = params._replace(buffer=params.buffer.add(silent, Memory(), None))
-    values = ESTIMATOR.values(params)
+    values = values_of(ESTIMATOR, params)
     assert np.array_equal(values[0], [0.0, 0.0])
     assert np.all(np.isnan(values[1]))

@@ -101,9 +101,9 @@ def test_single_decisions_see_the_same_scaled_contexts(seed):
     one = Feedback(*(None if part is None else part[:1] for part in feedback))
     params = estimator.fit(estimator.init(PROBLEM, 1, rng), one, rng)
     context = contexts(5, rng)[:1]
-    together = estimator.prob_of_all(params, context, PROBLEM.space)
+    together = estimator.belief(params, context).prob_of_all()
     for row in range(5):
-        alone = estimator.prob_of_all(params, context[:, row : row + 1], PROBLEM.space)
+        alone = estimator.belief(params, context[:, row : row + 1]).prob_of_all()
         np.testing.assert_allclose(alone[:, 0], together[:, row], rtol=1e-4)
 
 

@@ -22,6 +22,16 @@ ESTIMATOR = Softmax(hidden=16, training=Training(steps=400, batch=128, learning_
 TRUTH = np.array([[[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]], [[0.6, 0.3, 0.1], [0.1, 0.7, 0.2]]])
 
 
+def values_of(estimator, params):
+    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    return estimator.belief(params, nowhere).values()
+
+
+def levels_of(estimator, params):
+    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    return estimator.belief(params, nowhere).levels()
+
+
 def known_feedback(rows, seed):
     """Actions drawn from the known probabilities."""
     rng = np.random.default_rng((seed, 4))
@@ -48,16 +58,18 @@ def fitted(feedback, seed):
 def test_before_the_first_feedback_everything_is_uniform(seed):
     params = ESTIMATOR.init(PROBLEM, REPLICAS, np.random.default_rng(seed))
     context = some_contexts(PROBLEM, REPLICAS, 4, seed)
-    assert np.allclose(ESTIMATOR.prob_of_all(params, context, PROBLEM.space), 1 / 3)
-    assert np.array_equal(ESTIMATOR.level_prior(params, context), np.full((REPLICAS, 4, 2), 0.5))
-    assert np.array_equal(ESTIMATOR.values(params), np.zeros((REPLICAS, 2)))
-    drawn = ESTIMATOR.sample(params, context, 1, 2000, np.random.default_rng(seed))
+    assert np.allclose(ESTIMATOR.belief(params, context).prob_of_all(), 1 / 3)
+    assert np.array_equal(
+        ESTIMATOR.belief(params, context).level_prior(), np.full((REPLICAS, 4, 2), 0.5)
+    )
+    assert np.array_equal(values_of(ESTIMATOR, params), np.zeros((REPLICAS, 2)))
+    drawn = ESTIMATOR.belief(params, context).sample(1, 2000, np.random.default_rng(seed))
     assert goodness_of_fit(drawn[0, 0, :, 0], np.full(3, 1 / 3)) > SMALLEST_P_VALUE
 
 
 def test_it_learns_known_probabilities(fitted):
     context = np.broadcast_to(np.array([-1.0, 1.0])[:, None], (REPLICAS, 2, 1))
-    found = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    found = ESTIMATOR.belief(fitted, context).prob_of_all()
     # 500 rows in each of four cells: a standard error of 0.02, and as much from the last steps.
     # Uniform probabilities are 0.47 off, those of the other level or context 0.5.
     assert np.abs(found - TRUTH).max() < 0.2
@@ -66,9 +78,9 @@ def test_it_learns_known_probabilities(fitted):
 def test_draws_follow_the_probabilities(fitted, seed):
     rng = np.random.default_rng(seed)
     context = np.broadcast_to(np.array([-1.0, 1.0])[:, None], (REPLICAS, 2, 1))
-    expected = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    expected = ESTIMATOR.belief(fitted, context).prob_of_all()
     for level in range(2):
-        drawn = ESTIMATOR.sample(fitted, context, level, 4000, rng)
+        drawn = ESTIMATOR.belief(fitted, context).sample(level, 4000, rng)
         for replica, row in np.ndindex(REPLICAS, 2):
             p_value = goodness_of_fit(drawn[replica, row, :, 0], expected[replica, row, level])
             assert p_value > SMALLEST_P_VALUE
@@ -79,34 +91,32 @@ def test_probabilities_are_softmaxes_of_the_logits(fitted, seed):
     logits = fitted.network.logits(context)[:, :, :, 0].astype(float)
     mass = np.exp(logits)
     expected = (mass / mass.sum(axis=-1, keepdims=True)).swapaxes(1, 2)
-    found = ESTIMATOR.prob_of_all(fitted, context, PROBLEM.space)
+    found = ESTIMATOR.belief(fitted, context).prob_of_all()
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     listing = PROBLEM.space.listing()[None, None]
-    np.testing.assert_allclose(ESTIMATOR.prob(fitted, context, listing), expected, rtol=1e-5)
-    logarithm = ESTIMATOR.log_prob(fitted, context, listing)
-    np.testing.assert_allclose(logarithm, np.log(expected), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(ESTIMATOR.belief(fitted, context).prob(listing), expected, rtol=1e-5)
 
 
 def test_values_are_the_direct_sums(fitted, feedback):
     taken = feedback.action[:, :, None]
-    policy = ESTIMATOR.prob(fitted, feedback.context, taken)[..., 0]
+    policy = ESTIMATOR.belief(fitted, feedback.context).prob(taken)[..., 0]
     ratio = feedback.reward / np.exp(feedback.log_prob)
-    found = ESTIMATOR.values(fitted)
+    found = values_of(ESTIMATOR, fitted)
     for replica, level in np.ndindex(REPLICAS, 2):
         expected = sum(ratio[replica, row] * policy[replica, row, level] for row in range(2000))
         np.testing.assert_allclose(found[replica, level], expected / 2000, rtol=1e-6)
 
 
 def test_many_rows_are_valued_in_parts(fitted, monkeypatch):
-    whole = ESTIMATOR.values(fitted)
+    whole = values_of(ESTIMATOR, fitted)
     numbers = "submax.estimators.importance_values.NUMBERS_AT_ONCE"
     monkeypatch.setattr(numbers, 7 * REPLICAS * 2 * 16)
-    np.testing.assert_allclose(ESTIMATOR.values(fitted), whole, rtol=1e-6)
+    np.testing.assert_allclose(values_of(ESTIMATOR, fitted), whole, rtol=1e-6)
 
 
 def test_levels_occur_as_often_as_they_were_observed(fitted, feedback):
     share = feedback.reward.mean(axis=1)
-    found = ESTIMATOR.level_prior(fitted, np.zeros((REPLICAS, 3, 1)))
+    found = ESTIMATOR.belief(fitted, np.zeros((REPLICAS, 3, 1))).level_prior()
     np.testing.assert_allclose(found[..., 1], np.repeat(share[:, None], 3, axis=1))
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)
 
@@ -163,7 +173,7 @@ def test_without_context_it_learns_too(seed):
     reward = (rng.random((1, 2000)) < np.array([0.1, 0.5, 0.9])[action[..., 0]]).astype(float)
     feedback = Feedback(np.zeros((1, 2000, 0)), action, reward, None, np.ones((1, 2000)))
     params = ESTIMATOR.fit(ESTIMATOR.init(problem, 1, rng), feedback, rng)
-    found = ESTIMATOR.prob_of_all(params, np.zeros((1, 1, 0)), problem.space)[0, 0]
+    found = ESTIMATOR.belief(params, np.zeros((1, 1, 0))).prob_of_all()[0, 0]
     expected = np.array([[0.9, 0.5, 0.1], [0.1, 0.5, 0.9]]) / 1.5
     assert np.abs(found - expected).max() < 0.1
 
@@ -191,7 +201,7 @@ def test_going_on_with_other_knots_begins_where_training_ended(injection, seed):
     assert after.ruler.knots.tolist() == [[0, 1, 2, 3, 4]]
     rewards, nothing = np.array([[0.0, 1.0, 2.0, 3.0]]), np.zeros((1, 1, 0))
     before, found = (
-        first.prob_of_all(first.at_levels(one, rewards), nothing, COUNTS.space)
+        first.belief(first.at_levels(one, rewards), nothing).prob_of_all()
         for one in (params, after)
     )
     np.testing.assert_allclose(found, before, atol=1e-5)
@@ -201,9 +211,9 @@ def test_going_on_with_other_knots_begins_where_training_ended(injection, seed):
 
 def test_what_was_asked_for_other_rewards_can_learn_on(fitted, feedback, seed):
     asked = ESTIMATOR.at_levels(fitted, np.tile([0.0, 0.5, 1.0], (REPLICAS, 1)))
-    assert ESTIMATOR.levels(asked).shape == (REPLICAS, 3)
+    assert levels_of(ESTIMATOR, asked).shape == (REPLICAS, 3)
     after = ESTIMATOR.fit(asked, feedback, np.random.default_rng(seed))
-    assert ESTIMATOR.levels(after).tolist() == [[0.0, 1.0]] * REPLICAS
+    assert levels_of(ESTIMATOR, after).tolist() == [[0.0, 1.0]] * REPLICAS
 
 
 def test_a_replica_that_heard_nothing_stays_uniform_at_other_rewards(feedback, seed):
@@ -214,7 +224,7 @@ def test_a_replica_that_heard_nothing_stays_uniform_at_other_rewards(feedback, s
     params = ESTIMATOR.fit(ESTIMATOR.init(PROBLEM, REPLICAS, rng), heard, rng)
     asked = ESTIMATOR.at_levels(params, np.tile([0.2, 0.7], (REPLICAS, 1)))
     context = some_contexts(PROBLEM, REPLICAS, 3, seed)
-    found = ESTIMATOR.prob_of_all(asked, context, PROBLEM.space)
+    found = ESTIMATOR.belief(asked, context).prob_of_all()
     assert np.allclose(found[0], 1 / 3)
     assert not np.allclose(found[1], 1 / 3, atol=0.01)
 

@@ -11,12 +11,12 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import xlogy
 
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.rejection import FIRST_ROUND, rejection
-from submax.core.conditioning.table import Experience, Table
+from submax.core.conditioning.table import SampleSizes, Table
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
-from submax.core.numerics.categorical import draw, draw_lots
+from submax.core.numerics.categorical import draw, draw_grouped
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.environments.arms.bernoulli import Bernoulli
@@ -28,9 +28,9 @@ from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.simulate import simulate
 from submax.strategies.clipped import Clipped
-from submax.strategies.filling import Filling, demanded
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
+from submax.strategies.tracking import Tracking, confidence
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 PAGE = Path(__file__).parents[2] / "docs" / "theory.md"
@@ -165,7 +165,7 @@ def test_the_value_does_not_fall_as_the_weight_rises(seed):
 # 3. Rejection sampling is exact
 
 
-class Repeated(Conditioned):
+class Repeated(ConditionalDistribution):
     """One table ``[L, M]`` in n rows of one replica; notes how many rows were asked again."""
 
     def __init__(self, table, count, asked=None):
@@ -396,8 +396,8 @@ def filled(value, evidence, observations, decisions):
     total = mass.sum(axis=-1)
     prior = total / total.sum(axis=-1, keepdims=True)
     levels = np.broadcast_to([0.0, 1.0], prior.shape)
-    experience = Experience(total, np.array(observations), np.array(decisions))
-    return Filling().probabilities(
+    experience = SampleSizes(total, np.array(observations), np.array(decisions))
+    return Tracking().probabilities(
         Table(mass / total[..., None], levels, prior, np.full(prior.shape, np.nan), experience)
     )
 
@@ -441,7 +441,7 @@ def test_the_mark_is_unique_and_fills_the_decisions(seed):
     decisions = np.exp(rng.uniform(0, 8, size=150)).round()
     found = filled(value, evidence, observed, decisions)
     for row in range(150):
-        demand = demanded(observed[row : row + 1], decisions[row : row + 1])[0]
+        demand = confidence(observed[row : row + 1], decisions[row : row + 1])[0]
 
         def missing(logit, row=row, demand=demand):
             entropy = xlogy(value[row], value[row]) + xlogy(1 - value[row], 1 - value[row])
@@ -480,7 +480,7 @@ def test_many_decisions_go_to_the_best_alone(seed):
     gap = np.where(others, kl(value, value.max(axis=1, keepdims=True)), np.inf)
     for decisions in (1e2, 1e4, 1e6):
         given = np.full(300, decisions)
-        demand = demanded(observed, given)[:, None]
+        demand = confidence(observed, given)[:, None]
         with np.errstate(divide="ignore"):
             bound = np.sum(demand / gap, axis=1) / decisions
         share = np.sum(filled(value, evidence, observed, given) * others, axis=1)
@@ -498,7 +498,7 @@ def test_an_arm_whose_demand_is_filled_is_not_taken(seed):
         counts, added = state.params.counts, state.params.smoothing
         evidence = counts.sum(axis=1) + added.sum(axis=1, keepdims=True)
         estimate = (counts[:, 1] + added[:, 1:]) / evidence
-        demand = demanded(counts.sum(axis=(1, 2)), np.full(20, float(batch)))[:, None]
+        demand = confidence(counts.sum(axis=(1, 2)), np.full(20, float(batch)))[:, None]
         best = estimate.max(axis=1, keepdims=True)
         full = evidence * kl(estimate, best) >= demand
         found = policy.probabilities(state, np.zeros((20, 1, 0)))[:, 0]
@@ -515,7 +515,7 @@ def test_the_demand_grows_until_any_arm_is_taken_again():
     one = np.ones(1)
 
     def short(log_observed):
-        return demanded(np.exp([log_observed]), one)[0] - 30 * kl(0.05, 0.5)
+        return confidence(np.exp([log_observed]), one)[0] - 30 * kl(0.05, 0.5)
 
     due = brentq(short, np.log(1e4), 600)
     before, after = (
@@ -528,7 +528,7 @@ def test_the_demand_grows_until_any_arm_is_taken_again():
 def test_the_demand_grows_as_the_logarithm():
     observed = np.exp(np.array([200.0, 400.0, 600.0]))
     for decisions in (1.0, 100.0, 1000.0):
-        demand = demanded(observed, np.full(3, decisions))
+        demand = confidence(observed, np.full(3, decisions))
         assert np.allclose(np.diff(demand), np.diff(np.log(observed)))
 
 
@@ -571,7 +571,7 @@ def test_the_regret_of_the_adaptive_rule_slows_down(beta, seed):
 def test_lots_have_the_marginal_probabilities_in_every_place(count, seed):
     rng = np.random.default_rng((seed, count))
     probabilities = rng.dirichlet(np.ones(6))
-    drawn = draw_lots(np.tile(probabilities, (6000, 1, 1)), count, rng)
+    drawn = draw_grouped(np.tile(probabilities, (6000, 1, 1)), count, rng)
     for place in (0, count // 3, count - 1):
         assert goodness_of_fit(drawn[:, place], probabilities) > SMALLEST_P_VALUE
 
@@ -580,7 +580,7 @@ def test_lots_have_the_marginal_probabilities_in_every_place(count, seed):
 def test_lots_are_met_as_often_as_expected_but_for_one(count, seed):
     rng = np.random.default_rng((seed, count))
     probabilities = rng.dirichlet(np.ones(12), size=(50, 1))
-    drawn = draw_lots(probabilities, count, rng)
+    drawn = draw_grouped(probabilities, count, rng)
     met = (drawn[..., None] == np.arange(12)).sum(axis=1)
     lots = min(count, round(6 * count**0.5))
     share = lots * probabilities[:, 0]

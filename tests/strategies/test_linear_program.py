@@ -10,7 +10,7 @@ from submax.core.conditioning.marginalization import mixture
 from submax.core.conditioning.table import Table
 from submax.core.errors import InputError
 from submax.core.running.fallback import counted_fallbacks
-from submax.strategies.linear_program import LinearProgram, Unsolved
+from submax.strategies.linear_program import LinearProgram, UnsolvedWarning
 from submax.strategies.optimized import Optimized
 from submax.testing.check_strategy import check_strategy, hostile_tables, random_table
 
@@ -130,7 +130,9 @@ def unbounded_rows():
 def test_programs_without_a_solution_are_optimistic_and_counted():
     rows = np.stack([unbounded_rows()] * 3)
     values = np.array([[0.1, 0.3, 0.2], [0.1, 0.15, 0.2], [0.1, 0.1, 0.2]])
-    with pytest.warns(Unsolved, match="2 of 3 linear programs had no solution") as told:
+    with pytest.warns(
+        UnsolvedWarning, match="2 of 3 linear programs had no reliable solution"
+    ) as told:
         weights = LinearProgram().weights(table_of(rows, values))
     assert len(told) == 1
     assert told[0].message.decisions == 2
@@ -203,7 +205,7 @@ def test_tiny_probabilities_are_never_a_reason_for_nan(seed):
     rows = rng.dirichlet(np.full(30, 0.02), size=(300, 6))
     table = table_of(rows, np.einsum("blm,bm->bl", rows, rng.random((300, 30))))
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", Unsolved)
+        warnings.simplefilter("always", UnsolvedWarning)
         weights = LinearProgram().weights(table)
     # Rounding may leave no solution, and should rarely.
     assert sum(each.message.decisions for each in told) <= 15

@@ -74,7 +74,7 @@ def test_with_raw_counts_a_played_arm_without_reward_makes_it_optimistic(seed):
     counts[:, 1, 0] = 0.0
     params = params._replace(counts=counts)
     context = np.zeros((50, 1, 0))
-    rows = estimator.prob(params, context, problem.space.listing()[None, None])[:, 0]
+    rows = estimator.belief(params, context).prob(problem.space.listing()[None, None])[:, 0]
     for row in rows:
         assert bounds(*row).highest == 1.0
     better = np.tile([0.1, 0.2], (50, 1))
@@ -103,5 +103,5 @@ def test_rows_that_agree_but_for_rounding_count_as_equal(seed):
 
 
 def test_without_propensities_it_refuses(small_table):
-    with pytest.raises(InputError, match="needs the logged probability of every decision"):
+    with pytest.raises(InputError, match="needs the logged probability of every rewarded decision"):
         Optimized().probabilities(small_table._replace(values=np.array([np.nan, 0.1])))

@@ -3,28 +3,29 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.checks import non_negative, whole_number
 from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning.listed_belief import ListedBelief
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
-from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
 from submax.core.rewards.ruler import Ruler
 from submax.core.running.stored import stored
-from submax.core.spaces.space import Space
-from submax.estimators.level_chances import level_chances
+from submax.estimators.level_probabilities import level_probabilities
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
 from submax.regression.described_actions import described_actions
 from submax.regression.sampled_rows import Rows
+from submax.strategies.observation_weights import ObservationWeights
 
 MOST_NUMBERS = 2_160_000
 """Numbers in the sums of all regressions: 17 MB. With more than 26 actions, each has fewer than 288
@@ -36,7 +37,7 @@ learning about 30 actions with five features each took less time than without an
 FEWEST_FEATURES = 4
 """With fewer features for each action there would be nothing to learn from the context."""
 LEAST_WORTH = 1e-3
-"""What is believed of an action is worth at least this many observations."""
+"""The belief about an action counts as at least this many observations."""
 
 
 @stored("feature-params")
@@ -114,7 +115,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         return FeatureParams(problem, (belief,) * replicas, levels, np.zeros(levels.shape))
 
     def settings(self, problem: Problem) -> BeliefSettings:
-        """How the beliefs of a problem are learned."""
+        """Return the settings of the regressions for a problem."""
         actions = problem.space.size
         features = min(self.features, math.isqrt(MOST_NUMBERS // actions))
         if features < FEWEST_FEATURES:
@@ -148,98 +149,18 @@ class BayesianFeatures(Estimator[FeatureParams]):
             return _sample_counted(taught)
         return taught._replace(counts=self._counted(params, feedback))
 
-    def expected(self, params: FeatureParams, context: Floats) -> Floats:
-        """The expected reward of every action, ``[R, n, K]``; NaN before anything was learned."""
-        found = np.full((*context.shape[:2], params.problem.space.size), np.nan)
-        for replica, belief in enumerate(params.beliefs):
-            if belief.feature_map is not None:
-                found[replica] = belief.mean(belief.feature_map.raw(context[replica]))
-        return found
-
-    def drawn(self, params: FeatureParams, context: Floats) -> Floats:
-        """The expected rewards by each kept posterior draw, ``[R, n, P, K]``; NaN at first."""
-        shape = (*context.shape[:2], self.draws, params.problem.space.size)
-        found = np.full(shape, np.nan)
-        for replica, belief in enumerate(params.beliefs):
-            if belief.feature_map is not None:
-                found[replica] = belief.drawn(context[replica])
-        return found
-
-    def log_prob(self, params: FeatureParams, context: Floats, action: Integers) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.log(self.prob(params, context, action))
-
-    def prob(self, params: FeatureParams, context: Floats, action: Integers) -> Floats:
-        listed = self._listed(params, context)
-        index = params.problem.space.index(action)
-        shape = (*listed.shape[:3], index.shape[-1])
-        wanted = np.broadcast_to(index[:, :, None], shape)
-        return np.take_along_axis(listed, wanted, axis=-1)
-
-    def prob_of_all(self, params: FeatureParams, context: Floats, space: Space) -> Floats:
-        return self._listed(params, context)
-
-    def sample(
-        self,
-        params: FeatureParams,
-        context: Floats,
-        level: int,
-        count: int,
-        rng: np.random.Generator,
-    ) -> Integers:
-        replicas, rows = context.shape[:2]
-        listed = self._listed(params, context)[:, :, level]
-        repeated = np.repeat(listed, count, axis=1)
-        index = draw(repeated, rows * count, rng).reshape(replicas, rows, count)
-        return params.problem.space.action(index)
-
-    def levels(self, params: FeatureParams) -> Floats:
-        return params.levels
-
-    def level_prior(self, params: FeatureParams, context: Floats) -> Floats:
-        replicas, rows = context.shape[:2]
-        share = _share(params)
-        return np.broadcast_to(share[:, None], (replicas, rows, share.shape[1]))
-
-    def values(self, params: FeatureParams) -> Floats:
-        """V_l over the sample of rows that is kept."""
-        levels = params.problem.scale.levels
-        found = np.zeros((len(params.beliefs), levels))
-        for replica, belief in enumerate(params.beliefs):
-            rows = belief.sample.rows
-            total = rows.weight.sum()
-            if total == 0:
-                continue
-            one = slice(replica, replica + 1)
-            alone = params._replace(
-                beliefs=(belief,), levels=params.levels[one], counts=params.counts[one]
-            )
-            listed = self._listed(alone, rows.context[None])[0]
-            chosen = listed[np.arange(len(rows.number)), :, rows.number]
-            paid = rows.reward != 0
-            ratio = rows.weight[paid] * rows.reward[paid] * np.exp(-rows.log_prob[paid])
-            found[replica] = ratio @ chosen[paid] / total
-        return found
-
-    def evidence(self, params: FeatureParams, context: Floats) -> Floats:
-        """The observations that the belief is worth, summed over the actions at each level."""
-        if self.width == 0:
-            raise InputError(
-                "draws of width 0 do not say how sure the belief is: give the estimator a width "
-                "above 0, such as 0.1"
-            )
-        worth: Floats = self._masses(params, context).sum(axis=-1)
-        return worth
+    def belief(self, params: FeatureParams, context: Floats) -> "FeatureBelief":
+        return FeatureBelief(params, context, self.draws, self.width)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Few features, linear ones alone, and old rows that fade."""
+        """Yield few features, linear features only, and a discount of old rows."""
         yield cls(features=24, draws=8)
         yield cls(features=24, draws=4, kernels=False)
         yield cls(features=24, draws=4, memory=Memory(discount=0.9))
 
     def _counted(self, params: FeatureParams, feedback: Feedback) -> Floats:
-        """The weight of all rows at each level that stands still."""
+        """Return the total weight of rows at each level, for scales with fixed levels."""
         there = feedback.weight > 0
         present = np.count_nonzero(there, axis=1)[:, None]
         later = np.maximum(present - np.cumsum(there, axis=1), 0)
@@ -250,40 +171,108 @@ class BayesianFeatures(Estimator[FeatureParams]):
         counts: Floats = old + tally(level, weight, params.counts.shape[1])
         return counts
 
-    def _listed(self, params: FeatureParams, context: Floats) -> Floats:
-        """π(a | x, l) of all actions, ``[R, n, L, K]``."""
-        masses = self._masses(params, context)
-        listed: Floats = masses / masses.sum(axis=-1, keepdims=True)
+
+class FeatureBelief(ListedBelief, ObservationWeights):
+    """What the regressions of ``params`` predict in these contexts, when it is first needed.
+
+    ``draws`` and ``width`` are those of the estimator.
+    """
+
+    def __init__(self, params: FeatureParams, context: Floats, draws: int, width: float) -> None:
+        replicas, rows = context.shape[:2]
+        share = _share(params)
+        prior = np.broadcast_to(share[:, None], (replicas, rows, share.shape[1]))
+        super().__init__(params.problem.space, params.levels, prior)
+        self._params = params
+        self._context = context
+        self._draws = draws
+        self._width = width
+
+    def expected_rewards(self) -> Floats:
+        """Return the expected reward of every action, ``[R, n, K]``; NaN before the first fit."""
+        found = np.full((*self._context.shape[:2], self.space.size), np.nan)
+        for replica, belief in enumerate(self._params.beliefs):
+            if belief.feature_map is not None:
+                found[replica] = belief.mean(belief.feature_map.raw(self._context[replica]))
+        return found
+
+    def drawn_rewards(self) -> Floats:
+        """Return the expected rewards in each kept posterior draw, ``[R, n, P, K]``; NaN at first.
+
+        The draws have the share ``width`` of the posterior's standard deviation.
+        """
+        found = np.full((*self._context.shape[:2], self._draws, self.space.size), np.nan)
+        for replica, belief in enumerate(self._params.beliefs):
+            if belief.feature_map is not None:
+                found[replica] = belief.drawn(self._context[replica])
+        return found
+
+    def list_probabilities(self) -> Floats:
+        listed: Floats = self._masses / self._masses.sum(axis=-1, keepdims=True)
         return listed
 
-    def _masses(self, params: FeatureParams, context: Floats) -> Floats:
-        """s_a(x) p(l | x, a), ``[R, n, L, K]``."""
+    def values(self) -> Floats:
+        """Return V_l over the sample of rows that is kept."""
+        params = self._params
+        found = np.zeros((len(params.beliefs), params.problem.scale.levels))
+        for replica, belief in enumerate(params.beliefs):
+            rows = belief.sample.rows
+            total = rows.weight.sum()
+            if total == 0:
+                continue
+            one = slice(replica, replica + 1)
+            alone = params._replace(
+                beliefs=(belief,), levels=params.levels[one], counts=params.counts[one]
+            )
+            there = FeatureBelief(alone, rows.context[None], self._draws, self._width)
+            chosen = there.prob_of_all()[0][np.arange(len(rows.number)), :, rows.number]
+            paid = rows.reward != 0
+            ratio = rows.weight[paid] * rows.reward[paid] * np.exp(-rows.log_prob[paid])
+            found[replica] = ratio @ chosen[paid] / total
+        return found
+
+    def observation_weights(self) -> Floats:
+        """Return the observations that the belief is worth, summed over the actions."""
+        if self._width == 0:
+            raise InputError(
+                "draws of width 0 do not say how sure the belief is: give the estimator a width "
+                "above 0, such as 0.1"
+            )
+        weights: Floats = self._masses.sum(axis=-1)
+        return weights
+
+    def observation_weights_by_slot(self) -> list[Floats]:
+        return [self.observation_weights()] * self.space.slots
+
+    @cached_property
+    def _masses(self) -> Floats:
+        """s_a(x) p(l | x, a), ``[R, n, L, K]``; see `BayesianFeatures`."""
+        params, width = self._params, self._width
         levels = params.levels[:, None]
-        mean = self.expected(params, context)
-        drawn = self.drawn(params, context)
+        mean, drawn = self.expected_rewards(), self.drawn_rewards()
         unknown = np.isnan(mean)
         lowest, span = levels[..., :1], np.maximum(levels[..., -1:] - levels[..., :1], 1e-300)
         value = np.clip(np.where(unknown, 0.5, (mean - lowest) / span), 1e-6, 1 - 1e-6)
-        unit = np.maximum(self.width * span, 1e-300)
+        unit = np.maximum(width * span, 1e-300)
         spread = np.mean(((drawn - mean[:, :, None]) / unit[:, :, None]) ** 2, axis=2)
         worth = value * (1 - value) / np.maximum(spread, 1e-12) - 1.0
-        # Draws of width 0 do not tell actions apart in this.
-        unknown = unknown | (self.width == 0)
+        # Draws of width 0 have no spread, so that all actions count as equally uncertain.
+        unknown = unknown | (width == 0)
         worth = np.where(unknown, 1.0, np.maximum(worth, LEAST_WORTH))
-        chances = level_chances(params.levels, _share(params), value)
+        chances = level_probabilities(params.levels, _share(params), value)
         masses: Floats = worth[:, :, None] * chances
         return masses
 
 
 def _share(params: FeatureParams) -> Floats:
-    """How often each level occurs, ``[R, L]``; equal shares before the first row."""
+    """Return how often each level occurs, ``[R, L]``; equal shares before the first row."""
     total = params.counts.sum(axis=1, keepdims=True)
     share = params.counts / np.where(total > 0, total, 1.0)
     return np.where(total > 0, share, 1.0 / params.counts.shape[1])
 
 
 def _sample_counted(params: FeatureParams) -> FeatureParams:
-    """With levels and counts of the samples of rows."""
+    """Return the parameters with levels and counts computed from the samples of rows."""
     samples = [belief.sample.rows for belief in params.beliefs]
     most = max(len(rows.reward) for rows in samples)
     reward, weight = np.zeros((len(samples), most)), np.zeros((len(samples), most))

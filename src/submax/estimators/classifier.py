@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,24 +11,24 @@ from submax.classifiers.classifier_template import ClassifierTemplate
 from submax.classifiers.fitted_classifier import FittedClassifier
 from submax.classifiers.model_cache import ModelCache, Models
 from submax.classifiers.reward_features import ENCODINGS, reward_features
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats
 from submax.core.checks import one_of, positive, whole_number
 from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning.listed_belief import ListedBelief
 from submax.core.conditioning.marginalization import normalized
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
 from submax.core.memory.stored_buffer import StoredBuffer
-from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
 from submax.core.rewards.ruler import Ruler
-from submax.core.spaces.space import Space
 from submax.estimators.classifier_params import ClassifierParams
 from submax.estimators.importance_values import importance_values
+from submax.strategies.observation_weights import ObservationWeights
 
 LARGEST_SEED = 2**31 - 1
-"""Libraries take seeds below this."""
+"""Classifier libraries accept seeds below this number."""
 INSTEAD = "take the CVAE, such as rcp-cvae-submax"
 
 
@@ -68,7 +68,7 @@ class Classifier(Estimator[ClassifierParams]):
         one_of("encoding", self.encoding, ENCODINGS)
         whole_number("minimum_rows", self.minimum_rows, at_least=1)
         if not isinstance(self.classifier, str):
-            # What the caller does to the object later must not be seen here.
+            # A copy, so that later changes of the caller's object have no effect.
             object.__setattr__(self, "classifier", self.template.unfitted)
         _ = self.template
 
@@ -82,7 +82,6 @@ class Classifier(Estimator[ClassifierParams]):
         return Facts(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ClassifierParams:
-        """No rows and no models."""
         problem.space.check_listable("the classifier estimator", INSTEAD)
         nothing = np.zeros((replicas, 0))
         return ClassifierParams(
@@ -97,7 +96,6 @@ class Classifier(Estimator[ClassifierParams]):
     def fit(
         self, params: ClassifierParams, feedback: Feedback, rng: np.random.Generator
     ) -> ClassifierParams:
-        """Fit the classifiers of the replicas that have new rows."""
         problem = params.problem
         feedback.check(problem)
         news = np.any(feedback.weight > 0, axis=1)
@@ -114,20 +112,11 @@ class Classifier(Estimator[ClassifierParams]):
         )
         return fresh._replace(models=ModelCache.holding(models))
 
-    def log_prob(self, params: ClassifierParams, context: Floats, action: Integers) -> Floats:
-        """Logarithm of the smoothed probabilities."""
-        return np.log(self.prob(params, context, action))
+    def belief(self, params: ClassifierParams, context: Floats) -> "ClassifierBelief":
+        return ClassifierBelief(self, params, context)
 
-    def prob(self, params: ClassifierParams, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the list of all."""
-        space = params.problem.space
-        listed = self.prob_of_all(params, context, space)
-        index = space.index(action)
-        wanted = np.broadcast_to(index, (*listed.shape[:2], index.shape[-1]))[:, :, None]
-        return np.take_along_axis(listed, wanted, axis=-1)
-
-    def prob_of_all(self, params: ClassifierParams, context: Floats, space: Space) -> Floats:
-        """Ask the models, all levels at once."""
+    def prob_of_all(self, params: ClassifierParams, context: Floats) -> Floats:
+        """Return π(a | c, l) of every joint action, ``[R, n, L, A]``, from the fitted models."""
         replicas, rows = context.shape[:2]
         levels = params.counts.shape[1]
         asked = np.broadcast_to(params.ruler.levels[:, None], (replicas, rows, levels))
@@ -140,46 +129,9 @@ class Classifier(Estimator[ClassifierParams]):
                 mass[replica] = model.expected_counts(features[replica], params.counts[replica])
         return normalized(mass + self.smoothing)
 
-    def sample(
-        self,
-        params: ClassifierParams,
-        context: Floats,
-        level: int,
-        count: int,
-        rng: np.random.Generator,
-    ) -> Integers:
-        """Draw from the list of all actions."""
-        replicas, rows = context.shape[:2]
-        table = self.prob_of_all(params, context, params.problem.space)[:, :, level]
-        flat = table.reshape(replicas * rows, 1, table.shape[-1])
-        index = draw(flat, count, rng).reshape(replicas, rows, count)
-        return params.problem.space.action(index)
-
-    def levels(self, params: ClassifierParams) -> Floats:
-        """As the scale has them."""
-        return params.ruler.levels
-
-    def level_prior(self, params: ClassifierParams, context: Floats) -> Floats:
-        """Share of the rows at each level, whatever the context; equal shares before the first."""
-        share = normalized(params.counts.sum(axis=-1))[:, None]
-        return np.broadcast_to(share, (*context.shape[:2], share.shape[-1]))
-
-    def evidence(self, params: ClassifierParams, context: Floats) -> Floats:
-        """N_l + s A, whatever the context, since a classifier generalizes between contexts."""
-        worth = (params.counts + self.smoothing).sum(axis=-1)[:, None]
-        return np.broadcast_to(worth, (*context.shape[:2], worth.shape[-1]))
-
-    def values(self, params: ClassifierParams) -> Floats:
-        """The sum over the rows whose reward is not 0, some rows at a time."""
-        conditioned = partial(self.prob, params)
-        levels = params.counts.shape[1]
-        return importance_values(
-            params.buffer, params.problem, conditioned, levels, params.counts.size
-        )
-
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A linear classifier and trees, with each encoding, with a reservoir."""
+        """Yield a linear classifier and two trees, with all encodings, one with a reservoir."""
         yield cls("sklearn.linear_model.LogisticRegression", {"max_iter": 1000})
         yield cls("sklearn.tree.DecisionTreeClassifier", {"max_depth": 3}, 0.1, "one-hot")
         yield cls("sklearn.tree.ExtraTreeClassifier", encoding="value", memory=Memory(reservoir=9))
@@ -201,7 +153,7 @@ class Classifier(Estimator[ClassifierParams]):
         )
 
     def _fitted(self, params: ClassifierParams, replica: int) -> FittedClassifier | None:
-        """The classifier of one replica, fitted to its rows; None while there are too few."""
+        """Return the classifier of one replica, fitted to its rows; None if there are too few."""
         buffer, rows = params.buffer, int(params.buffer.filled[replica])
         if rows < self.minimum_rows:
             return None
@@ -214,8 +166,41 @@ class Classifier(Estimator[ClassifierParams]):
         return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
 
 
+class ClassifierBelief(ListedBelief, ObservationWeights):
+    """What the classifiers of ``params`` predict in these contexts, when it is first needed."""
+
+    def __init__(self, estimator: Classifier, params: ClassifierParams, context: Floats) -> None:
+        share = normalized(params.counts.sum(axis=-1))[:, None]
+        prior = np.broadcast_to(share, (*context.shape[:2], share.shape[-1]))
+        super().__init__(params.problem.space, params.ruler.levels, prior)
+        self._estimator = estimator
+        self._params = params
+        self._context = context
+
+    def list_probabilities(self) -> Floats:
+        return self._estimator.prob_of_all(self._params, self._context)
+
+    def values(self) -> Floats:
+        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
+        estimator, params = self._estimator, self._params
+
+        def prob(context: Floats, action: Actions) -> Floats:
+            return estimator.belief(params, context).prob(action)
+
+        levels, size = params.counts.shape[1], params.counts.size
+        return importance_values(params.buffer, params.problem, prob, levels, size)
+
+    def observation_weights(self) -> Floats:
+        """Return N_l + s A, in every context, because a classifier generalizes between contexts."""
+        worth = (self._params.counts + self._estimator.smoothing).sum(axis=-1)[:, None]
+        return np.broadcast_to(worth, (*self._context.shape[:2], worth.shape[-1]))
+
+    def observation_weights_by_slot(self) -> list[Floats]:
+        return [self.observation_weights()] * self.space.slots
+
+
 def _counted(problem: Problem, ruler: Ruler, buffer: StoredBuffer) -> Floats:
-    """The weight of the rows at each level with each joint action, ``[R, L, A]``."""
+    """Return the total weight of rows by level and joint action, ``[R, L, A]``."""
     replicas, levels = ruler.levels.shape
     size = problem.space.size
     action = problem.space.index(buffer.action.astype(np.int64))

@@ -6,9 +6,10 @@ from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative
-from submax.core.conditioning.estimator import Estimator, sums_by_slot
+from submax.core.conditioning.belief import Belief, sums_by_slot
+from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.marginalization import normalized, with_total
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
@@ -21,16 +22,18 @@ from submax.core.rewards.ruler import Ruler
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 from submax.estimators.fitted_smoothing import fitted_smoothing
+from submax.strategies.observation_weights import ObservationWeights
 
 INSTEAD = "take one with the CVAE, such as rcp-cvae-submax or, for slots, rcp-cvae-submax-by-slot"
 
 
 @stored("counting-params")
 class CountingParams(NamedTuple):
-    """``counts [R, L, A]`` of level and joint action; ``importance [R, A]`` sums r / q.
+    """``counts [R, L, A]`` of rows by level and joint action; ``importance [R, A]`` sums r / q.
 
-    ``history`` holds the feedback where it must be counted again: levels move, or old rows fade.
-    ``smoothing [R, L]`` is what was fitted to the counts, None where it is given.
+    ``history`` holds the rows if they have to be counted again, because the levels move with the
+    rewards or because old rows are forgotten. ``smoothing [R, L]`` is the fitted smoothing
+    constant, None if the constant is given.
     """
 
     problem: Problem
@@ -46,12 +49,12 @@ class Counting(Estimator[CountingParams]):
     """π(a | r) ∝ n_{a,r} + c, with n the counts and c the ``smoothing`` constant.
 
     The context is not used. A reward counts at the nearest level. With c = 0 a level without data
-    is uniform; "fitted" gives every level a constant of its own, fitted to the counts after each
-    update: see ``fitted_smoothing``. ``memory`` says what is kept of the past.
+    is uniform. With "fitted" every level has its own constant, fitted to the counts after each
+    update, see ``fitted_smoothing``. ``memory`` says which rows are kept.
 
-    *Departs from the paper:* it counts without saying how an arm that was never seen with a
-    reward is treated. With c = 0 any played arm without reward forces λ_max = 1, and the
-    optimized policy is the optimistic one; the default adds one.
+    *Departs from the paper:* the paper does not say how to treat an arm that was never rewarded.
+    With c = 0 such an arm forces λ_max = 1, and the optimized policy equals the optimistic one; the
+    default adds one.
     """
 
     smoothing: float | Literal["fitted"] = 1.0
@@ -66,7 +69,6 @@ class Counting(Estimator[CountingParams]):
         return Facts(uses_context=False, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> CountingParams:
-        """No counts."""
         problem.space.check_listable("the counting estimator", INSTEAD)
         size = problem.space.size
         nothing = np.zeros((replicas, 0))
@@ -83,7 +85,6 @@ class Counting(Estimator[CountingParams]):
     def fit(
         self, params: CountingParams, feedback: Feedback, rng: np.random.Generator
     ) -> CountingParams:
-        """Add the new counts to the old, or count all that is kept once more."""
         problem, history = params.problem, params.history
         feedback.check(problem)
         if history is None:
@@ -98,81 +99,12 @@ class Counting(Estimator[CountingParams]):
         smoothing = self._fitted(counts, params)
         return CountingParams(problem, counts, importance, ruler, history, smoothing)
 
-    def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
-        """Logarithm of the smoothed counts."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.prob(params, context, action))
-
-    def prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the smoothed counts."""
-        table = self._table(params)
-        index = params.problem.space.index(action)
-        if index.shape[0] == 1:
-            found = table.take(index[0], axis=2)
-        else:
-            replica = np.arange(len(table))[:, None, None, None]
-            level = np.arange(table.shape[1])[None, :, None, None]
-            found = table[replica, level, index[:, None]]
-        shape = (len(table), context.shape[1], table.shape[1], index.shape[-1])
-        return np.broadcast_to(found.swapaxes(1, 2), shape)
-
-    def prob_of_all(self, params: CountingParams, context: Floats, space: Space) -> Floats:
-        """The smoothed counts as they are."""
-        return _for_rows(self._table(params), context)
-
-    def prob_of_choices(
-        self, params: CountingParams, context: Floats, space: Space
-    ) -> list[Floats]:
-        """Counted by choice: π(a_s | r) ∝ n + c with the counts of the choice alone.
-
-        Summed over joint actions, c would count once for each of them.
-        """
-        return [_for_rows(normalized(mass), context) for mass in self._by_slot(params)]
-
-    def evidence_of_choices(
-        self, params: CountingParams, context: Floats, space: Space
-    ) -> list[Floats]:
-        """The smoothed counts of each level, by choice."""
-        return [_for_rows(mass.sum(axis=-1), context) for mass in self._by_slot(params)]
-
-    def sample(
-        self,
-        params: CountingParams,
-        context: Floats,
-        level: int,
-        count: int,
-        rng: np.random.Generator,
-    ) -> Integers:
-        """Draw from the smoothed counts of one level."""
-        replicas, rows = context.shape[:2]
-        index = draw(self._table(params)[:, level, None, :], rows * count, rng)
-        return params.problem.space.action(index.reshape(replicas, rows, count))
-
-    def levels(self, params: CountingParams) -> Floats:
-        """As the scale has them."""
-        return params.ruler.levels
-
-    def level_prior(self, params: CountingParams, context: Floats) -> Floats:
-        """Share of the observations at each level; equal shares before the first."""
-        observed = params.counts.sum(axis=-1)
-        prior = normalized(observed)
-        return _for_rows(prior, context)
-
-    def values(self, params: CountingParams) -> Floats:
-        """Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i: the sum over arms, not observations."""
-        total = params.counts.sum(axis=(-1, -2))
-        mass, mass_total = with_total(self._smoothed(params))
-        earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
-        result: Floats = earned / np.where(total > 0, total, 1.0)[:, None]
-        return result
-
-    def evidence(self, params: CountingParams, context: Floats) -> Floats:
-        """The smoothed counts of each level."""
-        return _for_rows(self._smoothed(params).sum(axis=-1), context)
+    def belief(self, params: CountingParams, context: Floats) -> "CountingBelief":
+        return CountingBelief(self, params, context.shape[1])
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """No smoothing, little, the default, and fitted; and three that forget."""
+        """Yield several smoothing constants, and three kinds of forgetting."""
         for smoothing in (0.0, 0.1, 1.0):
             yield cls(smoothing)
         yield cls("fitted")
@@ -180,43 +112,108 @@ class Counting(Estimator[CountingParams]):
         yield cls(memory=Memory(window=10))
         yield cls(memory=Memory(reservoir=5))
 
-    def _table(self, params: CountingParams) -> Floats:
-        return normalized(self._smoothed(params))
-
-    def _smoothed(self, params: CountingParams) -> Floats:
+    def smoothed(self, params: CountingParams) -> Floats:
+        """Return the counts plus the smoothing constant, ``[R, L, A]``."""
         if self.smoothing != "fitted":
             return params.counts + self.smoothing
-        assert params.smoothing is not None, "a state of another estimator"
+        assert params.smoothing is not None, "these parameters are of another estimator"
         return params.counts + params.smoothing[..., None]
 
-    def _by_slot(self, params: CountingParams) -> list[Floats]:
-        """The smoothed counts of each slot's choices, ``[R, L, choices]``."""
+    def smoothed_by_slot(self, params: CountingParams) -> list[Floats]:
+        """Return the same for the choices of each slot, ``[R, L, choices]``.
+
+        The smoothing constant is added to the counts of a choice, not of the joint actions that
+        contain the choice, in whose sum the constant would count many times.
+        """
         sizes = params.problem.space.choices
         if len(sizes) == 1:
-            return [self._smoothed(params)]
+            return [self.smoothed(params)]
         counts = sums_by_slot(params.counts, sizes)
         if self.smoothing != "fitted":
             return [slot + self.smoothing for slot in counts]
         return [slot + fitted_smoothing(slot)[..., None] for slot in counts]
 
     def _fitted(self, counts: Floats, before: CountingParams) -> Floats | None:
-        """What is fitted to the counts; where they are the same as before, it stays."""
+        """Return the fitted constants; a replica without new counts keeps its constants."""
         if before.smoothing is None:
             return None
         same = np.all(counts == before.counts, axis=(1, 2))[:, None]
         return np.where(same, before.smoothing, fitted_smoothing(counts, before.smoothing))
 
 
-def _for_rows(values: Floats, context: Floats) -> Floats:
-    """The same values for every row of context: ``[R, ...] -> [R, n, ...]``."""
-    replicas, rows = context.shape[:2]
-    if rows == 1:
-        return values[:, None]
-    return np.broadcast_to(values[:, None], (replicas, rows, *values.shape[1:]))
+class CountingBelief(Belief, ObservationWeights):
+    """The smoothed counts of ``params``; they are the same in each of ``rows`` contexts."""
+
+    def __init__(self, estimator: Counting, params: CountingParams, rows: int) -> None:
+        self._estimator = estimator
+        self._params = params
+        self._rows = rows
+
+    @property
+    def space(self) -> Space:
+        return self._params.problem.space
+
+    def levels(self) -> Floats:
+        return self._params.ruler.levels
+
+    def level_prior(self) -> Floats:
+        return self._in_every_row(normalized(self._params.counts.sum(axis=-1)))
+
+    def prob(self, action: Actions) -> Floats:
+        table = self._table()
+        index = self.space.index(action)
+        if index.shape[0] == 1:
+            found = table.take(index[0], axis=2)
+        else:
+            replica = np.arange(len(table))[:, None, None, None]
+            level = np.arange(table.shape[1])[None, :, None, None]
+            found = table[replica, level, index[:, None]]
+        shape = (len(table), self._rows, table.shape[1], index.shape[-1])
+        return np.broadcast_to(found.swapaxes(1, 2), shape)
+
+    def prob_of_all(self) -> Floats:
+        return self._in_every_row(self._table())
+
+    def prob_of_choices(self) -> list[Floats]:
+        by_slot = self._estimator.smoothed_by_slot(self._params)
+        return [self._in_every_row(normalized(mass)) for mass in by_slot]
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
+        table = self._table()
+        index = draw(table[:, level, None, :], self._rows * count, rng)
+        return self.space.action(index.reshape(len(table), self._rows, count))
+
+    def rows(self, row: Integers) -> "CountingBelief":
+        return CountingBelief(self._estimator, self._params, row.shape[1])
+
+    def values(self) -> Floats:
+        """Return V_l as the sum over actions Σ_a π(a | l) · (1/N) Σ_{i: a_i = a} r_i / q_i."""
+        params = self._params
+        total = params.counts.sum(axis=(-1, -2))
+        mass, mass_total = with_total(self._estimator.smoothed(params))
+        earned = np.einsum("rla,ra->rl", mass, params.importance) / mass_total[..., 0]
+        result: Floats = earned / np.where(total > 0, total, 1.0)[:, None]
+        return result
+
+    def observation_weights(self) -> Floats:
+        return self._in_every_row(self._estimator.smoothed(self._params).sum(axis=-1))
+
+    def observation_weights_by_slot(self) -> list[Floats]:
+        by_slot = self._estimator.smoothed_by_slot(self._params)
+        return [self._in_every_row(mass.sum(axis=-1)) for mass in by_slot]
+
+    def _table(self) -> Floats:
+        return normalized(self._estimator.smoothed(self._params))
+
+    def _in_every_row(self, values: Floats) -> Floats:
+        """Repeat values for every context: ``[R, ...] -> [R, n, ...]``."""
+        if self._rows == 1:
+            return values[:, None]
+        return np.broadcast_to(values[:, None], (len(values), self._rows, *values.shape[1:]))
 
 
 def _counted(problem: Problem, ruler: Ruler, feedback: Feedback) -> tuple[Floats, Floats]:
-    """Counts of level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
+    """Return counts by level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
     replicas, levels = ruler.levels.shape
     size = problem.space.size
     arm = problem.space.index(feedback.action)
@@ -240,7 +237,7 @@ def _as_feedback(history: Buffer) -> Feedback:
 
 
 def _importance(feedback: Feedback, arm: Integers, size: int) -> Floats:
-    """Sum of w r / q by arm, ``[R, size]``; most rewards are 0 and need no q."""
+    """Return Σ w r / q of every arm, ``[R, size]``; rows with reward 0 do not need q."""
     replicas, rows = arm.shape
     weight, reward = feedback.weight.ravel(), feedback.reward.ravel()
     paid = np.flatnonzero((weight > 0) & (reward != 0))

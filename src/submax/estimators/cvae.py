@@ -24,16 +24,17 @@ class CVAE(NetworkEstimator):
 
     Over real-valued parts of an action p is a mixture of ``components`` densities.
 
-    N_z is ``draws``, of a latent variable of width ``latent``, taken from N(0, 1) at every refit
-    and kept, so that decisions and their probabilities agree. They are the same for every reward
-    level, unless ``shared_draws`` is off: with draws of its own for each level, the difference of
-    two levels is mostly noise. ``kl_weight`` is β.
+    N_z is ``draws``: so many draws of a latent variable of width ``latent`` are taken from N(0, 1)
+    at every update and kept, so that decisions and their probabilities agree. All reward levels
+    use the same draws if ``shared_draws`` is set; with separate draws, the difference between two
+    levels is mostly noise. ``kl_weight`` is β, the weight of the Kullback-Leibler term.
 
     Reference: Xu et al. (2024), section 4.3.
 
-    *Departs from the paper:* the draws are kept between refits and shared by the levels, and the
-    reward is injected by its place between knots, one-hot at a knot, since a gate on a reward of 0
-    would be shut. Real-valued actions are not in the paper.
+    *Departs from the paper:* the draws are kept between updates and shared by the levels. The
+    reward is encoded by interpolation between bin edges (one-hot if the reward is an edge), because
+    a gate that multiplies by a reward of 0 would pass nothing. Real-valued actions are not in the
+    paper.
     """
 
     hidden: int = 32
@@ -54,16 +55,14 @@ class CVAE(NetworkEstimator):
 
     @property
     def latent_draws(self) -> int:
-        """N_z."""
         return self.draws
 
     @property
     def largest_deviation(self) -> float:
-        """That of the latent variable: beside it, smaller features would be drowned."""
+        """Return 1, the deviation of the latent variable: smaller features would be drowned."""
         return 1.0
 
     def design(self, problem: Problem) -> "CVAEDesign":
-        """What is trained."""
         from submax.nn.designs.cvae_design import CVAEDesign
 
         return CVAEDesign(
@@ -79,13 +78,12 @@ class CVAE(NetworkEstimator):
         )
 
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        """Normal draws, the same for all levels unless they are not shared."""
         levels = 1 if self.shared_draws else levels
         return rng.normal(size=(replicas, levels, self.draws, self.latent))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small ones, trained briefly; with draws of its own for each level, with a reservoir."""
+        """Yield small networks: the default, separate draws for each level, and a reservoir."""
         training = Training(steps=6, batch=8, learning_rate=0.05)
         yield cls(hidden=4, latent=2, draws=3, training=training)
         yield cls(hidden=4, latent=2, draws=2, shared_draws=False, training=training)

@@ -1,4 +1,4 @@
-"""How much to add to the counts of each level, read from the counts themselves."""
+"""Smoothing constants of the reward levels, fitted to the counts by empirical Bayes."""
 
 import numpy as np
 from scipy.special import digamma
@@ -7,30 +7,31 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.numerics.falling_root import falling_root
 
 SWEEPS = 200
-"""Rounds over the levels where more than one is fitted, at most."""
+"""At most this many rounds over the levels, if more than one constant is fitted."""
 CLOSE = 1e-3
-"""The last step of a search, in the logarithm."""
+"""A search for one constant ends when a step changes its logarithm by less than this."""
 SETTLED = 1e-6
-"""What no round over the levels moves further, in the logarithm."""
+"""Rounds end when no logarithm of a constant changes by more than this."""
 NEARBY = 1e-4
-"""Between the two slopes that say how the likelihood bends."""
+"""Step of the finite difference that gives the second derivative of the likelihood."""
 FURTHEST = 12.0
-"""How far from 0 the logarithm may be."""
+"""Bound of the absolute value of the logarithm of a constant."""
 WIDTH = 3.0
-"""Before the data, the logarithm is normal around 0 with this standard deviation."""
+"""Standard deviation of the normal prior of the logarithm, whose mean is 0."""
 
 
 def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
-    """The smoothing constant c_l of every level: ``[R, L, A] -> [R, L]``.
+    """Return the smoothing constant c_l of every level: ``[R, L, A] -> [R, L]``.
 
-    With c_l added to the counts of level l, the levels of an arm are a draw from the Dirichlet
-    distribution with parameters c; here c is what makes the counts of all arms most likely
-    (empirical Bayes). One thing is not fitted: the rarest level, on average over arms, gets 1, as
-    in add-one smoothing. With two levels and rare rewards that is a Beta(1, β) prior of an arm's
-    value, and β is fitted. A weak pull towards 1 settles what the counts leave open.
+    Adding c_l to the counts of level l amounts to a Dirichlet prior with parameters c for the level
+    probabilities of an arm; c maximizes the likelihood of the counts of all arms (empirical Bayes).
+    The constant of the level that is rarest, on average over arms, is not fitted but 1, as in
+    add-one smoothing. With two levels and rare rewards this is a Beta(1, β) prior of an arm's value
+    with a fitted β. A weak normal prior of the logarithms keeps the constants finite if the counts
+    say little.
 
-    How arms were chosen does not matter to the likelihood: good arms may have been pulled more.
-    The search begins at ``start [R, L]``, such as the constants of fewer counts.
+    The likelihood does not depend on how arms were chosen, so good arms may have been pulled more.
+    The search begins at ``start [R, L]``, for example the constants of the previous fit.
 
     >>> rng = np.random.default_rng(0)
     >>> rewards = rng.binomial(50, rng.beta(1, 9, size=(1, 2000)))
@@ -42,17 +43,17 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
     levels = counts.shape[1]
     pulls = counts.sum(axis=1)
     share = (counts / np.where(pulls > 0, pulls, 1.0)[:, None]).sum(axis=-1)
-    # Of equally rare levels the last stays at one; of many, one that was seen.
+    # Among equally rare levels the last is the rarest; only levels that were observed compete.
     few = np.count_nonzero(share, axis=-1, keepdims=True) < 2
     rare = np.where((share > 0) | few, share, np.inf)
     rarest = levels - 1 - rare[:, ::-1].argmin(axis=-1)
     free = np.arange(levels) != rarest[:, None]
     if start is None:
-        # The shares are a good guess; half an arm more of each level keeps it within reason.
+        # Start from the shares of the levels, with half an arm added to avoid extremes.
         start = (share + 0.5) / (share.min(axis=-1, keepdims=True) + 0.5)
     smoothing = np.where(free, np.clip(start, np.exp(-FURTHEST), np.exp(FURTHEST)), 1.0)
     if levels == 2:
-        # One of them is free, and the other need not be looked at.
+        # Only one of two constants is free.
         alone = counts[np.arange(len(counts)), 1 - rarest, None]
         fitted = _scaled(alone, pulls, smoothing[free][:, None], np.ones((len(free), 1), bool), 1.0)
         return np.where(free, fitted, 1.0)
@@ -60,9 +61,9 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
         before = smoothing
         for level in range(levels):
             smoothing = _scaled(counts, pulls, smoothing, free & (np.arange(levels) == level), 0.0)
-        # One at a time, constants that should all be larger hold each other back.
+        # If all constants have to grow, one at a time is slow: scale them together as well.
         smoothing = _scaled(counts, pulls, smoothing, free, 0.0)
-        # Each replica by itself: what another one needs must not reach it.
+        # A replica stops by itself, so that its result does not depend on other replicas.
         settled = np.abs(np.log(smoothing / before)).max(axis=-1, keepdims=True) < SETTLED
         smoothing = np.where(settled, before, smoothing)
         if settled.all():
@@ -73,9 +74,9 @@ def fitted_smoothing(counts: Floats, start: Floats | None = None) -> Floats:
 def _scaled(
     counts: Floats, pulls: Floats, smoothing: Floats, group: Booleans, rest: float
 ) -> Floats:
-    """The constants with those of a ``group [R, L]`` times the factor that is most likely.
+    """Multiply the constants of a ``group [R, L]`` by the factor with the highest likelihood.
 
-    ``rest`` is the sum of constants that are not among these.
+    ``rest`` is the sum of constants that are not in the arrays.
     """
     logarithm = np.log(smoothing)
     lowest = -FURTHEST - np.where(group, logarithm, FURTHEST).min(axis=-1)
@@ -83,7 +84,7 @@ def _scaled(
     arms = counts.shape[-1]
 
     def slopes(place: Floats) -> Floats:
-        """The derivative of the log-likelihood by the logarithm of the factor, with the pull."""
+        """Return the derivative of the log-posterior by the logarithm of the factor."""
         constant = np.where(group, smoothing * np.exp(place)[..., None], smoothing)
         total = constant.sum(axis=-1) + rest
         of_all = digamma(pulls + total[..., None]).sum(axis=-1) - arms * digamma(total)

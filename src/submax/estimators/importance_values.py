@@ -8,8 +8,8 @@ from submax.core.arrays import Actions, Floats
 from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 
-NUMBERS_AT_ONCE = 2**22
-"""About so many intermediate numbers are held at a time when many rows are evaluated."""
+NUMBERS_PER_PART = 2**22
+"""About this many intermediate numbers are held in memory at a time: 34 MB."""
 
 
 def importance_values(
@@ -19,11 +19,11 @@ def importance_values(
     levels: int,
     numbers: int,
 ) -> Floats:
-    """V_l = (1/N) Σ_i w_i r_i π(a_i | c_i, l) / q_i over the rows of each replica, ``[R, L]``.
+    """Return V_l = (1/N) Σ_i w_i r_i π(a_i | c_i, l) / q_i over the rows, ``[R, L]``.
 
     N is the sum of the weights w, and q the logged probability; NaN if it was not logged for a
-    row whose reward is not 0. ``prob`` gives π as `Estimator.prob` does, and ``numbers`` is how
-    many numbers it holds for one row of all replicas.
+    row whose reward is not 0. ``prob(context, action)`` returns π as `Belief.prob` does, and
+    ``numbers`` is how many intermediate numbers it needs for one row of all replicas.
     """
     earned = buffer.weight * buffer.reward
     paid = np.any(earned != 0, axis=0)
@@ -32,7 +32,7 @@ def importance_values(
     context = buffer.context[:, paid].astype(np.float64)
     action = buffer.action[:, paid, None].astype(problem.space.dtype)
     total = np.zeros((len(ratio), levels))
-    rows = max(1, NUMBERS_AT_ONCE // numbers)
+    rows = max(1, NUMBERS_PER_PART // numbers)
     for begin in range(0, ratio.shape[1], rows):
         part = slice(begin, begin + rows)
         found = prob(context[:, part], action[:, part])[..., 0]

@@ -1,14 +1,11 @@
 """What the estimators that train a network have in common."""
 
 from abc import abstractmethod
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.arrays import Actions, Floats
-from submax.core.conditioning.conditioned import Conditioned
 from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
@@ -22,28 +19,20 @@ from submax.core.memory.training import Training
 from submax.core.numerics.divergence import warn_of_divergence
 from submax.core.rewards.ruler import Ruler
 from submax.core.running.extras import require_extra
-from submax.core.spaces.real_space import RealSpace
-from submax.core.spaces.space import Space
 from submax.estimators.importance_values import importance_values
+from submax.estimators.network_belief import NetworkBelief
 from submax.estimators.network_params import NetworkParams
-from submax.networks.decoded_choices import DecodedChoices
-from submax.networks.decoded_density import DecodedDensity
 from submax.networks.density_head import outputs
-from submax.networks.mixture_density import MixtureDensity
 from submax.networks.replicas import Parameters, parameters_where
-from submax.networks.slot_choices import (
-    choice_probabilities,
-    first_choices,
-    joint_probabilities,
-)
 from submax.networks.slot_network import SlotNetwork
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
-    """A network trained on the feedback that its memory keeps, for all replicas at once, by JAX.
+    """A network that JAX trains on the stored rows, for all replicas together.
 
-    It is told the reward itself, embedded by its place between knots, so that any reward can be
-    asked for. Once trained it is evaluated in numpy. Before the first feedback it knows nothing.
+    An input of the network is the reward, encoded by linear interpolation between the two nearest
+    bin edges, so that any reward can be conditioned on. The trained network is evaluated with
+    numpy. Before the first feedback all probabilities are equal.
     """
 
     training: Training
@@ -53,11 +42,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
     @property
     @abstractmethod
     def latent_draws(self) -> int:
-        """Parts of the mixture (Z)."""
+        """The number Z of latent draws, the parts of the mixture."""
 
     @property
     def components(self) -> int:
-        """Components of the density over real-valued parts of an action."""
+        """Mixture components of the density over real-valued parts of an action."""
         return 0
 
     @property
@@ -67,18 +56,17 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     @abstractmethod
     def design(self, problem: Problem) -> Any:
-        """The design to train."""
+        """Return the network design to train."""
 
     @abstractmethod
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        """Draws of the latent variable, ``[R, L or 1, Z, J]``."""
+        """Return draws of the latent variable, ``[R, L or 1, Z, J]``."""
 
     @property
     def facts(self) -> Facts:
         return Facts(trains_models=True, forgets=self.memory.forgets)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> NetworkParams:
-        """A network that knows nothing."""
         who = f"the {type(self).__name__} estimator"
         if problem.space.reals and not self.components:
             raise InputError(
@@ -96,7 +84,6 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
-        """Train on the feedback kept; without new rows nothing changes."""
         from submax.nn.training.training import train
 
         problem = params.problem
@@ -118,7 +105,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         latent = self.drawn(len(news), problem.scale.levels, rng)
         network = self._written(problem, trained.parameters, ruler, latent)
         warn_of_divergence(trained.diverged)
-        # A replica without news, or whose training diverged, stays as it was.
+        # A replica without new rows, or whose training diverged, keeps its network.
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
         if params.parameters:
             latent = np.where(learned[:, None, None, None], latent, params.latent)
@@ -133,7 +120,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         )
 
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
-        """The same belief, asked for other rewards: ``levels [R, L]``, rising."""
+        """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""
         self._check_levels(params, levels)
         problem, ruler = params.problem, params.ruler._replace(levels=levels)
         network = self._silent(problem, *levels.shape)
@@ -158,12 +145,12 @@ class NetworkEstimator(Estimator[NetworkParams]):
             )
 
     def _start(self, params: NetworkParams, ruler: Ruler) -> Parameters | None:
-        """The last parameters where training goes on from them, for knots that have moved."""
+        """Return the parameters to continue training from, for bin edges that may have moved."""
         from submax.nn.training.parameters import moved
 
         goes_on = self.training.continued
         if self.training.steps == "fitted":
-            # A memory that forgets moves rows between those trained on and those held out.
+            # A memory that forgets moves rows between the training set and the held-out set.
             goes_on = not self.memory.forgets
         if not (goes_on and params.parameters):
             return None
@@ -179,7 +166,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         ruler: Ruler,
         latent: Floats,
     ) -> SlotNetwork:
-        """The trained network as plain arrays, at the levels of the ruler."""
+        """Return the trained network as plain arrays, evaluated at the levels."""
         from submax.nn.training.parameters import restored
 
         design = self.design(problem)
@@ -188,85 +175,25 @@ class NetworkEstimator(Estimator[NetworkParams]):
         return network
 
     def _silent(self, problem: Problem, replicas: int, levels: int) -> SlotNetwork:
-        """A network whose outputs are all 0."""
+        """Return a network whose outputs are all 0, so that all probabilities are equal."""
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)
         return SlotNetwork.silent(
             replicas, levels, self.latent_draws, problem.context_width, self.hidden, width
         )
 
-    def log_prob(self, params: NetworkParams, context: Floats, action: Actions) -> Floats:
-        """Logarithm of the mixture over the latent draws."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.prob(params, context, action))
+    def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
+        return NetworkBelief(params, context, self.components, lambda: self._values(params))
 
-    def prob(self, params: NetworkParams, context: Floats, action: Actions) -> Floats:
-        """(1/Z) Σ_z Π_s p(a_s | c, l, z)."""
-        shape = (*context.shape[:2], *action.shape[2:])
-        return self.conditioned(params, context).prob(np.broadcast_to(action, shape))
-
-    def prob_of_all(self, params: NetworkParams, context: Floats, space: Space) -> Floats:
-        """The same for every joint action."""
-        probabilities = choice_probabilities(self._outputs(params, context), space.choices)
-        return joint_probabilities(probabilities, space.choices).swapaxes(1, 2)
-
-    def prob_of_choices(self, params: NetworkParams, context: Floats, space: Space) -> list[Floats]:
-        """Averaged over the latent draws; the cost does not depend on the joint actions."""
-        probabilities = choice_probabilities(self._outputs(params, context), space.choices)
-        mean: Floats = probabilities.mean(axis=3).swapaxes(1, 2)
-        return np.split(mean, first_choices(space.choices)[1:], axis=-1)
-
-    def sample(
-        self,
-        params: NetworkParams,
-        context: Floats,
-        level: int,
-        count: int,
-        rng: np.random.Generator,
-    ) -> Actions:
-        """Draw a part of the mixture, then a choice in each slot."""
-        one = params._replace(network=params.network.at_level(level), single=None)
-        return self.conditioned(one, context).sample(0, count, rng)
-
-    def conditioned(self, params: NetworkParams, context: Floats) -> Conditioned:
-        """Evaluate the network once."""
-        output, space = self._outputs(params, context), params.problem.space
-        if isinstance(space, RealSpace):
-            mixture = MixtureDensity.of(output, space.choices, space.reals, self.components)
-            return DecodedDensity(mixture, space)
-        return DecodedChoices(choice_probabilities(output, space.choices), space.choices)
-
-    def _outputs(self, params: NetworkParams, context: Floats) -> NDArray[np.float32]:
-        """``[R, L, n, Z, O]``."""
-        given = context
-        if params.scaling is not None:
-            given = params.scaling.scaled(context).astype(np.float64)
-        if params.single is not None and context.shape[1] == 1:
-            return params.single.logits(given[0, 0])
-        return params.network.logits(given)
-
-    def levels(self, params: NetworkParams) -> Floats:
-        """Those the network is written out at."""
-        return params.ruler.levels
-
-    def level_prior(self, params: NetworkParams, context: Floats) -> Floats:
-        """Share of the observations at each level, whatever the context."""
-        if context.shape[1] == 1:
-            return params.share
-        return np.broadcast_to(params.share, (*context.shape[:2], params.share.shape[2]))
-
-    def evidence(self, params: NetworkParams, context: Floats) -> Floats:
-        """The rows kept, of each level its share, since a network tells in one context what it
-        learned in others.
-        """
-        return self.level_prior(params, context) * params.buffer.filled[:, None, None]
-
-    def values(self, params: NetworkParams) -> Floats:
-        """The sum over the observations whose reward is not 0, some rows at a time."""
+    def _values(self, params: NetworkParams) -> Floats:
+        """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
         levels = params.ruler.levels.shape[1]
         numbers = len(params.share) * levels * self.latent_draws * self.hidden
-        conditioned = partial(self.prob, params)
-        return importance_values(params.buffer, params.problem, conditioned, levels, numbers)
+
+        def prob(context: Floats, action: Actions) -> Floats:
+            return self.belief(params, context).prob(action)
+
+        return importance_values(params.buffer, params.problem, prob, levels, numbers)
 
 
 def _ruler(problem: Problem, buffer: Buffer) -> Ruler:

@@ -15,12 +15,12 @@ from submax.networks.slot_network import SlotNetwork
 
 @stored("network-params")
 class NetworkParams(NamedTuple):
-    """The feedback kept, the trained parameters by name, and the network as plain arrays.
+    """The stored rows, the trained parameters by name, and the network as plain arrays.
 
-    ``ruler`` has the levels at which the network was written out, ``latent [R, L or 1, Z, J]`` the
-    draws of the latent variable; ``share [R, 1, L]`` is how often each level was observed;
-    ``single`` is the network laid out for one decision at a time, where there is one replica;
-    ``scaling`` is how contexts are given to the network, None if they are given as they are.
+    ``ruler`` has the levels at which the network is evaluated; ``latent [R, L or 1, Z, J]`` are
+    the draws of the latent variable; ``share [R, 1, L]`` is how often each level was observed;
+    ``single`` is the network in a form that is fast for single decisions, if there is one replica;
+    ``scaling`` standardizes contexts for the network, None if they are not standardized.
     """
 
     problem: Problem
@@ -44,7 +44,7 @@ class NetworkParams(NamedTuple):
         latent: Floats,
         scaling: ContextScaling | None = None,
     ) -> Self:
-        """With what follows from the others."""
+        """Return the parameters with the fields that are computed from the others."""
         share = buffer.level_share(ruler)[:, None]
         single = SingleNetwork.of(network) if len(share) == 1 else None
         return cls(problem, buffer, parameters, network, ruler, latent, share, single, scaling)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Softmax(NetworkEstimator):
-    """π(a | c, r) = Π_s softmax(h_s(c, r)): made for one choice, without latent variable.
+    """π(a | c, r) = Π_s softmax(h_s(c, r)), with h a network without a latent variable.
 
-    Over several slots the choices are independent given context and reward; a CVAE is not bound
-    to that.
+    It is made for one slot. The choices of several slots are independent given context and reward;
+    a `CVAE` can also represent dependent choices.
     """
 
     hidden: int = 32
@@ -37,11 +37,9 @@ class Softmax(NetworkEstimator):
 
     @property
     def latent_draws(self) -> int:
-        """There is no latent variable."""
         return 1
 
     def design(self, problem: Problem) -> "SoftmaxDesign":
-        """What is trained."""
         from submax.nn.designs.softmax_design import SoftmaxDesign
 
         return SoftmaxDesign(
@@ -53,10 +51,9 @@ class Softmax(NetworkEstimator):
         )
 
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
-        """Nothing is drawn."""
         return np.zeros((replicas, 1, 1, 0))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A small one, trained briefly."""
+        """Yield a small network with few training steps."""
         yield cls(hidden=4, training=Training(steps=6, batch=8, learning_rate=0.05))

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.networks.slot_choices import action_probabilities, draw_actions
 
 
 @dataclass(frozen=True)
-class DecodedChoices(Conditioned):
+class DecodedChoices(ConditionalDistribution):
     """The probability of every choice, ``[R, L, n, Z, C]``, with slots of these sizes."""
 
     probabilities: Floats

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.spaces.real_space import RealSpace
 from submax.networks.mixture_density import MixtureDensity
 
 
 @dataclass(frozen=True)
-class DecodedDensity(Conditioned):
+class DecodedDensity(ConditionalDistribution):
     """A mixture density with axes ``[R, L, n, Z, ...]`` over a space with real-valued parts."""
 
     mixture: MixtureDensity

@@ -17,29 +17,30 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.conditioning.marginalization import ROUNDING
+from submax.core.conditioning.marginalization import SUM_TOLERANCE
 
 SMALLEST_PIVOT = 1e-9
-"""Smaller entries are taken for zeros that rounding has blurred."""
-SMALLEST_INPUT = ROUNDING / 2
-"""The same in a program of one variable: nothing is computed before its only pivot."""
+"""Entries smaller than this are treated as zeros with a rounding error."""
+SMALLEST_INPUT = SUM_TOLERANCE / 2
+"""The same bound for programs of one variable, whose only pivot is an input, free of error."""
 SMALLEST_COST = 1e-14
-"""Of a cost, beside the numbers it was computed from; below that it counts as zero."""
+"""A cost counts as zero if it is below this share of the numbers that it was computed from."""
 CONSISTENT = 1e-9
-"""Of the cost of a direction that nothing bounds; above that the program is unbounded."""
+"""If no row bounds a direction and its cost is above this, the program is unbounded."""
 VIOLATION = 1e-12
-"""A limit may be passed by that much for the sake of a larger pivot."""
+"""How far a limit may be exceeded in exchange for a larger pivot."""
 FEASIBLE = 1e-10
-"""A point that passes a limit by more is not a solution."""
+"""A point that exceeds a limit by more than this is not a solution."""
 OPTIMAL = 1e-7
-"""A point whose multipliers do not add up to the costs but for so much is not a solution."""
+"""The relative error that the optimality conditions may have at a solution."""
 REFINEMENTS = 2
+"""Steps of iterative refinement of a solution."""
 FINISHED_SHARE = 1 / 8
-"""Programs that are done leave the arrays when there are so many of them."""
+"""Solved programs are removed from the arrays when this share of the programs is solved."""
 
 
-class Solution(NamedTuple):
-    """The best ``point [B, K]``, and whether it was found; the point is 0 where it was not."""
+class SimplexSolution(NamedTuple):
+    """The best ``point [B, K]``, and whether it was found; the point is 0 if it was not."""
 
     point: Floats
     solved: Booleans
@@ -47,7 +48,7 @@ class Solution(NamedTuple):
 
 @dataclass
 class _Dictionaries:
-    """Programs at work; variables 0 … K − 1 are free, K + i is the slack of row i.
+    """Programs that are not solved yet; variables 0 … K − 1 are free, K + i is the slack of row i.
 
     ``entries [B, K + 1, M + 2]`` holds N, with p after its columns and both costs after its rows.
     ``outside [B, K]`` are the variables that are zero, ``basic [B, M]`` those of the rows.
@@ -56,22 +57,22 @@ class _Dictionaries:
     number: Integers
     entries: Floats
     sizes: Floats
-    """How large the terms were whose sum is a cost, ``[B, K, 2]``; 0 while it is the input."""
+    """The size of the largest term in the sum that gave each cost, ``[B, K, 2]``; 0 for inputs."""
     outside: Integers
     basic: Integers
     closed: Booleans
     """Columns that no row bounds, ``[B, K]``."""
     smallest: Floats
-    """Of the entries that count as a pivot, ``[B, 1]``."""
+    """The smallest entry that may be a pivot, ``[B, 1]``."""
     unbounded: Booleans
 
     def take(self, chosen: Booleans) -> Self:
-        """Some of the programs."""
+        """Return some of the programs."""
         return type(self)(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 class _Move(NamedTuple):
-    """The column that enters and its direction, 0 where the program is finished; ``[B]``."""
+    """The column that enters and its direction, 0 if the program is finished; ``[B]``."""
 
     column: Integers
     direction: Floats
@@ -80,19 +81,20 @@ class _Move(NamedTuple):
         return _Move(self.column[chosen], self.direction[chosen])
 
 
-def maximize(costs: Floats, matrix: Floats, limits: Floats) -> Solution:
+def maximize(costs: Floats, matrix: Floats, limits: Floats) -> SimplexSolution:
     """Solve B programs of K variables and M rows.
 
     ``costs [B, K, 2]`` is g and h, ``matrix [B, K, M]`` is N transposed, ``limits [B, M]`` is p.
-    Rows and costs should be of the size of 1, since what counts as zero is told beside that. A
-    program is not solved where it is unbounded, or where rounding leaves no trustworthy point.
+    Rows and costs should be of the order of 1, because the thresholds below which a number counts
+    as zero are absolute. A program is not solved if it is unbounded, or if rounding errors leave no
+    point that passes the checks.
 
     >>> cost, rows = np.array([[[2.0, 0.0], [1.0, 0.0]]]), np.array([[[1.0, 0, -1], [0, 1.0, -1]]])
     >>> maximize(cost, rows, np.ones((1, 3)))
-    Solution(point=array([[1., 1.]]), solved=array([ True]))
+    SimplexSolution(point=array([[1., 1.]]), solved=array([ True]))
     """
     count, width, rows = matrix.shape
-    found = Solution(np.zeros((count, width)), np.zeros(count, dtype=bool))
+    found = SimplexSolution(np.zeros((count, width)), np.zeros(count, dtype=bool))
     working = _start(costs, matrix, limits)
     patience = 10 + 4 * width
     for step in range(patience + 10 * (width + rows)):
@@ -130,7 +132,7 @@ def _start(costs: Floats, matrix: Floats, limits: Floats) -> _Dictionaries:
 
 
 def _entering(working: _Dictionaries, by_number: bool) -> _Move:
-    """Free variables first; then what raises g; then what raises h and leaves g as it is."""
+    """Choose the column that enters: free variables, then those that raise g, then h alone."""
     width = working.outside.shape[1]
     costs = working.entries[:, :width, -2:]
     costs = np.where(np.abs(costs) > SMALLEST_COST * working.sizes, costs, 0.0)
@@ -150,9 +152,9 @@ def _entering(working: _Dictionaries, by_number: bool) -> _Move:
 
 
 def _leaving(working: _Dictionaries, move: _Move, by_number: bool) -> tuple[Integers, Booleans]:
-    """The row whose limit is met first, and whether there is one; ``[B]`` each.
+    """Return the row whose limit is met first, and whether there is one; ``[B]`` each.
 
-    Among rows that are met at once but for rounding, the one with the largest pivot.
+    Among rows that are met together, up to rounding errors, take the one with the largest pivot.
     """
     width = working.outside.shape[1]
     slope = working.entries[np.arange(len(move.column)), move.column, :-2]
@@ -170,7 +172,7 @@ def _leaving(working: _Dictionaries, move: _Move, by_number: bool) -> tuple[Inte
 
 
 def _close(working: _Dictionaries, move: _Move, bounded: Booleans) -> None:
-    """Leave out columns that nothing bounds, and the programs that would gain by them."""
+    """Close columns that no row bounds; programs that would gain by them are unbounded."""
     at = np.flatnonzero(~bounded & (move.direction != 0))
     column = move.column[at]
     working.closed[at, column] = True
@@ -184,7 +186,7 @@ def _pivot(working: _Dictionaries, column: Integers, row: Integers, moving: Bool
     column, row = column[at], row[at]
     entries, width = working.entries, working.outside.shape[1]
     pivot = entries[at, column, row]
-    # Programs that stay are multiplied by zeros: cheaper than to take the others out.
+    # Programs that do not move are multiplied by zeros, which is cheaper than indexing.
     lead, across = np.zeros(entries.shape[:2]), np.zeros((len(entries), entries.shape[2]))
     lead[at] = entries[at, :, row] / pivot[:, None]
     lead[at, column] = 1 / pivot
@@ -199,7 +201,7 @@ def _pivot(working: _Dictionaries, column: Integers, row: Integers, moving: Bool
 
 
 def _grow(sizes: Floats, at: Integers, column: Integers, lead: Floats, cost: Floats) -> None:
-    """Keep the largest term of every cost; the cost of ``column`` is divided and has no new one."""
+    """Update the largest term of every cost; that of ``column`` is only divided."""
     before = sizes[at, column]
     terms = np.maximum(before, np.abs(cost))[:, None, :] * np.abs(lead)[..., None]
     after = np.maximum(sizes[at], terms)
@@ -209,9 +211,9 @@ def _grow(sizes: Floats, at: Integers, column: Integers, lead: Floats, cost: Flo
 
 
 def _finish(
-    found: Solution, done: _Dictionaries, costs: Floats, matrix: Floats, limits: Floats
+    found: SimplexSolution, done: _Dictionaries, costs: Floats, matrix: Floats, limits: Floats
 ) -> None:
-    """Read the points off, correct them by the rows they were computed from, and check them."""
+    """Read the points from the dictionaries, refine them with the inputs, and check them."""
     costs, matrix, limits = (part[done.number] for part in (costs, matrix, limits))
     width = matrix.shape[1]
     program, row = np.nonzero(done.basic < width)
@@ -225,14 +227,14 @@ def _finish(
         change = np.einsum("bk,bkm->bm", rest, done.entries[:, :-1, :-2])
         point[program, variable] += change[program, row]
     left = limits - np.einsum("bkm,bk->bm", matrix, point)
-    allowed = FEASIBLE + ROUNDING * np.abs(point).sum(axis=1)
+    allowed = FEASIBLE + SUM_TOLERANCE * np.abs(point).sum(axis=1)
     solved = ~done.unbounded & (left.min(axis=1) >= -allowed) & _optimal(done, costs, matrix)
     found.point[done.number] = np.where(solved[:, None], point, 0.0)
     found.solved[done.number] = solved
 
 
 def _optimal(done: _Dictionaries, costs: Floats, matrix: Floats) -> Booleans:
-    """Whether multipliers u ≥ 0 of the tight rows give g = Nᵀ u, by the numbers of the input."""
+    """Return whether multipliers u ≥ 0 of the tight rows give g = Nᵀ u, from the inputs."""
     width = matrix.shape[1]
     slack = done.outside >= width
     multiplier = np.where(slack, -done.entries[:, :width, -2], 0.0)

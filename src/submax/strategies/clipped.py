@@ -7,12 +7,12 @@ from typing import Self
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative
 from submax.core.conditioning.marginalization import ends
-from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 
 
 @dataclass(frozen=True)
-class Clipped(Strategy):
+class Clipped(WeightedStrategy):
     """One λ for all tables, negative mass clipped: w = (1 − λ, λ) on lowest and highest level.
 
     π(a) = normalize(max(λ p₁(a) − (λ − 1) p₀(a), 0)). λ = 1 is optimistic, λ up to the bound of
@@ -25,11 +25,10 @@ class Clipped(Strategy):
         non_negative("weight (λ)", self.weight)
 
     def weights(self, table: Table) -> Floats:
-        """1 − λ on the first level, λ on the last."""
         return ends(table, 1.0 - self.weight, self.weight)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """From below the optimistic policy to near SubMax."""
+        """Yield λ from below the optimistic policy to near SubMax."""
         for weight in (0.5, 1.0, 4.0, 1e6):
             yield cls(weight)

@@ -3,55 +3,49 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import whole_number
-from submax.core.conditioning.marginalization import ROUNDING, ends, normalized, unseen
+from submax.core.conditioning.marginalization import SUM_TOLERANCE, ends, normalized, unseen
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
 
 _ZERO = np.zeros(())
-"""As an array, which numpy need not make for every decision."""
+"""A zero as an array, so that numpy does not convert a number at every decision."""
 
 
 @dataclass(frozen=True)
 class Iterated(Strategy):
-    """Several steps of policy improvement where SubMax takes one.
+    """Several steps of policy improvement in the place of SubMax's one.
 
     π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0) for ``depth`` steps, from the marginal
     π_0(a) = Σ_l prior_l π(a | l), with the value v(a) = Σ_l level_l prior_l π(a | l) / π_0(a).
-    With two levels depth 1 is SubMax, wherever some action is better than the average. A step that
-    would leave no action keeps the policy it has.
+    With two levels and depth 1 this is SubMax, if some action is better than the average. A step
+    that would leave no action is not taken.
 
-    It is meant for long delays, where one step for each refit is too little; at a depth of 3 and
-    more it can settle on a poor arm.
+    It is meant for long delays, for which one step in each update is too little. With a depth of 3
+    or more it can settle on a poor arm. Not in the paper.
     """
-
-    needs_table: ClassVar[bool] = True
 
     depth: int = 2
 
     def __post_init__(self) -> None:
         whole_number("depth", self.depth, at_least=1)
 
-    def weights(self, table: Table) -> Floats:
-        """The weights of the first step, those of SubMax."""
-        return ends(table, -1.0, 1.0)
-
     def probabilities(self, table: Table) -> Floats:
-        """Improve the marginal ``depth`` times."""
         marginal = np.einsum("...l,...lm->...m", table.prior, table.probabilities)
-        # Counted from the lowest level: the advantage is the same, and nothing cancels.
+        # Rewards are measured from the lowest level: the advantages are the same, and no digits
+        # cancel.
         paid = table.prior * (table.levels - table.levels[..., :1])
         earned = np.einsum("...l,...lm->...m", paid, table.probabilities)
         value = earned / np.where(marginal > 0, marginal, 1.0)
         mass = marginal
         for _ in range(self.depth):
             mass = improved(normalized(mass), value)
-        return normalized(mass, forget=unseen(table, self.weights(table)))
+        return normalized(mass, forget=unseen(table, ends(table, -1.0, 1.0)))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
@@ -61,22 +55,22 @@ class Iterated(Strategy):
 
 
 def improved(policy: Floats, value: Floats) -> Floats:
-    """One step of policy improvement from ``policy`` by the ``value`` of actions, not normalized.
+    """Return ``policy`` improved by one step with the ``value`` of actions, not normalized.
 
-    Where no action is better than the average by more than rounding, the policy stays.
+    If no action is better than the average, up to rounding errors, the policy does not change.
     """
     mean = np.einsum("...m,...m->...", policy, value)[..., None]
-    # What is above the mean by rounding alone is not above it.
-    mass = policy * np.maximum(value - mean * (1 + ROUNDING), 0.0)
+    # A value that is above the mean only by a rounding error is not above it.
+    mass = policy * np.maximum(value - mean * (1 + SUM_TOLERANCE), 0.0)
     left = mass.any(axis=-1, keepdims=True)
     return mass if left.all() else np.where(left, mass, policy)
 
 
 def submax_of(value: Floats, depth: int) -> Floats:
-    """SubMax applied ``depth`` times, from the uniform policy, to the values of actions.
+    """Apply SubMax ``depth`` times to the values of actions, from the uniform policy.
 
-    ``value [..., M]`` gives ``[..., M]``. If all actions are equal but for rounding, all have the
-    same probability.
+    ``value [..., M]`` gives ``[..., M]``. If all values are equal up to rounding errors, the policy
+    is uniform.
 
     >>> submax_of(np.array([0.0, 1.0, 2.0, 5.0]), 1).round(3).tolist()
     [0.0, 0.0, 0.0, 1.0]
@@ -87,26 +81,26 @@ def submax_of(value: Floats, depth: int) -> Floats:
     above = value - value.sum(axis=-1, keepdims=True) / size
     policy = np.maximum(above, 0.0)
     total = policy.sum(axis=-1, keepdims=True)
-    equal = total <= size * ROUNDING * np.abs(value).max(axis=-1, keepdims=True)
+    equal = total <= size * SUM_TOLERANCE * np.abs(value).max(axis=-1, keepdims=True)
     if equal.any():
         policy = np.where(equal, 1.0, policy)
         total = np.where(equal, float(size), total)
     policy /= total
     for _ in range(depth - 1):
         mean = (policy * above).sum(axis=-1, keepdims=True)
-        gain = policy * np.maximum(above - mean * (1 + ROUNDING), 0.0)
+        gain = policy * np.maximum(above - mean * (1 + SUM_TOLERANCE), 0.0)
         total = gain.sum(axis=-1, keepdims=True)
-        # A policy that has no better action left stays.
+        # A policy without a better action does not change.
         policy = np.where(total > 0, gain / np.where(total > 0, total, 1.0), policy)
     result: Floats = policy
     return result
 
 
 def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
-    """The mean of ``submax_of`` over the rows of one table, ``[P, M] -> [M]``, in few steps.
+    """Return the mean of ``submax_of`` over the rows of a table, ``[P, M] -> [M]``.
 
-    The mean of each row must be 0. A decision that is taken alone consists of little else than
-    calls of numpy, so that it counts how many there are.
+    The mean of each row must be 0. This form uses few calls of numpy, because their overhead is
+    most of the time that a single decision takes.
     """
     rows, size = contrasts.shape
     ones = _ones(size)
@@ -117,13 +111,13 @@ def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
         return _row_mean(submax_of(contrasts, depth))
     for _ in range(depth - 1):
         mean = (mass * contrasts).dot(ones)
-        mean *= 1 + ROUNDING
+        mean *= 1 + SUM_TOLERANCE
         mean /= total
         gain = np.maximum(contrasts - mean[:, None], _ZERO)
         gain *= mass
         gained = gain.dot(ones)
         if np.count_nonzero(gained) < rows:
-            # A policy that has no better action left stays.
+            # A policy without a better action does not change.
             stays = gained == 0
             gain[stays], gained[stays] = mass[stays], total[stays]
         mass, total = gain, gained
@@ -133,7 +127,7 @@ def mean_submax_of(contrasts: Floats, depth: int) -> Floats:
 
 @cache
 def _ones(size: int) -> Floats:
-    """A product with ones is a sum, and takes less time for a few numbers."""
+    """Return a vector of ones: for few numbers, a product with it is faster than a sum."""
     ones = np.ones(size)
     ones.flags.writeable = False
     return ones

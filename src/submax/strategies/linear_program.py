@@ -7,19 +7,20 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.strategy_facts import StrategyFacts
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.core.running.fallback import FallbackWarning, fall_back
 from submax.strategies.batched_simplex import maximize
 from submax.strategies.optimized import Optimized, bounds, check_values
 
 
-class Unsolved(FallbackWarning):
-    """Some linear programs had no solution, and the decisions were optimistic."""
+class UnsolvedWarning(FallbackWarning):
+    """Some linear programs had no solution, and the optimistic policy decided instead."""
 
 
 class _Programs(NamedTuple):
-    """What remains when the ``base`` level takes the rest of the weight, for B tables."""
+    """B programs over the weights of all levels but ``base``, whose weight is the rest to 1."""
 
     base: Integers
     costs: Floats
@@ -28,7 +29,7 @@ class _Programs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LinearProgram(Strategy):
+class LinearProgram(WeightedStrategy):
     """The weights that earn most among those that give a policy without clipping.
 
     maximize Σ_l w_l V_l subject to Σ_l w_l π(a | l) ≥ 0 for every action a and Σ_l w_l = 1, with V
@@ -36,18 +37,20 @@ class LinearProgram(Strategy):
     two levels it is ``Optimized``. Among the weights that earn most, those with the highest mean
     level Σ_l l w_l are taken.
 
-    Levels that were never observed have weight 0; where fewer than two were observed there is
-    nothing to weigh, and the weights are those of ``Optimized``. With b the highest level observed
+    Levels that were never observed have weight 0; if fewer than two were observed, the weights are
+    those of ``Optimized``. With b the highest level observed
     and w_b = 1 − Σ_{l≠b} w_l, the program is to maximize Σ_l w_l (V_l − V_b) subject to
-    Σ_l w_l (π(a | b) − π(a | l)) ≤ π(a | b), where w = 0 is the optimistic policy. A level that has
-    the conditioned policy of b, but for rounding, is not told apart from b and has weight 0.
+    Σ_l w_l (π(a | b) − π(a | l)) ≤ π(a | b); w = 0 is the optimistic policy. A level whose
+    conditioned policy equals that of b, up to rounding errors, has weight 0.
 
-    More policies than actions always depend on one another: where that leaves no solution, no more
-    levels than actions are used, spread from the lowest to the highest.
+    If there are more levels than actions, the conditioned policies are linearly dependent. If the
+    program then has no solution, only as many levels as actions are used, spread from the lowest to
+    the highest.
 
-    The policies allowed are bounded, but the weights are not where conditioned policies depend on
-    one another and their values not in the same way, as may be when values are over all contexts
-    and policies of one. Such a row is optimistic and counted in a warning, ``Unsolved``.
+    If conditioned policies are linearly dependent and their values are not dependent in the same
+    way, the weights are unbounded. This can happen because values are averages over all contexts,
+    while policies are those of one context. The policy is then optimistic, and the fallback is
+    counted in a warning, ``UnsolvedWarning``.
 
     >>> table = Table(
     ...     probabilities=np.array([[0.4, 0.4, 0.2], [0.1, 0.4, 0.5], [0.2, 0.2, 0.6]]),
@@ -63,11 +66,10 @@ class LinearProgram(Strategy):
     *Departs from the paper:* it optimizes λ for two levels only, equations objective-is and bounds.
     """
 
-    needs_values: ClassVar[bool] = True
-    needs_table: ClassVar[bool] = True
+    facts: ClassVar[StrategyFacts] = StrategyFacts(needs_listing=True, needs_values=True)
 
     def weights(self, table: Table) -> Floats:
-        """The solution, and 1 on the highest level observed where there is none."""
+        """Solve the programs; without a solution the weight 1 is on the highest level observed."""
         check_values("linear program", table)
         observed = table.prior > 0
         few = observed.sum(axis=-1) < 2
@@ -83,20 +85,19 @@ class LinearProgram(Strategy):
         unsolved = int(np.count_nonzero(~solved))
         if unsolved:
             message = (
-                f"{unsolved} of {few.size} linear programs had no solution that can be "
-                "trusted, since conditioned policies depend on one another, and were optimistic"
+                f"{unsolved} of {few.size} linear programs had no reliable solution, because "
+                "conditioned policies are linearly dependent; those decisions were optimistic"
             )
-            fall_back(Unsolved, message, unsolved)
+            fall_back(UnsolvedWarning, message, unsolved)
         return weights
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()
 
 
 def _spread(observed: Booleans, actions: int) -> Booleans:
-    """No more levels than actions, from the lowest observed to the highest: ``[..., L]``."""
+    """Select at most as many levels as actions, from the lowest to the highest: ``[..., L]``."""
     count = observed.sum(axis=-1, keepdims=True)
     place = np.cumsum(observed, axis=-1) - 1
     steps = max(1, min(actions, observed.shape[-1]) - 1)
@@ -107,7 +108,7 @@ def _spread(observed: Booleans, actions: int) -> Booleans:
 
 
 def _solved(table: Table, observed: Booleans, where: Booleans) -> tuple[Floats, Booleans]:
-    """Weights ``[B, L]`` for the B entries ``where [...]`` is set, and whether they were found."""
+    """Return the weights ``[B, L]`` of the B selected tables, and whether they were found."""
     programs = _programs(table.probabilities[where], table.values[where], observed[where])
     weights, solved = maximize(programs.costs, programs.matrix, programs.limits)
     rest = 1 - weights.sum(axis=-1)
@@ -121,19 +122,19 @@ def _programs(rows: Floats, values: Floats, observed: Booleans) -> _Programs:
     base = levels - 1 - observed[:, ::-1].argmax(axis=1)
     at = np.arange(len(base)), base
     limits = rows[at]
-    told_apart = observed & (bounds(rows, limits[:, None]).lowest <= 0)
+    distinct = observed & (bounds(rows, limits[:, None]).lowest <= 0)
     values = _scaled(values)
     costs = np.stack([values - values[at][:, None], np.arange(levels) - base[:, None]], axis=-1)
-    costs = np.where(told_apart[..., None], costs, 0.0)
-    matrix = np.where(told_apart[..., None], limits[:, None] - rows, 0.0)
-    # Each action counts as much as any other, however rare: its bound is a ratio.
+    costs = np.where(distinct[..., None], costs, 0.0)
+    matrix = np.where(distinct[..., None], limits[:, None] - rows, 0.0)
+    # Rows are scaled so that rare actions count as much as frequent ones.
     size = np.where(observed[..., None], rows, 0.0).max(axis=1)
     size[size == 0] = 1.0
     return _Programs(base, costs, matrix / size[:, None], limits / size)
 
 
 def _scaled(values: Floats) -> Floats:
-    """Divided by a power of two that makes them smaller than one, which rounds nothing."""
+    """Divide by a power of two, which has no rounding error, so that all are below one."""
     exponent = np.frexp(np.abs(values).max(axis=-1, keepdims=True))[1]
     scaled: Floats = np.ldexp(values, -exponent)
     return scaled

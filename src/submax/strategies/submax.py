@@ -6,19 +6,20 @@ from typing import Self
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.marginalization import ends
-from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 
 
 @dataclass(frozen=True)
-class SubMax(Strategy):
+class SubMax(WeightedStrategy):
     """Subtract the lowest level from the highest, keep what is positive.
 
     π(a) = normalize(max(p₁(a) − p₀(a), 0)), with p₀ and p₁ the rows of the lowest and highest
-    level: the limit of clipped λ as λ → ∞, with weights −1 and 1 that sum to zero instead of one.
-    With q the logging policy, v the value of an arm and v̄ its mean under q, p₁ − p₀ =
-    q (v − v̄) / (v̄ (1 − v̄)): one step of policy improvement by positive advantage. Uniform where
-    no action is better conditioned on high reward than on low, and before the first reward.
+    level. It is the limit of the clipped policy as λ → ∞; its weights −1 and 1 sum to zero instead
+    of one. With q the logging policy, v the value of an arm and v̄ its mean under q,
+    p₁ − p₀ = q (v − v̄) / (v̄ (1 − v̄)): one step of policy improvement by positive advantage. The
+    policy is uniform if no action is likelier given a high reward than given a low one, and until
+    both levels have been observed.
 
     >>> import numpy as np
     >>> table = Table(
@@ -32,10 +33,8 @@ class SubMax(Strategy):
     """
 
     def weights(self, table: Table) -> Floats:
-        """−1 on the first level, 1 on the last."""
         return ends(table, -1.0, 1.0)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """It has no parameters."""
         yield cls()

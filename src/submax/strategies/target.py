@@ -8,13 +8,13 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import probability
-from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.core.errors import InputError
 
 
 @dataclass(frozen=True)
-class Target(Strategy):
+class Target(WeightedStrategy):
     """Marginalize over a target distribution of rewards: w_l = q(r_l), never negative.
 
     ``distribution`` is q, one probability for each level, lowest first. (1, 0) is the negative
@@ -35,12 +35,10 @@ class Target(Strategy):
             )
 
     def weights(self, table: Table) -> Floats:
-        """The target distribution, whatever the table."""
         self.check_levels(table.levels.shape[-1])
         return np.broadcast_to(np.array(self.distribution), table.prior.shape)
 
     def check_levels(self, levels: int) -> None:
-        """As many as probabilities."""
         if len(self.distribution) != levels:
             raise InputError(
                 f"distribution has {len(self.distribution)} probabilities, "
@@ -49,6 +47,6 @@ class Target(Strategy):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Two levels: the default and both ends."""
+        """Yield distributions over two levels: the default, the negative and the optimistic one."""
         for distribution in ((0.1, 0.9), (1.0, 0.0), (0.0, 1.0)):
             yield cls(distribution)

@@ -8,7 +8,7 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.environment import Environment
 from submax.core.spaces.space import Space
-from submax.testing.rules.require import require
+from submax.testing.rules.require import require, require_instance
 
 REPLICAS = 4
 ROWS = 3
@@ -20,7 +20,8 @@ FALSE_ALARM = 1e-9
 
 
 def check_environment(environment: Environment[Any], seed: int = 0) -> None:
-    """Raise an AssertionError where ``environment`` breaks its contract."""
+    """Raise an AssertionError if ``environment`` breaks its contract."""
+    require_instance(environment)
     _check_record(environment)
     _check_shapes(environment, seed)
     _check_means(environment, seed)

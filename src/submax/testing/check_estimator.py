@@ -10,24 +10,27 @@ from submax.core.contracts.problem import Problem
 from submax.testing.rules.estimator_belief import check_belief, check_draws
 from submax.testing.rules.estimator_fit import check_fit
 from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted, some_feedback
-from submax.testing.rules.require import require
+from submax.testing.rules.require import on_problem, require, require_instance
 
 TAUGHT = 30
 
 
 def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
-    """Raise an AssertionError where ``estimator`` breaks its contract.
+    """Raise an AssertionError if ``estimator`` breaks its contract.
 
-    It runs plain arms, joint choices, a problem with context and the scales of rewards, before and
-    after feedback, alone and over replicas.
+    The problems are arms, slots, arms with a context and all reward scales, each before and after
+    feedback, with one replica and with several.
     """
+    require_instance(estimator)
     restored = pickle.loads(pickle.dumps(estimator))
     require(restored == estimator, estimator, "it must be equal to its pickled copy")
     for problem in PROBLEMS:
-        for replicas in REPLICAS:
-            _check_problem(estimator, problem, replicas, seed)
+        with on_problem(estimator, problem):
+            for replicas in REPLICAS:
+                _check_problem(estimator, problem, replicas, seed)
     for problem in accepted(estimator, SCALED):
-        _check_problem(estimator, problem, REPLICAS[-1], seed)
+        with on_problem(estimator, problem):
+            _check_problem(estimator, problem, REPLICAS[-1], seed)
 
 
 def _check_problem(estimator: Estimator[Any], problem: Problem, replicas: int, seed: int) -> None:

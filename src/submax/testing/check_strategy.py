@@ -7,9 +7,10 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.conditioning.strategy import Strategy
-from submax.core.conditioning.table import Experience, Table
+from submax.core.conditioning.table import SampleSizes, Table
+from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.testing.rules.leaves import copied, unchanged
-from submax.testing.rules.require import require
+from submax.testing.rules.require import require, require_instance
 
 LEADING: tuple[tuple[int, ...], ...] = ((), (5,), (3, 4))
 SIZES = (1, 2, 3, 7)
@@ -17,7 +18,8 @@ LEVELS = np.array([0.0, 1.0])
 
 
 def check_strategy(strategy: Strategy, seed: int = 0) -> None:
-    """Raise an AssertionError where ``strategy`` breaks its contract on tables of two levels."""
+    """Raise an AssertionError if ``strategy`` breaks its contract on tables of two levels."""
+    require_instance(strategy)
     restored = pickle.loads(pickle.dumps(strategy))
     require(restored == strategy, strategy, "it must be equal to its pickled copy")
     for table in hostile_tables():
@@ -41,8 +43,8 @@ def random_table(leading: tuple[int, ...], size: int, rng: np.random.Generator) 
         levels=np.broadcast_to(LEVELS, (*leading, 2)),
         prior=rng.dirichlet(np.ones(2), size=leading),
         values=rng.random((*leading, 2)),
-        experience=Experience(
-            evidence=rng.uniform(0.1, 1000, size=(*leading, 2)),
+        sample_sizes=SampleSizes(
+            observation_weight=rng.uniform(0.1, 1000, size=(*leading, 2)),
             observations=rng.uniform(0, 1000, size=leading),
             decisions=np.floor(rng.uniform(0, 1000, size=leading)),
         ),
@@ -63,13 +65,13 @@ def hostile_tables() -> Iterator[Table]:
     for probabilities in rows:
         for prior in ([0.5, 0.5], [1.0, 0.0], [0.0, 1.0], [1 - 1e-15, 1e-15]):
             for values in ([0.0, 0.0], [0.2, 0.1], [0.1, 0.2]):
-                for evidence in ([100.0, 10.0], [1e9, 1e-3]):
+                for weight in ([100.0, 10.0], [1e9, 1e-3]):
                     yield Table(
                         np.array(probabilities),
                         LEVELS,
                         np.array(prior),
                         np.array(values),
-                        Experience(np.array(evidence), np.array(1e3), np.array(10.0)),
+                        SampleSizes(np.array(weight), np.array(1e3), np.array(10.0)),
                     )
 
 
@@ -110,18 +112,20 @@ def _check_leading_axes(strategy: Strategy, table: Table) -> None:
 
 
 def _part(table: Table, place: tuple[int, ...]) -> Table:
-    assert table.experience is not None
-    experience = Experience(*(part[place] for part in table.experience))
+    assert table.sample_sizes is not None
+    sizes = SampleSizes(*(part[place] for part in table.sample_sizes))
     return Table(
         table.probabilities[place],
         table.levels[place],
         table.prior[place],
         table.values[place],
-        experience,
+        sizes,
     )
 
 
 def _check_unseen_levels(strategy: Strategy, table: Table) -> None:
+    if not isinstance(strategy, WeightedStrategy):
+        return
     uniform = 1 / table.probabilities.shape[-1]
     for level in range(2):
         unseen = np.zeros_like(table.prior)

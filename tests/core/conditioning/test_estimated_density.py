@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.estimated_density import estimated_density
 
 WEIGHTS = {
@@ -15,7 +15,7 @@ WEIGHTS = {
 }
 
 
-class Betas(Conditioned):
+class Betas(ConditionalDistribution):
     """Beta densities over 0 to 1 with ``shape [R, n, L, 2]``."""
 
     def __init__(self, shape):

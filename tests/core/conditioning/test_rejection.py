@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.marginalization import mixture
 from submax.core.conditioning.rejection import FIRST_ROUND, LIMIT, rejection
 from submax.core.conditioning.table import Table
@@ -22,7 +22,7 @@ WEIGHTS = {
 }
 
 
-class Listed(Conditioned):
+class Listed(ConditionalDistribution):
     """Tables of probabilities ``[R, n, L, M]`` in the place of an estimator's belief."""
 
     def __init__(self, probabilities, asked=None):

@@ -181,19 +181,20 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
         piece._replace(reward=piece.reward * 0 + np.arange(end - piece.reward.shape[1], end))
         for piece, end in zip(pieces, (15, 16, 40), strict=True)
     ]
-    found = estimator.prob(params, np.zeros((3, 1, 1)), PROBLEM.space.listing()[None, None])[:, 0]
+    belief = estimator.belief(params, np.zeros((3, 1, 1)))
+    found = belief.prob_of_all()[:, 0]
     for replica in range(3):
         rows, weights = np.array(slow(numbers, memory, replica)).T
         rows = rows.astype(int)
         reward, arm = feedback.reward[replica, rows], feedback.action[replica, rows, 0]
         ruler = PROBLEM.scale.ruler(reward[None], weights[None])
-        assert np.array_equal(estimator.levels(params)[replica], ruler.levels[0])
+        assert np.array_equal(belief.levels()[replica], ruler.levels[0])
         counts = np.full((2, 4), 0.5)
         for level, one, weight in zip(ruler.nearest(reward[None])[0], arm, weights, strict=True):
             counts[level, one] += weight
         np.testing.assert_allclose(found[replica], counts / counts.sum(axis=1, keepdims=True))
         seen = (counts - 0.5).sum(axis=1)
-        prior = estimator.level_prior(params, np.zeros((3, 1, 1)))[replica, 0]
+        prior = belief.level_prior()[replica, 0]
         np.testing.assert_allclose(prior, seen / seen.sum(), atol=1e-12)
 
 

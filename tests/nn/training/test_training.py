@@ -327,7 +327,7 @@ def test_in_the_estimator_an_absurd_learning_rate_leaves_probabilities(seed):
         DivergedWarning, match="the loss of replica [02] was not finite at step [123]; it"
     ):
         params = estimator.fit(fresh, feedback, rng)
-    found = estimator.prob_of_all(params, feedback.context[:, :5], PROBLEM.space)
+    found = estimator.belief(params, feedback.context[:, :5]).prob_of_all()
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)
     assert np.all(found[1] == 1 / 3)
 

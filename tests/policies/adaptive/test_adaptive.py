@@ -27,12 +27,12 @@ from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.lag import Lag
 from submax.simulation.pending import Pending
 from submax.simulation.simulate import simulate
-from submax.strategies.filling import Filling
+from submax.strategies.tracking import Tracking
 from submax.testing.rules.examples import rows_of, some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import leaves
 
-ADAPTIVE = RewardConditioned(Counting("fitted"), Filling())
+ADAPTIVE = RewardConditioned(Counting("fitted"), Tracking())
 
 
 def taught(policy, problem, feedback, seed):
@@ -106,7 +106,7 @@ def bernoulli_feedback(arms, rows, seed, replicas=3):
 
 
 def test_what_it_is_called():
-    without_context = make_policy("rcp-adaptive").part(Problem(Arms(3)))
+    without_context = make_policy("rcp-adaptive").wrapped(Problem(Arms(3)))
     assert without_context == ADAPTIVE
     assert not ADAPTIVE.facts.needs_propensities
     assert not ADAPTIVE.facts.uses_context
@@ -144,9 +144,9 @@ def test_through_a_delay_it_learns_what_came_back_and_how_much_at_a_time(delay, 
             back = pending.take(step.receive)
             seen += zip(back.action[0, :, 0], back.reward[0], strict=True)
             state = ADAPTIVE.update(state, back, rng)
-    assert state.pace.batch.item() == batch
-    assert state.pace.received.item() == len(seen)
-    assert state.pace.waiting.item() == 170 - len(seen)
+    assert state.decision_counts.batch.item() == batch
+    assert state.decision_counts.received.item() == len(seen)
+    assert state.decision_counts.waiting.item() == 170 - len(seen)
     expected = slow(*tallied(*zip(*seen, strict=True), arms), len(seen), batch)
     np.testing.assert_allclose(listed(ADAPTIVE, state)[0], expected, atol=2e-3)
 
@@ -184,7 +184,8 @@ def test_who_knows_how_many_decisions_lie_ahead_is_believed(ahead, seed):
         np.testing.assert_allclose(found[replica], slow(*counts, 90, ahead), atol=1e-3)
     # What comes back later is counted again.
     assert (
-        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).pace.batch.tolist() == [90] * 3
+        ADAPTIVE.update(told, feedback, np.random.default_rng(seed)).decision_counts.batch.tolist()
+        == [90] * 3
     )
 
 
@@ -233,8 +234,8 @@ def test_one_replica_with_feedback_does_not_reach_another_without(seed):
     weight[1] = 0
     state = taught(ADAPTIVE, Problem(Arms(4)), feedback._replace(weight=weight), seed)
     whole = taught(ADAPTIVE, Problem(Arms(4)), feedback, seed)
-    assert state.pace.received.tolist() == [40, 0, 40]
-    assert state.pace.batch.tolist() == [40, 1, 40]
+    assert state.decision_counts.received.tolist() == [40, 0, 40]
+    assert state.decision_counts.batch.tolist() == [40, 1, 40]
     found, expected = listed(ADAPTIVE, state), listed(ADAPTIVE, whole)
     np.testing.assert_allclose(found[[0, 2]], expected[[0, 2]], atol=1e-6)
     np.testing.assert_allclose(found[1], 0.25)
@@ -244,19 +245,19 @@ def test_decisions_under_way_change_no_probability_until_rewards_come(seed):
     problem, feedback = Problem(Arms(4)), bernoulli_feedback(4, 40, seed)
     state = taught(ADAPTIVE, problem, feedback, seed)
     waiting = ADAPTIVE.record(state, feedback.action)
-    assert waiting.pace.waiting.tolist() == [40] * 3
+    assert waiting.decision_counts.waiting.tolist() == [40] * 3
     np.testing.assert_array_equal(listed(ADAPTIVE, waiting), listed(ADAPTIVE, state))
     rng = np.random.default_rng(seed)
     one = rows_of(feedback, slice(0, 1))
-    assert ADAPTIVE.update(state, one, rng).pace.batch.tolist() == [1] * 3
-    assert ADAPTIVE.update(waiting, one, rng).pace.batch.tolist() == [40] * 3
+    assert ADAPTIVE.update(state, one, rng).decision_counts.batch.tolist() == [1] * 3
+    assert ADAPTIVE.update(waiting, one, rng).decision_counts.batch.tolist() == [40] * 3
 
 
 @pytest.mark.parametrize("memory", [Memory(), Memory(window=10), Memory(discount=0.9)], ids=repr)
 @pytest.mark.parametrize("scale", [Problem(Arms(4)).scale, Continuous()], ids=repr)
 def test_a_state_that_was_saved_decides_the_same(memory, scale, seed):
     problem = Problem(Arms(4), scale=scale)
-    policy = RewardConditioned(Counting("fitted", memory), Filling())
+    policy = RewardConditioned(Counting("fitted", memory), Tracking())
     state = taught(policy, problem, bernoulli_feedback(4, 40, seed), seed)
     data = state_bytes(state, {"name": "it"})
     again, facts = read_state(data)
@@ -285,7 +286,7 @@ def test_a_state_that_was_saved_learns_on(seed):
 
 @pytest.mark.parametrize("window", [5, 30])
 def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
-    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(window=window)), Tracking())
     feedback, rng = bernoulli_feedback(4, 60, seed), np.random.default_rng(seed)
     feedback.reward[:, -2:] = [0, 1]
     state = policy.init(Problem(Arms(4)), 3, rng)
@@ -299,7 +300,7 @@ def test_in_a_window_the_rule_sees_the_last_rows(window, seed):
 
 
 def test_what_fades_counts_in_part(seed):
-    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(discount=0.95)), Tracking())
     feedback = bernoulli_feedback(4, 60, seed)
     feedback.reward[:, -2:] = [0, 1]
     found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
@@ -311,7 +312,7 @@ def test_what_fades_counts_in_part(seed):
 
 
 def test_a_window_without_a_reward_forgets_the_rewards_before(seed):
-    policy = RewardConditioned(Counting("fitted", Memory(window=10)), Filling())
+    policy = RewardConditioned(Counting("fitted", Memory(window=10)), Tracking())
     feedback = bernoulli_feedback(4, 60, seed)
     feedback.reward[:, -10:] = 0
     found = listed(policy, taught(policy, Problem(Arms(4)), feedback, seed))
@@ -352,7 +353,9 @@ def test_on_moving_levels_rewards_are_those_of_the_nearest(seed):
     reward = rng.normal(feedback.reward, 0.3)
     problem = Problem(Arms(4), scale=Continuous())
     state = taught(ADAPTIVE, problem, feedback._replace(reward=reward), seed)
-    low, high = ADAPTIVE.estimator.levels(state.params).T
+    low, high = (
+        ADAPTIVE.estimator.belief(state.params, np.zeros((len(state.informed), 1, 0))).levels().T
+    )
     paid = reward > ((low + high) / 2)[:, None]
     found = listed(ADAPTIVE, state)
     for replica in range(3):
@@ -370,7 +373,7 @@ def test_on_moving_levels_rewards_that_are_all_the_same_tell_nothing(scale, seed
 
 @pytest.mark.parametrize("levels", [2, 3])
 def test_levels_asked_for_are_those_it_fits(levels, seed):
-    policy = RewardConditioned(Counting("fitted"), Filling(), levels=levels)
+    policy = RewardConditioned(Counting("fitted"), Tracking(), levels=levels)
     problem = Problem(Arms(3), scale=Discrete((1.0, 2.0, 3.0, 4.0, 5.0)))
     feedback = some_feedback(problem, 2, 60, seed)
     state = taught(policy, problem, feedback, seed)
@@ -398,7 +401,7 @@ def test_a_context_changes_nothing(seed):
 def test_it_lists_all_actions_whatever_the_listing_limit(problem, seed):
     feedback, context = some_feedback(problem, 2, 50, seed), np.zeros((2, 40, 0))
     found = []
-    for policy in (ADAPTIVE, RewardConditioned(Counting("fitted"), Filling(), listing_limit=1)):
+    for policy in (ADAPTIVE, RewardConditioned(Counting("fitted"), Tracking(), listing_limit=1)):
         state = taught(policy, problem, feedback, seed)
         found.append(policy.act(state, context, np.random.default_rng(seed)))
     np.testing.assert_array_equal(found[0].action, found[1].action)
@@ -414,7 +417,7 @@ def test_on_a_grid_the_density_is_that_of_the_cell(seed):
     reward[:, :2] = [0, 1]
     feedback = Feedback(np.zeros((2, 80, 0)), action, reward, None, np.ones((2, 80)))
     state = policy.record(policy.init(problem, 2, rng), action)
-    assert state.inner.pace.waiting.tolist() == [80, 80]
+    assert state.inner.decision_counts.waiting.tolist() == [80, 80]
     state = policy.update(state, feedback, rng)
     context = np.zeros((2, 50, 0))
     chosen, log_prob = policy.act(state, context, rng)
@@ -439,7 +442,7 @@ def test_on_a_grid_without_real_parts_it_is_itself(seed):
 
 
 def test_real_actions_without_a_grid_are_refused(seed):
-    with pytest.raises(InputError, match="the Filling strategy must see every action"):
+    with pytest.raises(InputError, match="Tracking strategy needs the probability of every"):
         ADAPTIVE.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
 
 

@@ -12,7 +12,7 @@ from submax.core.spaces.slots import Slots
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
-from submax.policies.reward_conditioned.unlisted import Exhausted
+from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -56,11 +56,13 @@ def test_values_are_only_computed_where_the_strategy_reads_them(seed):
     feedback = some_feedback(problem, 2, 20, seed)
     context = np.zeros((2, 1, 0))
     plain = RewardConditioned(Counting(), SubMax())
-    assert np.all(np.isnan(plain.table(taught(plain, problem, feedback, seed), context).values))
+    state = taught(plain, problem, feedback, seed)
+    belief = plain.estimator.belief(state.params, context)
+    assert np.all(np.isnan(plain.table(state, belief).values))
     needy = RewardConditioned(Counting(), Optimized())
     state = taught(needy, problem, feedback, seed)
-    expected = Counting().values(state.params)[:, None, :]
-    assert np.array_equal(needy.table(state, context).values, expected)
+    belief = needy.estimator.belief(state.params, context)
+    assert np.array_equal(needy.table(state, belief).values, belief.values()[:, None, :])
 
 
 def test_optimized_without_propensities_says_what_is_missing(seed):
@@ -68,7 +70,7 @@ def test_optimized_without_propensities_says_what_is_missing(seed):
     feedback = some_feedback(problem, 1, 20, seed)._replace(log_prob=None, reward=np.ones((1, 20)))
     policy = RewardConditioned(Counting(), Optimized())
     state = taught(policy, problem, feedback, seed)
-    with pytest.raises(InputError, match="needs the logged probability of every decision"):
+    with pytest.raises(InputError, match="needs the logged probability of every rewarded decision"):
         policy.act(state, np.zeros((1, 1, 0)), np.random.default_rng(seed))
 
 
@@ -176,7 +178,7 @@ def test_before_the_first_feedback_draws_by_rejection_are_uniform(seed):
 def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
     policy, state = belief
     context = some_contexts(CONTEXTUAL, 2, 20, seed)
-    listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
+    listed = NETWORK.belief(state.params, context).prob_of_all()
     table = policy.table(state, context)._replace(probabilities=listed)
     weights = policy.strategy.weights(table)
     mixed = np.einsum("rnl,rnlm->rnm", weights, listed)
@@ -190,7 +192,7 @@ def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
 def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief, seed, monkeypatch):
     policy, state = belief
     context = some_contexts(CONTEXTUAL, 2, 5, seed)
-    listed = NETWORK.prob_of_all(state.params, context, CONTEXTUAL.space)
+    listed = NETWORK.belief(state.params, context).prob_of_all()
     lowest, highest = bounds(listed[..., 0, :], listed[..., -1, :])
     for values, expected in (((0.1, 0.2), highest), ((0.2, 0.1), lowest)):
         told = state._replace(values=np.tile(values, (2, 1)))
@@ -265,9 +267,9 @@ def test_levels_that_are_equal_exhaust_the_proposals(seed):
     policy = RewardConditioned(Counting(), SubMax(), listing_limit=1)
     state = taught(policy, problem, feedback, seed)
     context = np.zeros((1, 2000, 0))
-    with pytest.warns(Exhausted) as told:
+    with pytest.warns(ExhaustedWarning) as told:
         action = policy.act(state, context, np.random.default_rng(seed)).action
-    said = re.compile(r"(\d+) of \1 decisions accepted none of 2000 proposals")
+    said = re.compile(r"(\d+) of \1 decisions were drawn uniformly")
     counts = [int(said.match(str(one.message))[1]) for one in told]
     assert counts == [one.message.decisions for one in told]
     assert sum(counts) == 2000

@@ -15,10 +15,10 @@ from submax.policies import make_policy
 from submax.policies.policy_table import table_of
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
-from submax.strategies.filling import Filling
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
+from submax.strategies.tracking import Tracking
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -60,9 +60,9 @@ def test_every_slot_is_submax_of_its_own_choices(seed):
 @pytest.mark.parametrize(
     ("estimator", "strategy"),
     [
-        *((Counting(), strategy) for strategy in (SubMax(), Optimized(), Iterated(2), Filling())),
-        (Counting("fitted"), Filling()),
-        (SOFTMAX, Filling(0.3)),
+        *((Counting(), strategy) for strategy in (SubMax(), Optimized(), Iterated(2), Tracking())),
+        (Counting("fitted"), Tracking()),
+        (SOFTMAX, Tracking(0.3)),
         (NETWORK, SubMax()),
     ],
     ids=lambda one: type(one).__name__,
@@ -81,7 +81,7 @@ def test_with_one_slot_it_is_the_policy_that_lists(estimator, strategy, seed):
 
 @pytest.mark.parametrize(
     ("estimator", "strategy"),
-    [(SOFTMAX, Filling(0.3)), (NETWORK, SubMax())],
+    [(SOFTMAX, Tracking(0.3)), (NETWORK, SubMax())],
     ids=lambda one: type(one).__name__,
 )
 def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
@@ -104,7 +104,7 @@ def test_a_trillion_actions_have_exact_probabilities(estimator, strategy, seed):
 
 @pytest.mark.parametrize(
     "policy",
-    [SlotBySlot(), SlotBySlot(Counting("fitted"), Filling()), SlotBySlot(NETWORK)],
+    [SlotBySlot(), SlotBySlot(Counting("fitted"), Tracking()), SlotBySlot(NETWORK)],
     ids=lambda policy: f"{type(policy.estimator).__name__}-{type(policy.strategy).__name__}",
 )
 def test_draws_are_those_of_the_product(policy, seed):
@@ -114,8 +114,8 @@ def test_draws_are_those_of_the_product(policy, seed):
     context = np.repeat(some_contexts(problem, 1, 1, seed), 3000, axis=1)
     rng = np.random.default_rng((seed, 2))
     # In lots the rows of one call depend on each other, so only one of each is kept.
-    calls = [context[:, :40]] * 3000 if policy.gives_lots else [context]
-    kept = 1 if policy.gives_lots else 3000
+    calls = [context[:, :40]] * 3000 if policy.grouped_draws else [context]
+    kept = 1 if policy.grouped_draws else 3000
     drawn = np.concatenate([policy.act(state, rows, rng).action[0, :kept] for rows in calls])
     p_value = goodness_of_fit(problem.space.index(drawn), expected)
     assert p_value > SMALLEST_P_VALUE
@@ -132,7 +132,7 @@ def test_it_does_not_list_joint_actions(seed):
 
 
 def test_real_actions_are_refused(seed):
-    for policy in (SlotBySlot(NETWORK), SlotBySlot(NETWORK, Filling())):
+    for policy in (SlotBySlot(NETWORK), SlotBySlot(NETWORK, Tracking())):
         with pytest.raises(InputError, match="take reward-conditioned with the CVAE"):
             policy.init(Problem(Box((0.0,), (1.0,))), 1, np.random.default_rng(seed))
 
@@ -151,8 +151,8 @@ def test_networks_say_of_choices_what_they_say_of_joint_actions(estimator, seed)
     params = estimator.init(problem, 2, rng)
     params = estimator.fit(params, some_feedback(problem, 2, 60, seed), rng)
     context = some_contexts(problem, 2, 5, seed)
-    listed = np.exp(estimator.log_prob(params, context, space.listing()[None, None]))
-    for slot, found in enumerate(estimator.prob_of_choices(params, context, space)):
+    listed = estimator.belief(params, context).prob(space.listing()[None, None])
+    for slot, found in enumerate(estimator.belief(params, context).prob_of_choices()):
         for choice in range(space.sizes[slot]):
             with_it = space.listing()[:, slot] == choice
             expected = listed[..., with_it].sum(axis=-1)
@@ -167,7 +167,7 @@ def test_smoothing_counts_once_for_each_choice_and_not_for_each_joint_action(see
     action = np.where(popular, 3, action)
     reward = (rng.random((1, 20_000)) < np.where(action[..., 0] == 3, 0.09, 0.03)) * 1.0
     feedback = Feedback(np.zeros((1, 20_000, 0)), action, reward, None, np.ones((1, 20_000)))
-    for policy in (SlotBySlot(), SlotBySlot(Counting("fitted"), Filling())):
+    for policy in (SlotBySlot(), SlotBySlot(Counting("fitted"), Tracking())):
         state = taught(policy, Problem(space), feedback, seed)
         assert policy.choices(state, np.zeros((1, 1, 0)))[0][0, 0, 3] > 0.95
 
@@ -178,17 +178,19 @@ def test_evidence_is_what_was_counted_of_the_slot(smoothing, seed):
     feedback, rng = some_feedback(problem, 2, 60, seed), np.random.default_rng(seed)
     params = estimator.fit(estimator.init(problem, 2, rng), feedback, rng)
     context = np.zeros((2, 1, 0))
-    found = estimator.evidence_of_choices(params, context, problem.space)
+    found = estimator.belief(params, context).observation_weights_by_slot()
     for slot, size in enumerate((2, 3)):
         # As if the slot were a problem of its own.
         alone = Problem(Arms(size))
         part = feedback._replace(action=feedback.action[..., slot, None])
         own = estimator.fit(estimator.init(alone, 2, rng), part, rng)
-        np.testing.assert_allclose(found[slot], estimator.evidence(own, context), rtol=1e-5)
+        np.testing.assert_allclose(
+            found[slot], estimator.belief(own, context).observation_weights(), rtol=1e-5
+        )
 
 
 def test_strategies_that_read_joint_values_are_refused(seed):
-    with pytest.raises(InputError, match="which no slot has"):
+    with pytest.raises(InputError, match="treats each slot alone"):
         SlotBySlot(Counting(), Optimized()).init(
             Problem(Slots((2, 2))), 1, np.random.default_rng(seed)
         )
@@ -197,12 +199,12 @@ def test_strategies_that_read_joint_values_are_refused(seed):
 def test_where_contexts_do_not_matter_the_choices_are_found_once(seed):
     problem, policy = (
         Problem(Slots((2, 3)), context_width=2),
-        SlotBySlot(Counting("fitted"), Filling()),
+        SlotBySlot(Counting("fitted"), Tracking()),
     )
     state = taught(policy, problem, some_feedback(problem, 2, 60, seed), seed)
     context = some_contexts(problem, 2, 4, seed)
-    found = policy.find_chances(state, context)
-    np.testing.assert_allclose(policy.chances(state, context), found)
+    found = policy.compute_probabilities(state, context)
+    np.testing.assert_allclose(policy.cached_probabilities(state, context), found)
     np.testing.assert_allclose(state.shared, found[:, :1])
 
 

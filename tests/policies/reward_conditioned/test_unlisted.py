@@ -3,6 +3,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from submax.core.conditioning.strategy_facts import StrategyFacts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
@@ -12,12 +13,12 @@ from submax.core.rewards.discrete import Discrete
 from submax.core.running.fallback import counted_fallbacks, fall_back
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.box import Box
-from submax.estimators.counting import Counting
+from submax.estimators.counting import Counting, CountingBelief
 from submax.estimators.cvae import CVAE
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.advantage import Advantage
 from submax.strategies.clipped import Clipped
-from submax.strategies.linear_program import LinearProgram, Unsolved
+from submax.strategies.linear_program import LinearProgram, UnsolvedWarning
 from submax.strategies.optimistic import Optimistic
 from submax.strategies.submax import SubMax
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
@@ -69,14 +70,19 @@ def test_the_same_with_a_network_over_numbers(strategy, seed):
     assert not found.known.any()
 
 
+class RecordingBelief(CountingBelief):
+    def sample(self, level, count, rng):
+        Asked.proposed.append(count)
+        return super().sample(level, count, rng)
+
+
 class Asked(Counting):
-    """Counts how many actions are proposed."""
+    """Records how many actions are proposed."""
 
     proposed: ClassVar[list[int]] = []
 
-    def sample(self, params, context, level, count, rng):
-        self.proposed.append(count)
-        return Counting.sample(self, params, context, level, count, rng)
+    def belief(self, params, context):
+        return RecordingBelief(self, params, context.shape[1])
 
 
 @pytest.mark.parametrize("strategy", [SubMax(), Advantage(), Optimistic()], ids=repr)
@@ -92,10 +98,10 @@ def test_before_the_first_data_no_proposal_is_wasted(strategy, seed):
 class NeverSolved(Optimistic):
     """As a linear program that has no solution."""
 
-    needs_table = True
+    facts = StrategyFacts(needs_listing=True)
 
     def weights(self, table):
-        fall_back(Unsolved, "no solution", int(np.prod(table.prior.shape[:-1])))
+        fall_back(UnsolvedWarning, "no solution", int(np.prod(table.prior.shape[:-1])))
         return Optimistic.weights(self, table)
 
 

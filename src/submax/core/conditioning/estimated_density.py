@@ -1,26 +1,24 @@
-"""The log-probability of a clipped mixture whose normalizing constant is not known."""
+"""The log-probability of a clipped mixture whose normalizing constant must be estimated."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.conditioning.conditioned import Conditioned
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.marginalization import clipped
 
 DRAWS = 2000
-"""Proposals from which the constant is estimated, at each level that proposes."""
-AT_ONCE = 250
-"""So many of them are looked at together."""
+"""Draws at each level with positive weight, from which the normalizing constant is estimated."""
+DRAWS_PER_PART = 250
+"""Draws that are held in memory at a time."""
 
 
 class EstimatedDensity(NamedTuple):
     """``log_prob [R, n, M]`` and its standard ``error [R, n]``.
 
-    ``known [R, n]`` is False where no mass was found.
-
-    A probability, or a density where the actions are real-valued. Where nothing is known, both
-    mean nothing.
+    ``log_prob`` is a log-probability, or a log-density if actions are real-valued. ``known [R, n]``
+    is False if no draw had a positive mass; then the other two must not be used.
     """
 
     log_prob: Floats
@@ -28,21 +26,24 @@ class EstimatedDensity(NamedTuple):
     known: Booleans
 
 
-def estimated_density(weights: Floats, belief: Conditioned, action: Actions) -> EstimatedDensity:
+def estimated_density(
+    weights: Floats, belief: ConditionalDistribution, action: Actions
+) -> EstimatedDensity:
     """Estimate log max(Σ_l w_l π(a | l), 0) − log M, with M the sum, or integral, over all a.
 
-    M = Σ_l w_l⁺ E_l[share(a)], with E_l over actions drawn at level l and share(a) what is left of
-    the positive part there, between 0 and 1: the mean over ``DRAWS`` draws from a generator
-    that always begins alike. Its standard error over M is that of the logarithm. ``weights [R, n,
-    L]``, ``action [R, n, M, S]``.
+    The normalizing constant is M = Σ_l w_l⁺ E_l[share(a)]. E_l is the expectation over actions
+    drawn at level l, and share(a), between 0 and 1, is the part of Σ_l w_l⁺ π(a | l) that the
+    negative weights leave. E_l is estimated by the mean over ``DRAWS`` draws from a generator with
+    a fixed seed, so that the same question has the same answer. The standard error of the logarithm
+    is that of M divided by M. ``weights [R, n, L]``, ``action [R, n, M, S]``.
     """
     rng = np.random.default_rng(0)
     positive = np.maximum(weights, 0.0)
     mass, variance = np.zeros(weights.shape[:2]), np.zeros(weights.shape[:2])
     for level in np.flatnonzero(positive.any(axis=(0, 1))):
         shares = [
-            _share(weights, belief.prob(belief.sample(int(level), AT_ONCE, rng)))
-            for _ in range(DRAWS // AT_ONCE)
+            _share(weights, belief.prob(belief.sample(int(level), DRAWS_PER_PART, rng)))
+            for _ in range(DRAWS // DRAWS_PER_PART)
         ]
         share = np.concatenate(shares, axis=-1)
         mass += positive[..., level] * share.mean(axis=-1)
@@ -56,7 +57,7 @@ def estimated_density(weights: Floats, belief: Conditioned, action: Actions) -> 
 
 
 def _share(weights: Floats, probabilities: Floats) -> Floats:
-    """What the negative weights leave of the positive part: ``[R, n, L, M] -> [R, n, M]``."""
+    """Return share(a), see ``estimated_density``: ``[R, n, L, M] -> [R, n, M]``."""
     proposed = np.einsum("rnl,rnlm->rnm", np.maximum(weights, 0.0), probabilities)
     share: Floats = clipped(weights, probabilities) / np.where(proposed > 0, proposed, 1.0)
     return share

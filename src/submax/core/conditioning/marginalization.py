@@ -5,15 +5,16 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats
 from submax.core.conditioning.table import Table
 
-ROUNDING = 8 * np.finfo(np.float64).eps
+SUM_TOLERANCE = 8 * np.finfo(np.float64).eps
+"""A difference of sums that is smaller than this share of the sums is a rounding error."""
 
 
 def mixture(table: Table, weights: Floats) -> Floats:
-    """The policy π‡(a) ∝ max(Σ_l w_l π(a | l), 0), with w_l the ``weights [..., L]``.
+    """Return the policy π‡(a) ∝ max(Σ_l w_l π(a | l), 0), with w_l the ``weights [..., L]``.
 
-    Uniform where nothing is known: the clipped mixture is zero everywhere, or a level that
-    carries weight was never observed, so that its conditioned policy is smoothing and no data.
-    A sum that is zero but for rounding counts as zero.
+    The policy is uniform if the clipped mixture is zero everywhere, or if a level with a weight
+    other than 0 was never observed: its conditioned policy then consists of smoothing, not of
+    data. A sum that is positive only by a rounding error counts as zero.
 
     Reference: Xu et al. (2024), equations gm-inference and gm-inference-submax.
     """
@@ -24,23 +25,26 @@ def mixture(table: Table, weights: Floats) -> Floats:
 
 
 def clipped(weights: Floats, probabilities: Floats) -> Floats:
-    """max(Σ_l w_l π(a | l), 0), with 0 also where it is positive by rounding alone.
+    """Return max(Σ_l w_l π(a | l), 0), and 0 if the sum is positive only by a rounding error.
 
     ``[..., L]`` and ``[..., L, M] -> [..., M]``.
     """
     added = np.einsum("...l,...lm->...m", np.maximum(weights, 0.0), probabilities)
     mixed: Floats = np.einsum("...l,...lm->...m", weights, probabilities)
-    # In place: with many actions, reading and writing memory is what costs.
-    added *= ROUNDING
+    # Computed in place, because with many actions memory traffic is most of the cost.
+    added *= SUM_TOLERANCE
     mixed[mixed <= added] = 0.0
     return mixed
 
 
 def mixture_of_one(probabilities: Floats, weights: Floats, forget: bool) -> Floats:
-    """``mixture`` of one row, ``[L, M]`` and ``[L]`` give ``[M]``, in fewer steps."""
+    """Return ``mixture`` of a single row, ``[L, M]`` and ``[L]`` give ``[M]``, by fewer calls.
+
+    With ``forget`` the result is uniform.
+    """
     mixed = np.dot(weights, probabilities)
     added = np.dot(np.maximum(weights, 0.0), probabilities)
-    mass: Floats = np.where(mixed > ROUNDING * added, mixed, 0.0)
+    mass: Floats = np.where(mixed > SUM_TOLERANCE * added, mixed, 0.0)
     total = np.add.reduce(mass)
     if forget or total == 0:
         return np.full(len(mass), 1 / len(mass))
@@ -49,7 +53,7 @@ def mixture_of_one(probabilities: Floats, weights: Floats, forget: bool) -> Floa
 
 
 def ends(table: Table, lowest: float | Floats, highest: float | Floats) -> Floats:
-    """Weights ``[..., L]`` on the lowest and the highest level alone."""
+    """Return weights ``[..., L]`` that are 0 except at the lowest and the highest level."""
     weights = np.zeros_like(table.prior)
     weights[..., 0] = lowest
     weights[..., -1] = highest
@@ -57,13 +61,13 @@ def ends(table: Table, lowest: float | Floats, highest: float | Floats) -> Float
 
 
 def unseen(table: Table, weights: Floats) -> Booleans:
-    """Where a level that carries weight was never observed: ``[..., L] -> [...]``."""
+    """Return whether a level with a weight other than 0 was never observed, ``[...]``."""
     missing: Booleans = ((weights != 0) & (table.prior == 0)).any(axis=-1)
     return missing
 
 
 def normalized(mass: Floats, forget: Booleans | None = None) -> Floats:
-    """Divide by the sum over the last axis; uniform where it is zero or ``forget [...]`` is set.
+    """Divide by the sum over the last axis; uniform if it is zero or ``forget [...]`` is set.
 
     >>> normalized(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
     [[0.25, 0.75], [0.5, 0.5]]
@@ -74,7 +78,10 @@ def normalized(mass: Floats, forget: Booleans | None = None) -> Floats:
 
 
 def with_total(mass: Floats, forget: Booleans | None = None) -> tuple[Floats, Floats]:
-    """The mass and its sum over the last axis, ``[..., 1]``; all ones where the sum is zero."""
+    """Return the mass and its sum over the last axis, ``[..., 1]``.
+
+    If the sum is zero, or ``forget [...]`` is set, the mass is 1 for every entry.
+    """
     total = mass.sum(axis=-1, keepdims=True)
     empty = total == 0
     if forget is not None:

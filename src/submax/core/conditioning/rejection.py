@@ -1,39 +1,41 @@
-"""Draws from a clipped mixture without listing the actions: the twin of ``mixture``."""
+"""Rejection sampling from a clipped mixture, for actions that cannot be listed."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats
-from submax.core.conditioning.conditioned import Conditioned
-from submax.core.conditioning.marginalization import ROUNDING
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
+from submax.core.conditioning.marginalization import SUM_TOLERANCE
 
 FIRST_ROUND = 8
-"""Proposals for each row at first; every later round makes twice as many."""
+"""Proposals for each row in the first round; each later round makes twice as many."""
 LIMIT = 2000
-"""Proposals after which a row gives up."""
+"""Proposals after which a row is given up and reported as exhausted."""
 
 
-class Drawn(NamedTuple):
+class RejectionDraws(NamedTuple):
     """Actions ``[R, n, S]``, and the rows in which no proposal was accepted, ``[R, n]``."""
 
     action: Actions
     exhausted: Booleans
 
 
-def rejection(weights: Floats, belief: Conditioned, rng: np.random.Generator) -> Drawn:
+def rejection(
+    weights: Floats, belief: ConditionalDistribution, rng: np.random.Generator
+) -> RejectionDraws:
     """Draw from π‡(a) ∝ max(Σ_l w_l π(a | l), 0), with ``weights [R, n, L]`` of any sign.
 
     An action is proposed by the positive part, Σ_l w_l⁺ π(a | l), and accepted with probability
-    max(0, 1 − negative / positive), the negative part being Σ_l w_l⁻ π(a | l). This is exact,
-    needs no normalizing constant, and takes one over the share accepted proposals on average. A
-    row in which none was accepted is reported as exhausted, and its action means nothing.
+    max(0, 1 − negative / positive), the negative part being Σ_l w_l⁻ π(a | l). This is exact and
+    needs no normalizing constant. A draw takes 1 / (acceptance rate) proposals on average. A row in
+    which no proposal was accepted is reported as exhausted, and its action must not be used.
     """
     action, found = _round(weights, belief, FIRST_ROUND, rng)
     left = np.logical_not(found)
     count = made = FIRST_ROUND
     while made < LIMIT and left.any():
-        # Replicas with fewer rows left are filled up with settled ones, which stay as they are.
+        # All replicas draw for equally many rows; draws for rows that are done are discarded.
         row = np.argsort(~left, axis=1, kind="stable")[:, : left.sum(axis=1).max()]
         count = min(2 * count, LIMIT - made)
         weight = np.take_along_axis(weights, row[..., None], axis=1)
@@ -42,16 +44,16 @@ def rejection(weights: Floats, belief: Conditioned, rng: np.random.Generator) ->
         target = (replica, row[replica, place])
         action[target], left[target] = chosen[replica, place], ~found[replica, place]
         made += count
-    return Drawn(action, left)
+    return RejectionDraws(action, left)
 
 
 def _round(
-    weight: Floats, belief: Conditioned, count: int, rng: np.random.Generator
+    weight: Floats, belief: ConditionalDistribution, count: int, rng: np.random.Generator
 ) -> tuple[Actions, Booleans]:
-    """The first accepted of ``count`` proposals in each row, and whether there is one."""
+    """Return the first accepted of ``count`` proposals in each row, and whether there is one."""
     proposal = _proposed(weight, belief, count, rng)
     accepted = _accepted(weight, belief.prob(proposal), rng)
-    # Where none is accepted this is the first one, which means nothing.
+    # If none is accepted, argmax returns the first proposal, which the caller discards.
     which = accepted.argmax(axis=-1)
     replicas, rows = which.shape
     place = np.arange(0, replicas * rows * count, count).reshape(replicas, rows) + which
@@ -59,12 +61,14 @@ def _round(
     return chosen, np.logical_or.reduce(accepted, axis=-1)
 
 
-def _proposed(weight: Floats, belief: Conditioned, count: int, rng: np.random.Generator) -> Actions:
-    """Draws from the positive part: a level by its weight, then an action at that level."""
+def _proposed(
+    weight: Floats, belief: ConditionalDistribution, count: int, rng: np.random.Generator
+) -> Actions:
+    """Draw proposals from the positive part: a level by its weight, then an action."""
     positive = np.maximum(weight, 0.0)
     levels = np.flatnonzero(positive.any(axis=(0, 1)))
     if len(levels) <= 1:
-        # Without any positive weight, or any row, the level is all the same: nothing is accepted.
+        # If no weight is positive, nothing will be accepted, whatever the level.
         return belief.sample(int(levels[0]) if len(levels) else 0, count, rng)
     drawn = np.stack([belief.sample(int(level), count, rng) for level in levels])
     share = np.cumsum(positive[..., levels], axis=-1)
@@ -75,10 +79,10 @@ def _proposed(weight: Floats, belief: Conditioned, count: int, rng: np.random.Ge
 
 
 def _accepted(weight: Floats, probabilities: Floats, rng: np.random.Generator) -> Booleans:
-    """Toss a coin for every proposal: ``[R, m, count]``."""
+    """Return which proposals are accepted, at random: ``[R, m, count]``."""
     positive = (np.maximum(weight, 0.0)[:, :, None] @ probabilities)[:, :, 0]
     above = (weight[:, :, None] @ probabilities)[:, :, 0]
-    # What is positive by rounding alone is zero, as in the listed mixture.
-    threshold = np.maximum(rng.random(positive.shape), ROUNDING)
+    # As in ``mixture``, a sum that is positive only by a rounding error counts as zero.
+    threshold = np.maximum(rng.random(positive.shape), SUM_TOLERANCE)
     accepted: Booleans = threshold * positive < above
     return accepted

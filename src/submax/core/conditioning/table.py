@@ -8,15 +8,15 @@ import numpy as np
 from submax.core.arrays import Floats
 
 
-class Experience(NamedTuple):
-    """How much stands behind a table, for strategies that ask.
+class SampleSizes(NamedTuple):
+    """How many observations stand behind a table, for strategies that ask.
 
-    ``evidence [..., L]`` is how many observations each row of probabilities is worth, smoothing
-    included; ``observations [...]`` how many there were; ``decisions [...]`` how many are taken
-    before more come back.
+    ``observation_weight [..., L]`` is how many observations each row of probabilities is worth,
+    smoothing included; ``observations [...]`` is how many there were; ``decisions [...]`` is how
+    many decisions are made before the next feedback.
     """
 
-    evidence: Floats
+    observation_weight: Floats
     observations: Floats
     decisions: Floats
 
@@ -26,20 +26,20 @@ class Table(NamedTuple):
 
     ``probabilities [..., L, M]`` is π(a | c, level); ``levels [..., L]`` are the rewards
     conditioned on; ``prior [..., L]`` is how often each level was observed; ``values [..., L]`` is
-    the importance-sampled reward of each conditioned policy, NaN where no propensities were logged
-    or the strategy does not ask for it; ``experience`` is None where it does not ask for that.
+    the importance-sampled reward of each conditioned policy, NaN if propensities are missing or the
+    strategy does not need it; ``sample_sizes`` is None if the strategy does not need it.
     """
 
     probabilities: Floats
     levels: Floats
     prior: Floats
     values: Floats
-    experience: Experience | None = None
+    sample_sizes: SampleSizes | None = None
 
 
 @lru_cache(16)
 def unknown_values(shape: tuple[int, ...]) -> Floats:
-    """Values that no one has computed; for one decision at a time, making them would be felt."""
+    """Return values that are all NaN, cached, because single decisions would notice their cost."""
     values = np.full(shape, np.nan)
     values.setflags(write=False)
     return values
@@ -47,5 +47,5 @@ def unknown_values(shape: tuple[int, ...]) -> Floats:
 
 @lru_cache(16)
 def no_probabilities(shape: tuple[int, ...]) -> Floats:
-    """The probabilities of no action, for so many levels."""
+    """Return an empty array of probabilities: shape ``[..., L, 0]``, cached."""
     return np.empty((*shape, 0))

@@ -1,4 +1,4 @@
-"""Policies that stand in front of another one."""
+"""Base class of policies that wrap another policy."""
 
 from collections.abc import Iterator
 from typing import Any, Self
@@ -14,35 +14,43 @@ from submax.core.contracts.problem import Problem
 
 
 class WrapperPolicy(Policy[Any]):
-    """Forward everything to another ``policy``; a subclass overrides what it changes."""
+    """Forwards everything to another policy; a subclass overrides what it changes.
+
+    The other policy is the field ``policy``. A wrapper that chooses it by the problem overrides
+    ``wrapped`` and ``facts`` instead.
+    """
 
     policy: Policy[Any]
+
+    def wrapped(self, problem: Problem) -> Policy[Any]:
+        """Return the policy that decides in this problem."""
+        return self.policy
 
     @property
     def facts(self) -> Facts:
         return self.policy.facts
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
-        return self.policy.init(problem, replicas, rng)
+        return self.wrapped(problem).init(problem, replicas, rng)
 
     def act(self, state: Any, context: Floats, rng: np.random.Generator) -> Decision:
-        return self.policy.act(state, context, rng)
+        return self.wrapped(state.problem).act(state, context, rng)
 
     def log_prob(self, state: Any, context: Floats, action: Actions) -> Floats:
-        return self.policy.log_prob(state, context, action)
+        return self.wrapped(state.problem).log_prob(state, context, action)
 
     def probabilities(self, state: Any, context: Floats) -> Floats:
-        return self.policy.probabilities(state, context)
+        return self.wrapped(state.problem).probabilities(state, context)
 
     def update(self, state: Any, feedback: Feedback, rng: np.random.Generator) -> Any:
-        return self.policy.update(state, feedback, rng)
+        return self.wrapped(state.problem).update(state, feedback, rng)
 
     def record(
         self, state: Any, action: Actions | None = None, *, upcoming: int | None = None
     ) -> Any:
-        return self.policy.record(state, action, upcoming=upcoming)
+        return self.wrapped(state.problem).record(state, action, upcoming=upcoming)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """None: the suite runs the policies that are wrapped."""
+        """Yield nothing: the suite tests the policies that are wrapped."""
         yield from ()

@@ -6,8 +6,8 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 
 TOLERANCE = 1e-6
-LOTS = 6.0
-"""A batch of n is given out in this many times √n lots; see docs/research."""
+GROUPS = 6.0
+"""A batch of n draws has this many times √n groups; chosen on tuning seeds, see docs/research."""
 SMALL = 32
 """Up to so many numbers it is faster to look at all of them than to halve."""
 
@@ -39,36 +39,37 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     return place - first
 
 
-def draw_lots(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
-    """Draw ``count`` indices for each replica in lots: ``[R, 1, M] -> [R, count]``.
+def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
+    """Draw ``count`` indices for each replica, in groups: ``[R, 1, M] -> [R, count]``.
 
-    About 6 √count lots are spread evenly over the probabilities, and each is one index for as many
-    draws, in random places. The probability of an index is in every place what it is in ``draw``,
-    but the places depend on each other: a batch tries fewer indices, each more often, and says
-    more about those. Up to 36 draws are lots of their own.
+    About 6 √count groups are spread over the probabilities by systematic sampling, and each group
+    is one index for several draws, in random places. In every place the probability of an index is
+    the same as in ``draw``, but the places depend on each other: a batch tries fewer indices, each
+    more often, and so learns more about those. Up to 36 draws are groups of one.
 
     >>> rng = np.random.default_rng(0)
-    >>> drawn = draw_lots(np.full((1, 1, 500), 1 / 500), 900, rng)
+    >>> drawn = draw_grouped(np.full((1, 1, 500), 1 / 500), 900, rng)
     >>> len(np.unique(drawn))
     180
     """
     if count == 0:
         return np.empty((len(probabilities), 0), dtype=np.int64)
-    lots = min(count, round(LOTS * count**0.5))
+    groups = min(count, round(GROUPS * count**0.5))
     cumulated = np.cumsum(probabilities[:, 0], axis=-1)
     total = cumulated[:, -1:]
     _check_sums(total)
-    # Cut at an offset plus 0, 1, 2, ...: an index is met as often as its share of lots, rounded.
-    met = np.ceil(cumulated * (lots / total) - rng.random((len(total), 1))).astype(np.int64)
-    # Rounding must not leave a lot to an index behind the last that has a probability.
-    met[cumulated == total] = lots
-    np.minimum(met, lots, out=met)
+    # Systematic sampling: equidistant points with a random offset. An index gets its expected
+    # number of groups, rounded up or down.
+    met = np.ceil(cumulated * (groups / total) - rng.random((len(total), 1))).astype(np.int64)
+    # Rounding errors must not give a group to an index of probability 0 behind the last one.
+    met[cumulated == total] = groups
+    np.minimum(met, groups, out=met)
     times = met.copy()
     times[:, 1:] -= met[:, :-1]
     index = np.repeat(np.tile(np.arange(met.shape[1]), len(met)), times.ravel())
-    lot = index.reshape(len(met), lots)
-    # Some lots are longer by one: which, is drawn.
-    drawn = rng.permuted(lot, axis=1)[:, np.arange(count) * lots // count]
+    group = index.reshape(len(met), groups)
+    # Some groups are longer by one draw; which ones is random.
+    drawn = rng.permuted(group, axis=1)[:, np.arange(count) * groups // count]
     return rng.permuted(drawn, axis=1)
 
 

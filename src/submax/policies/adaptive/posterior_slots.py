@@ -1,4 +1,4 @@
-"""SubMax on posterior draws, slot by slot."""
+"""SubMax on posterior draws of the effects of choices, slot by slot."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
 from submax.strategies.iterated import submax_of
 
 MOST_EFFECTS = 6000
-"""The most effects that a regression may have: it inverts a matrix of this size."""
-AT_ONCE = 2**20
-"""About this many probabilities of choices are held at a time."""
+"""The most effects that a regression may have, because it inverts a matrix of this size."""
+PROBABILITIES_PER_PART = 2**20
+"""About this many probabilities of choices are held in memory at a time: 8 MB."""
 
 
 @stored("slots-state")
 class SlotsState(NamedTuple):
-    """The belief of each replica."""
+    """The regression of each replica."""
 
     problem: Problem
     beliefs: tuple[SlotBelief, ...]
@@ -35,16 +35,16 @@ class SlotsState(NamedTuple):
 
 @dataclass(frozen=True)
 class PosteriorSlots(Policy[SlotsState]):
-    """Regress the reward on the effects of choices; improve every slot on each posterior draw.
+    """Regress the reward on the effects of choices, and improve every slot on posterior draws.
 
     The expected reward is a sum: a constant, the context, each slot's choice, each choice with the
     context and, with ``pairs``, each pair of choices, if there are at most ``effects`` of them.
     Prior variances and noise are fitted by marginal likelihood. ``draws`` posterior draws are kept,
-    with the share ``width`` of the posterior's deviation. Each draw gives a policy, a product over
-    slots: slot by slot, and ``sweeps`` times over, SubMax is applied ``depth`` times from the
-    uniform policy to what each choice is expected to earn beside what the other slots choose.
-    A decision takes one of the draws by chance: the probability of a joint action is the mean of
-    these products, which is exact, and no joint action is ever listed.
+    with the share ``width`` of the posterior's standard deviation. Each draw gives a policy that is
+    a product over slots: for one slot after the other, and ``sweeps`` times, SubMax is applied
+    ``depth`` times from the uniform policy to the expected reward of each choice, given how the
+    other slots choose. A decision uses one of the draws at random, so that the probability of a
+    joint action is the mean of these products. It is exact, and no joint action is listed.
 
     Not in the paper; see docs/research.
     """
@@ -84,7 +84,7 @@ class PosteriorSlots(Policy[SlotsState]):
     def act(self, state: SlotsState, context: Floats, rng: np.random.Generator) -> Decision:
         state.problem.check_context(context)
         replicas, rows, _ = context.shape
-        # One draw for each decision, then its choices.
+        # Choose a posterior draw for each decision, then the choices of its slots.
         member = rng.integers(self.draws, size=(replicas, rows))
         action = np.empty((replicas, rows, state.problem.space.slots), dtype=np.int64)
         log_prob = np.empty((replicas, rows))
@@ -133,10 +133,10 @@ class PosteriorSlots(Policy[SlotsState]):
         return state._replace(beliefs=tuple(beliefs))
 
     def _rows_at_once(self, problem: Problem) -> int:
-        return max(1, AT_ONCE // (self.draws * sum(problem.space.choices)))
+        return max(1, PROBABILITIES_PER_PART // (self.draws * sum(problem.space.choices)))
 
     def _policies(self, state: SlotsState, context: Floats) -> list[Floats]:
-        """The policy of each slot by each draw, ``[R, n, P, choices]``."""
+        """Return the policy of each slot by each draw, ``[R, n, P, choices]``."""
         sizes = state.problem.space.choices
         shape = (*context.shape[:2], self.draws)
         found = [np.full((*shape, size), 1 / size) for size in sizes]
@@ -148,7 +148,7 @@ class PosteriorSlots(Policy[SlotsState]):
         return found
 
     def _improved(self, belief: SlotBelief, context: Floats) -> list[Floats]:
-        """The same for one replica, ``[n, P, choices]``."""
+        """Return the policies of one replica, ``[n, P, choices]`` for each slot."""
         assert belief.slot_map is not None, "nothing was learned"
         assert belief.pool is not None, "nothing was learned"
         own = belief.slot_map.choice_effects(belief.pool, context)
@@ -156,13 +156,13 @@ class PosteriorSlots(Policy[SlotsState]):
         policies = [np.full(effect.shape, 1 / effect.shape[-1]) for effect in own]
         for _ in range(self.sweeps if pairs else 1):
             for slot, effect in enumerate(own):
-                value = effect + _beside(slot, policies, pairs)
+                value = effect + _pair_rewards(slot, policies, pairs)
                 policies[slot] = submax_of(value, self.depth)
         return policies
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Few draws, with pairs and without."""
+        """Yield few draws, with pairs and without."""
         yield cls(draws=6)
         yield cls(draws=4, pairs=False, depth=4)
 
@@ -171,8 +171,10 @@ class PosteriorSlots(Policy[SlotsState]):
         return {"posterior-slots": cls()}
 
 
-def _beside(slot: int, policies: list[Floats], pairs: dict[tuple[int, int], Floats]) -> Floats:
-    """What the choices of a slot earn with those of the others: ``[n, P, choices]``, or 0."""
+def _pair_rewards(
+    slot: int, policies: list[Floats], pairs: dict[tuple[int, int], Floats]
+) -> Floats:
+    """Return the expected pair effects of a slot's choices: ``[n, P, choices]``, or 0."""
     total = np.zeros(1)
     for (one, other), effect in pairs.items():
         if one == slot:
@@ -183,7 +185,7 @@ def _beside(slot: int, policies: list[Floats], pairs: dict[tuple[int, int], Floa
 
 
 def _log_prob(policies: list[Floats], action: Integers) -> Floats:
-    """The logarithm of the mean over draws of the product over slots: ``[R, n]``."""
+    """Return the logarithm of the mean over draws of the product over slots: ``[R, n]``."""
     product = np.ones(policies[0].shape[:3])
     for slot, policy in enumerate(policies):
         chosen = action[..., slot][..., None, None]

@@ -1,4 +1,4 @@
-"""SubMax on posterior draws."""
+"""SubMax on posterior draws of the expected rewards."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from submax.policies.listed import drawn_one
 from submax.strategies.iterated import mean_submax_of, submax_of
 
 MOST_CONTRASTS = 2**21
-"""About this many contrasts of actions are held at a time: 16 MB."""
+"""About this many contrasts of actions are held in memory at a time: 16 MB."""
 
 
 @stored("posterior-state")
@@ -35,10 +35,10 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
     """Apply SubMax to each kept posterior draw of the expected rewards, and average the policies.
 
     Each draw v of the expected reward of every action gives a policy: from the uniform one,
-    π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0), ``depth`` times. A decision takes one of the
-    draws that the ``estimator`` keeps by chance, so that its probability is the mean of these
-    policies, which is exact. Between two updates all decisions share the draws. Before anything is
-    known the policy is uniform.
+    π_{k+1}(a) ∝ π_k(a) max(v(a) − Σ_b π_k(b) v(b), 0), ``depth`` times. A decision uses one of the
+    draws that the ``estimator`` keeps, at random, so that its probability is the mean of these
+    policies, which is exact. Between two updates all decisions share the draws. Before the first
+    update the policy is uniform.
 
     Not in the paper, whose SubMax it applies to draws; see docs/research.
     """
@@ -85,7 +85,7 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
         return state._replace(params=self.estimator.fit(state.params, feedback, rng))
 
     def _alone(self, state: PosteriorState, context: Floats) -> Floats:
-        """The probabilities in a single context of a single replica, in few steps: ``[K]``."""
+        """Return the probabilities in a single context of a single replica, fast: ``[K]``."""
         belief = state.params.beliefs[0]
         if belief.feature_map is None:
             size = state.problem.space.size
@@ -94,7 +94,7 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Small ones, with one step and with several."""
+        """Yield small instances with two steps and with five."""
         yield cls(BayesianFeatures(features=24, draws=8))
         yield cls(BayesianFeatures(features=24, draws=4, kernels=False), depth=5)
 

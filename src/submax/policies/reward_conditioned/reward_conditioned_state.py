@@ -5,21 +5,22 @@ from typing import Any, NamedTuple
 from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
-from submax.policies.reward_conditioned.pace import Pace
+from submax.policies.reward_conditioned.decision_counts import DecisionCounts
 
 
 @stored("reward-conditioned-state")
 class RewardConditionedState(NamedTuple):
-    """The estimator's belief, and which replicas had any feedback yet, ``informed [R]``.
+    """What the estimator has learned (``params``), and which replicas had feedback (``informed``).
 
-    ``values [R, L]`` is the importance-sampled reward of each level, ``pace`` how many decisions
-    are taken between rewards; both are None where the strategy does not ask for them. ``shared
-    [R, 1, M]`` are the probabilities in all contexts, where it takes long to find them.
+    ``values [R, L]`` is the importance-sampled reward of each level, and ``decision_counts`` says
+    how many decisions are made for each feedback; both are None if the strategy does not need them.
+    ``shared [R, 1, M]`` are the probabilities of all contexts, if the contexts share them and
+    computing them takes long.
     """
 
     problem: Problem
     params: Any
     informed: Booleans
     values: Floats | None
-    pace: Pace | None = None
+    decision_counts: DecisionCounts | None = None
     shared: Floats | None = None

@@ -11,7 +11,7 @@ from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
 from submax.core.contracts.decision import Decision
 from submax.core.errors import InputError
-from submax.core.numerics.categorical import draw, draw_lots, log_prob_of
+from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import Space
 from submax.estimators.counting import Counting
@@ -19,28 +19,34 @@ from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
 from submax.networks.slot_choices import first_choices, joint_probabilities
 from submax.policies.listed import joined, split
-from submax.policies.reward_conditioned.conditioning import Conditioning, check_levels
+from submax.policies.reward_conditioned.conditioned_policy import (
+    ConditionedPolicy,
+    check_levels,
+)
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
-from submax.strategies.filling import Filling
 from submax.strategies.submax import SubMax
+from submax.strategies.tracking import Tracking
 
-AT_ONCE = 2560
-"""So many rows of all replicas are decided at a time: what they need stays small."""
-NETWORK_DEMAND = 0.3
-"""Of the evidence that counts would need: networks draw values together; see docs/research."""
+ROWS_PER_PART = 2560
+"""Rows of all replicas that are decided at a time, to bound memory."""
+NETWORK_CONFIDENCE = 0.3
+"""The ``confidence_scale`` of tracking with networks, chosen on tuning seeds; see docs/research."""
 
 
 @dataclass(frozen=True)
-class SlotBySlot(Conditioning):
+class SlotBySlot(ConditionedPolicy):
     """Choose in every slot on its own: π(a | c) = Π_s π_s(a_s | c).
 
-    The ``estimator`` says how likely each choice of a slot is at each reward, whatever the other
-    slots choose, and the ``strategy`` makes it the slot's policy, as if the choices were actions.
-    So every slot improves by itself, where one step for the joint action would be shared by all of
-    them; probabilities are exact, and with a network their cost goes with the sum of the choices,
-    not with their product. It values a choice by what it earned beside what the others chose: what
-    a combination earns it finds by chance, or not at all. With one slot it is `RewardConditioned`.
-    ``levels`` is how many rewards are conditioned on, where it is not what the scale says.
+    The ``estimator`` gives the probability of each choice of a slot at each reward level, summed
+    over the choices of the other slots. The ``strategy`` turns these into the policy of the slot,
+    as if the choices of the slot were the actions. So every slot takes a step of improvement of its
+    own, instead of sharing one step for the joint action. Probabilities are exact, and with a
+    network the cost grows with the sum of the numbers of choices, not with their product.
+
+    A choice is valued by what it earned together with whatever the other slots chose. The reward of
+    a particular combination is found only by chance. With one slot the policy is
+    `RewardConditioned`. ``levels`` is the number of reward levels to condition on; None takes that
+    of the problem's reward scale.
 
     Not in the paper; see docs/theory.md and docs/research.
     """
@@ -53,36 +59,35 @@ class SlotBySlot(Conditioning):
         check_levels(self.levels)
 
     def check_space(self, space: Space) -> None:
-        """It chooses, and nothing else, and what a strategy reads must be of the slot."""
+        """Refuse real-valued parts, and strategies that need values of joint actions."""
         if space.reals:
             raise InputError(
                 f"the slot-by-slot policy is made for choices, and {space} is real-valued: take "
                 "reward-conditioned with the CVAE, such as rcp-cvae-submax"
             )
-        if self.strategy.needs_values and space.slots > 1:
+        if self.strategy.facts.needs_values and space.slots > 1:
             raise InputError(
-                f"the {type(self.strategy).__name__} strategy reads the value of joint policies, "
-                "which no slot has: take reward-conditioned, or another strategy such as submax"
+                f"the {type(self.strategy).__name__} strategy needs the values of policies for "
+                "joint actions, and the slot-by-slot policy treats each slot alone: take the "
+                "policy reward-conditioned, or another strategy such as submax"
             )
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
     ) -> Decision:
-        """Draw every slot, with the probability of all together."""
         self.check_rows(state, context)
         if self._alike(state):
             return self._drawn(state, context[:, :1], context.shape[1], rng)
-        parts = split(context, max(1, AT_ONCE // len(context)))
+        parts = split(context, max(1, ROWS_PER_PART // len(context)))
         drawn = [self._drawn(state, part, part.shape[1], rng) for part in parts]
         return Decision(*map(joined, zip(*drawn, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
-        """The sum over the slots."""
         self.check_rows(state, context)
         state.problem.check_action(action)
         if self._alike(state):
             return _log_prob_of(self.choices(state, context[:, :1]), action)
-        rows = max(1, AT_ONCE // len(context))
+        rows = max(1, ROWS_PER_PART // len(context))
         pairs = zip(split(context, rows), split(action, rows), strict=True)
         found: Floats = joined(
             [_log_prob_of(self.choices(state, part), chosen) for part, chosen in pairs]
@@ -90,34 +95,36 @@ class SlotBySlot(Conditioning):
         return found
 
     def probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """The product over the slots, for every joint action."""
         space = state.problem.space
         space.check_listable("a list of probabilities")
         # Without context all rows share one policy.
         rows = context[:, :1] if state.problem.context_width == 0 else context
-        return joint_probabilities(self.chances(state, rows)[..., None, :], space.choices)
+        return joint_probabilities(
+            self.cached_probabilities(state, rows)[..., None, :], space.choices
+        )
 
     def choices(self, state: RewardConditionedState, context: Floats) -> list[Floats]:
-        """The policy of each slot, ``[R, n, choices]``."""
+        """Return the policy of each slot, ``[R, n, choices]``."""
         sizes = state.problem.space.choices
-        return np.split(self.chances(state, context), first_choices(sizes)[1:], axis=-1)
+        return np.split(
+            self.cached_probabilities(state, context), first_choices(sizes)[1:], axis=-1
+        )
 
-    def find_chances(self, state: RewardConditionedState, context: Floats) -> Floats:
-        """Those of all choices, one slot behind the other."""
-        space = state.problem.space
-        table = self.table(state, context)
-        known = self.estimator.prob_of_choices(state.params, context, space)
-        tables = [table._replace(probabilities=slot) for slot in known]
-        if table.experience is not None:
-            evidence = self.estimator.evidence_of_choices(state.params, context, space)
+    def compute_probabilities(self, state: RewardConditionedState, context: Floats) -> Floats:
+        """Return the probabilities of all choices, the slots one after the other."""
+        belief = self.estimator.belief(state.params, context)
+        table = self.table(state, belief)
+        tables = [table._replace(probabilities=slot) for slot in belief.prob_of_choices()]
+        if table.sample_sizes is not None:
+            weights = self.checked_weights(belief).observation_weights_by_slot()
             tables = [
-                one._replace(experience=table.experience._replace(evidence=slot))
-                for one, slot in zip(tables, evidence, strict=True)
+                one._replace(sample_sizes=table.sample_sizes._replace(observation_weight=slot))
+                for one, slot in zip(tables, weights, strict=True)
             ]
         return np.concatenate([self.strategy.probabilities(one) for one in tables], axis=-1)
 
     def _alike(self, state: RewardConditionedState) -> bool:
-        """Whether all rows of a replica have the same probabilities."""
+        """Return whether all rows of a replica have the same probabilities."""
         return state.problem.context_width == 0 or not self.estimator.facts.uses_context
 
     def _drawn(
@@ -125,30 +132,30 @@ class SlotBySlot(Conditioning):
     ) -> Decision:
         with standing_for(rows if context.shape[1] == 1 else 1):
             chosen = self.choices(state, context)
-        how = draw_lots if self.gives_lots else draw
+        how = draw_grouped if self.grouped_draws else draw
         action = np.stack([how(slot, rows, rng) for slot in chosen], axis=-1)
         return Decision(action, _log_prob_of(chosen, action))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Counts, and small networks."""
+        """Yield counting, and small networks."""
         yield cls()
-        yield cls(Counting("fitted"), Filling())
-        yield cls(next(Softmax.examples()), Filling(NETWORK_DEMAND))
+        yield cls(Counting("fitted"), Tracking())
+        yield cls(next(Softmax.examples()), Tracking(NETWORK_CONFIDENCE))
         yield cls(next(CVAE.examples()))
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
-        """What carries `rcp-adaptive` over to contexts and slots, and SubMax by slots."""
+        """Return SubMax by slots, and tracking with networks."""
         return {
             "rcp-cvae-submax-by-slot": cls(CVAE()),
-            "rcp-softmax-adaptive": cls(Softmax(), Filling(NETWORK_DEMAND)),
-            "rcp-cvae-adaptive": cls(CVAE(), Filling(NETWORK_DEMAND)),
+            "rcp-softmax-adaptive": cls(Softmax(), Tracking(NETWORK_CONFIDENCE)),
+            "rcp-cvae-adaptive": cls(CVAE(), Tracking(NETWORK_CONFIDENCE)),
         }
 
 
 def _log_prob_of(slots: list[Floats], action: Actions) -> Floats:
-    """The log-probability of actions, ``[R, n]``, under the policies of the slots."""
+    """Return the log-probability of actions, ``[R, n]``, under the policies of the slots."""
     found = [log_prob_of(slot, action[..., place]) for place, slot in enumerate(slots)]
     total: Floats = np.add.reduce(found)
     return total

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.core.conditioning.belief import Belief
 from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.problem import Problem
+from submax.strategies.observation_weights import ObservationWeights
 from submax.testing.rules.examples import some_contexts
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import copied, unchanged
@@ -19,35 +21,43 @@ DRAWS = 2000
 def check_belief(
     estimator: Estimator[Any], problem: Problem, replicas: int, params: Any, seed: int
 ) -> None:
-    """Check that probabilities and prior are some, at every level and in every row."""
+    """Check that probabilities and level priors are distributions, in every row."""
     before = copied(params)
     for rows in (0, 1, ROWS):
         context = some_contexts(problem, replicas, rows, seed)
-        listed = listed_probabilities(estimator, problem, params, context)
+        belief = estimator.belief(params, context)
+        listed = listed_probabilities(belief)
         shape = (replicas, rows, problem.scale.levels, problem.space.size)
-        require(listed.shape == shape, estimator, f"log_prob must have shape {shape}")
+        require(listed.shape == shape, estimator, f"prob must have shape {shape}")
         rule = "the probabilities of all joint actions must sum to one at every level"
         require(np.allclose(listed.sum(axis=-1), 1, atol=1e-9), estimator, rule)
-        _check_forms(estimator, problem, params, context, listed)
-        _check_choices(estimator, problem, params, context, listed)
-        prior = estimator.level_prior(params, context)
+        _check_forms(estimator, belief, listed)
+        _check_choices(estimator, belief, listed)
+        levels = belief.levels()
+        require(levels.shape == (replicas, shape[2]), estimator, "levels must be [R, L]")
+        rising = bool(np.all(np.diff(levels, axis=1) >= 0))
+        require(rising, estimator, "levels must rise, from the lowest to the highest")
+        prior = belief.level_prior()
         require(prior.shape == shape[:3], estimator, f"level_prior must have shape {shape[:3]}")
         require(np.all(prior >= 0), estimator, "level_prior must not be negative")
         require(np.allclose(prior.sum(axis=-1), 1), estimator, "level_prior must sum to one")
-    values = estimator.values(params)
-    require(values.shape == (replicas, problem.scale.levels), estimator, "values must be [R, L]")
-    require(unchanged(before, params), estimator, "to ask must not change the parameters")
+        values = belief.values()
+        if values is not None:
+            expected = (replicas, problem.scale.levels)
+            require(values.shape == expected, estimator, "values must be [R, L], or None")
+        _check_weights(estimator, belief, shape)
+    require(unchanged(before, params), estimator, "a belief must not change the parameters")
 
 
 def check_draws(
     estimator: Estimator[Any], problem: Problem, replicas: int, params: Any, seed: int
 ) -> None:
     """Compare samples with the probabilities, level by level and row by row."""
-    context = some_contexts(problem, replicas, ROWS, seed)
-    listed = listed_probabilities(estimator, problem, params, context)
+    belief = estimator.belief(params, some_contexts(problem, replicas, ROWS, seed))
+    listed = listed_probabilities(belief)
     for level in range(problem.scale.levels):
         rngs = (np.random.default_rng(seed) for _ in range(2))
-        action, again = (estimator.sample(params, context, level, DRAWS, rng) for rng in rngs)
+        action, again = (belief.sample(level, DRAWS, rng) for rng in rngs)
         expected = (replicas, ROWS, DRAWS, problem.space.slots)
         require(action.shape == expected, estimator, f"samples must have shape {expected}")
         require(problem.space.contains(action), estimator, "samples must belong to the space")
@@ -55,38 +65,41 @@ def check_draws(
         for place in np.ndindex(replicas, ROWS):
             index = problem.space.index(action[place])
             p_value = goodness_of_fit(index, listed[(*place, level)])
-            rule = f"samples must agree with log_prob, and their p-value is {p_value:.1e}"
+            rule = f"samples must agree with prob, and their p-value is {p_value:.1e}"
             require(p_value > SMALLEST_P_VALUE, estimator, rule)
+    _check_rows(estimator, belief, listed)
 
 
-def listed_probabilities(
-    estimator: Estimator[Any], problem: Problem, params: Any, context: Floats
-) -> Floats:
-    """Probability of every joint action at every level: ``[R, n, L, M]``."""
-    return np.exp(estimator.log_prob(params, context, problem.space.listing()[None, None]))
+def listed_probabilities(belief: Belief) -> Floats:
+    """Return the probability of every joint action at every level: ``[R, n, L, M]``."""
+    return belief.prob(belief.space.listing()[None, None])
 
 
-def _check_forms(
-    estimator: Estimator[Any], problem: Problem, params: Any, context: Floats, listed: Floats
-) -> None:
-    """Compare actions that are shared with actions of their own, and log_prob with prob."""
-    actions = problem.space.listing()[None, None]
-    own = np.tile(actions, (*context.shape[:2], 1, 1))
-    same = np.allclose(estimator.prob(params, context, actions), listed, rtol=1e-9, atol=1e-12)
-    require(same, estimator, "prob must be the exponential of log_prob")
+def _check_forms(estimator: Estimator[Any], belief: Belief, listed: Floats) -> None:
+    """Compare actions that rows share with actions of each row, and with the list of all."""
+    same = np.allclose(belief.prob_of_all(), listed, rtol=1e-9, atol=1e-12)
+    require(same, estimator, "prob_of_all must agree with prob")
+    own = np.tile(belief.space.listing()[None, None], (*listed.shape[:2], 1, 1))
     for form in (own, own[:, :1], own[:1]):
         if 0 not in form.shape:
-            found = np.exp(estimator.log_prob(params, context, form))
-            same = np.allclose(found, listed, rtol=1e-9, atol=1e-12)
+            same = np.allclose(belief.prob(form), listed, rtol=1e-9, atol=1e-12)
             require(same, estimator, "shared actions and own actions must give the same")
 
 
-def _check_choices(
-    estimator: Estimator[Any], problem: Problem, params: Any, context: Floats, listed: Floats
-) -> None:
-    """Check what is said of each slot's choices; with one slot they are the actions."""
-    found = estimator.prob_of_choices(params, context, problem.space)
-    shapes = [(*listed.shape[:-1], size) for size in problem.space.choices]
+def _check_rows(estimator: Estimator[Any], belief: Belief, listed: Floats) -> None:
+    """Compare the belief in some of the rows with the rows of the belief."""
+    replicas, rows = listed.shape[:2]
+    row = np.tile([rows - 1, 0], (replicas, 1))
+    expected = np.take_along_axis(listed, row[..., None, None], axis=1)
+    actions = np.tile(belief.space.listing()[None, None], (replicas, 2, 1, 1))
+    same = np.allclose(belief.rows(row).prob(actions), expected, rtol=1e-9, atol=1e-12)
+    require(same, estimator, "rows must select contexts and change nothing else")
+
+
+def _check_choices(estimator: Estimator[Any], belief: Belief, listed: Floats) -> None:
+    """Check the probabilities of each slot's choices; with one slot they are the actions'."""
+    found = belief.prob_of_choices()
+    shapes = [(*listed.shape[:-1], size) for size in belief.space.choices]
     require([slot.shape for slot in found] == shapes, estimator, f"choices must have {shapes}")
     for slot in found:
         sums = np.allclose(slot.sum(axis=-1), 1, atol=1e-9) and np.all(slot >= 0)
@@ -94,3 +107,14 @@ def _check_choices(
     if len(found) == 1:
         same = np.allclose(found[0], listed, rtol=1e-6, atol=1e-9)
         require(same, estimator, "the choices of one slot must be its actions")
+
+
+def _check_weights(estimator: Estimator[Any], belief: Belief, shape: tuple[int, ...]) -> None:
+    """Check how many observations the belief is worth, if it says so."""
+    if not isinstance(belief, ObservationWeights):
+        return
+    by_slot = belief.observation_weights_by_slot()
+    require(len(by_slot) == belief.space.slots, estimator, "every slot must have its weights")
+    for weights in (belief.observation_weights(), *by_slot):
+        fits = weights.shape == shape[:3] and bool(np.all(weights >= 0))
+        require(fits, estimator, f"observation weights must be >= 0 and have shape {shape[:3]}")

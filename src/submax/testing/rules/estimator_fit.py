@@ -54,12 +54,12 @@ def _check_same_data(
         "rows of weight 0 must change nothing, whatever they hold": (padded(feedback),),
         "feedback without rows must change nothing": (feedback, rows_of(feedback, slice(0, 0))),
     }
-    expected = _everything(estimator, problem, fitted, seed)
+    expected = _everything(estimator, problem, fitted, len(feedback.weight), seed)
     for rule, pieces in ways.items():
         params = fresh
         for piece in pieces:
             params = estimator.fit(params, piece, np.random.default_rng(seed))
-        found = _everything(estimator, problem, params, seed)
+        found = _everything(estimator, problem, params, len(feedback.weight), seed)
         require(np.allclose(found, expected, rtol=1e-9, atol=1e-12), estimator, rule)
 
 
@@ -71,10 +71,10 @@ def _check_replicas(
     fitted: Any,
     seed: int,
 ) -> None:
-    others = _everything(estimator, problem, fitted, seed)[1:]
+    others = _everything(estimator, problem, fitted, len(feedback.weight), seed)[1:]
     for changed in first_replica_changed(problem, feedback):
         params = estimator.fit(fresh, changed, np.random.default_rng(seed))
-        found = _everything(estimator, problem, params, seed)[1:]
+        found = _everything(estimator, problem, params, len(feedback.weight), seed)[1:]
         same = np.allclose(found, others, rtol=1e-12, atol=1e-12)
         require(same, estimator, "the feedback of one replica must not reach another")
 
@@ -82,11 +82,11 @@ def _check_replicas(
 def _check_prior(
     estimator: Estimator[Any], problem: Problem, fresh: Any, feedback: Feedback, seed: int
 ) -> None:
-    """Show one level only, and look for exact zeros at the others."""
+    """Fit to rewards of one level only, and check that the prior of the others is exactly 0."""
     for level, reward in enumerate(fixed_levels(problem.scale)):
-        shown = feedback._replace(reward=np.full_like(feedback.reward, reward))
-        params = estimator.fit(fresh, shown, np.random.default_rng(seed))
-        prior = estimator.level_prior(params, feedback.context[:, :1])
+        observed = feedback._replace(reward=np.full_like(feedback.reward, reward))
+        params = estimator.fit(fresh, observed, np.random.default_rng(seed))
+        prior = estimator.belief(params, feedback.context[:, :1]).level_prior()
         others = np.delete(prior, level, axis=-1)
         rule = "level_prior must be exactly 0 for a level never observed, and only for those"
         require(np.all(others == 0) and np.all(prior[..., level] > 0), estimator, rule)
@@ -102,7 +102,7 @@ def _check_memory(estimator: Estimator[Any], fresh: Any, feedback: Feedback, see
         params = fresh
         for piece in pieces:
             params = estimator.fit(params, piece, np.random.default_rng(seed))
-        priors.append(estimator.level_prior(params, feedback.context[:, :1]))
+        priors.append(estimator.belief(params, feedback.context[:, :1]).level_prior())
     rule = "level_prior must count all feedback so far, in whatever order and parts it came"
     require(np.allclose(priors[0], priors[1:], rtol=1e-9, atol=1e-12), estimator, rule)
 
@@ -110,10 +110,13 @@ def _check_memory(estimator: Estimator[Any], fresh: Any, feedback: Feedback, see
 def _check_values(estimator: Estimator[Any], fitted: Any, feedback: Feedback) -> None:
     """Recompute V_l = (1/N) Σ_i r_i π(a_i | c_i, l) / q_i from the observations."""
     assert feedback.log_prob is not None
-    taken = feedback.action[:, :, None, :]
-    conditioned = np.exp(estimator.log_prob(fitted, feedback.context, taken))[..., 0]
+    belief = estimator.belief(fitted, feedback.context)
+    values = belief.values()
+    if values is None:
+        return
+    conditioned = belief.prob(feedback.action[:, :, None, :])[..., 0]
     ratio = (feedback.reward * np.exp(-feedback.log_prob))[..., None] * conditioned
-    same = np.allclose(estimator.values(fitted), ratio.mean(axis=1), rtol=1e-9, atol=1e-12)
+    same = np.allclose(values, ratio.mean(axis=1), rtol=1e-9, atol=1e-12)
     require(same, estimator, "values must be the importance-sampled sums")
 
 
@@ -122,18 +125,22 @@ def _check_missing_propensities(
 ) -> None:
     rewarded = np.full_like(feedback.reward, low_and_high(problem.scale)[1])
     silent = feedback._replace(reward=rewarded, log_prob=None)
-    values = estimator.values(estimator.fit(fresh, silent, np.random.default_rng(seed)))
+    params = estimator.fit(fresh, silent, np.random.default_rng(seed))
+    values = estimator.belief(params, feedback.context[:, :1]).values()
+    if values is None:
+        return
     rule = "values must be NaN where the probability of a rewarded decision was not logged"
     require(np.all(np.isnan(values)), estimator, rule)
 
 
-def _everything(estimator: Estimator[Any], problem: Problem, params: Any, seed: int) -> Floats:
-    """All that can be asked of a belief, one row for each replica."""
-    replicas = len(estimator.values(params))
+def _everything(
+    estimator: Estimator[Any], problem: Problem, params: Any, replicas: int, seed: int
+) -> Floats:
+    """Return all that can be asked of a belief, one row for each replica."""
     context = some_contexts(problem, replicas, 3, seed)
-    parts = (
-        listed_probabilities(estimator, problem, params, context),
-        estimator.level_prior(params, context),
-        estimator.values(params),
-    )
+    belief = estimator.belief(params, context)
+    values = belief.values()
+    parts = [listed_probabilities(belief), belief.level_prior(), belief.levels()]
+    if values is not None:
+        parts.append(values)
     return np.concatenate([part.reshape(replicas, -1) for part in parts], axis=1)

@@ -40,7 +40,7 @@ Number = TypeVar("Number", bound=np.generic)
 def accepted(
     subject: Policy[Any] | Estimator[Any], problems: tuple[Problem, ...]
 ) -> Iterator[Problem]:
-    """The problems that a class does not refuse when it is told of them."""
+    """Yield the problems that ``subject`` does not refuse by an InputError."""
     for problem in problems:
         rng = np.random.default_rng(0)
         try:

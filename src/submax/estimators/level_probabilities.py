@@ -5,13 +5,13 @@ import numpy as np
 from submax.core.arrays import Floats
 
 FLOOR = 1e-3
-"""A level that was never observed counts as this share of an equal one."""
+"""A level has at least this multiple of the uniform share, even if it was never observed."""
 TILTS = np.linspace(-60.0, 60.0, 601)
 """Exponents among which the one with the wanted mean is found by interpolation."""
 
 
-def level_chances(levels: Floats, share: Floats, value: Floats) -> Floats:
-    """p(l | a) for actions whose expected reward is ``value``: ``[R, n, K] -> [R, n, L, K]``.
+def level_probabilities(levels: Floats, share: Floats, value: Floats) -> Floats:
+    """Return p(l | a) of actions with expected reward ``value``: ``[R, n, K] -> [R, n, L, K]``.
 
     ``levels [R, L]`` are the rewards and ``share [R, L]`` says how often each occurs; the value is
     scaled so that the lowest level is 0 and the highest 1. Of all distributions with this mean,
@@ -19,7 +19,7 @@ def level_chances(levels: Floats, share: Floats, value: Floats) -> Floats:
     levels the probability of the higher one is the value.
 
     >>> levels, share = np.array([[0.0, 1.0]]), np.array([[0.9, 0.1]])
-    >>> found = level_chances(levels, share, np.full((1, 1, 1), 0.3))
+    >>> found = level_probabilities(levels, share, np.full((1, 1, 1), 0.3))
     >>> found.round(3).ravel().tolist()
     [0.7, 0.3]
     """

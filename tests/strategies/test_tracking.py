@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from submax.core.conditioning.table import Experience, Table
+from submax.core.conditioning.table import SampleSizes, Table
 from submax.core.errors import InputError
-from submax.strategies.filling import Filling, demanded
+from submax.strategies.tracking import Tracking, confidence
 
 FURTHEST = 60.0
 """How far the logit of the mark may be above that of the best value."""
@@ -27,7 +27,7 @@ def table_of(mass, levels=(0.0, 1.0), observations=100, decisions=100):
         np.array(levels, dtype=np.float64),
         evidence / evidence.sum(),
         np.zeros_like(evidence),
-        Experience(evidence, np.array(float(observations)), np.array(float(decisions))),
+        SampleSizes(evidence, np.array(float(observations)), np.array(float(decisions))),
     )
 
 
@@ -88,7 +88,7 @@ def cases(draw, most_levels=4):
 @given(case=cases(), share=st.sampled_from([0.3, 1.0, 2.5]))
 def test_the_mark_is_that_of_a_root_finder(case, share):
     expected = slow(*case, share)
-    found = Filling(share).probabilities(table_of(*case))
+    found = Tracking(share).probabilities(table_of(*case))
     if expected is not None:
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -98,7 +98,7 @@ def test_a_mark_chosen_by_hand_is_found():
     demand, value, missing = 44 / 100**0.5, [0.4, 0.2, 0.1], [90.0, 10.0, 0.0]
     evidence = [demand / divergence(v, 0.5) - m for v, m in zip(value, missing, strict=True)]
     evidence[2] += 1000.0
-    found = Filling().probabilities(table_of(split(value, evidence)))
+    found = Tracking().probabilities(table_of(split(value, evidence)))
     np.testing.assert_allclose(found, [0.9, 0.1, 0.0], atol=1e-7)
 
 
@@ -107,7 +107,7 @@ def test_a_mark_chosen_by_hand_is_found():
 def test_many_observations_are_as_exact_arithmetic_has_them(count, decisions):
     value, evidence = [0.3, 0.3001, 0.2999, 0.1], [count, count, 1.1 * count, 0.01 * count]
     table = table_of(split(value, evidence), observations=1000, decisions=decisions)
-    found = Filling().probabilities(table)
+    found = Tracking().probabilities(table)
     demand = slow_demand(1000, decisions)
     with localcontext() as context:
         context.prec = 50
@@ -129,8 +129,8 @@ def test_many_observations_are_as_exact_arithmetic_has_them(count, decisions):
 def test_the_order_of_actions_does_not_matter(case, data):
     mass, *rest = case
     order = data.draw(st.permutations(range(len(mass[0]))))
-    expected = Filling().probabilities(table_of(mass, *rest))
-    found = Filling().probabilities(table_of(np.array(mass)[:, order], *rest))
+    expected = Tracking().probabilities(table_of(mass, *rest))
+    found = Tracking().probabilities(table_of(np.array(mass)[:, order], *rest))
     np.testing.assert_allclose(found, expected[order], atol=1e-6)
 
 
@@ -138,8 +138,8 @@ def test_the_order_of_actions_does_not_matter(case, data):
 @given(case=cases(), shift=st.floats(-100, 100), factor=st.floats(0.01, 1000))
 def test_shift_and_unit_of_the_rewards_do_not_matter(case, shift, factor):
     mass, levels, *rest = case
-    expected = Filling().probabilities(table_of(mass, levels, *rest))
-    found = Filling().probabilities(table_of(mass, np.array(levels) * factor + shift, *rest))
+    expected = Tracking().probabilities(table_of(mass, levels, *rest))
+    found = Tracking().probabilities(table_of(mass, np.array(levels) * factor + shift, *rest))
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -149,8 +149,8 @@ def test_an_action_with_more_evidence_for_the_same_value_gets_no_more(case, more
     mass, *rest = case
     heavier = np.array(mass)
     heavier[:, 0] *= more
-    before = Filling().probabilities(table_of(mass, *rest))
-    after = Filling().probabilities(table_of(heavier, *rest))
+    before = Tracking().probabilities(table_of(mass, *rest))
+    after = Tracking().probabilities(table_of(heavier, *rest))
     assert after[0] <= before[0] + 1e-6
     assert np.all(after[1:] >= before[1:] - 1e-6)
 
@@ -162,8 +162,8 @@ def test_an_action_of_higher_value_on_the_same_evidence_gets_no_less(case, share
     better = np.array(mass)
     moved = share * better[0, 0]
     better[:, 0] += [-moved, moved]
-    before = Filling().probabilities(table_of(mass, *rest))
-    after = Filling().probabilities(table_of(better, *rest))
+    before = Tracking().probabilities(table_of(mass, *rest))
+    after = Tracking().probabilities(table_of(better, *rest))
     assert after[0] >= before[0] - 1e-6
     assert np.all(after[1:] <= before[1:] + 1e-6)
 
@@ -172,7 +172,7 @@ def test_an_action_of_higher_value_on_the_same_evidence_gets_no_less(case, share
 @given(case=cases(), times=st.integers(2, 4))
 def test_equal_actions_get_equal_shares(case, times):
     mass, *rest = case
-    found = Filling().probabilities(table_of(np.repeat(mass, times, axis=1), *rest))
+    found = Tracking().probabilities(table_of(np.repeat(mass, times, axis=1), *rest))
     shares = found.reshape(-1, times)
     assert np.array_equal(shares, np.repeat(shares[:, :1], times, axis=1))
 
@@ -183,7 +183,7 @@ def test_actions_that_are_all_the_same_are_uniform_however_much_is_known(
     value, evidence, decisions
 ):
     mass = split([value] * 5, [evidence] * 5)
-    found = Filling().probabilities(table_of(mass, decisions=decisions))
+    found = Tracking().probabilities(table_of(mass, decisions=decisions))
     np.testing.assert_allclose(found, 0.2, atol=1e-12)
 
 
@@ -192,7 +192,7 @@ def test_actions_that_are_all_the_same_are_uniform_however_much_is_known(
 def test_one_action_is_always_chosen(case):
     mass, *rest = case
     alone = [[row[0]] for row in mass]
-    assert Filling().probabilities(table_of(alone, *rest)) == pytest.approx(1.0, abs=1e-12)
+    assert Tracking().probabilities(table_of(alone, *rest)) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_many_tables_at_once_are_each_as_alone(seed):
@@ -207,31 +207,31 @@ def test_many_tables_at_once_are_each_as_alone(seed):
         np.broadcast_to(levels, (4, 5, 3)),
         evidence / evidence.sum(axis=-1, keepdims=True),
         np.zeros_like(evidence),
-        Experience(evidence, observations, decisions),
+        SampleSizes(evidence, observations, decisions),
     )
-    found = Filling().probabilities(together)
+    found = Tracking().probabilities(together)
     for place in np.ndindex(4, 5):
         alone = table_of(mass[place], levels, observations[place], decisions[place])
-        np.testing.assert_allclose(found[place], Filling().probabilities(alone), atol=1e-6)
+        np.testing.assert_allclose(found[place], Tracking().probabilities(alone), atol=1e-6)
 
 
 def test_few_decisions_go_to_the_doubtful_and_none_to_the_bad():
     # The best is known well, one is hardly tried, one is known to be bad.
     mass = split([0.5, 0.4, 0.1], [1000.0, 3.0, 1000.0])
-    found = Filling().probabilities(table_of(mass, observations=2003, decisions=10))
+    found = Tracking().probabilities(table_of(mass, observations=2003, decisions=10))
     assert found[1] > found[0] >= found[2] == 0
 
 
 def test_with_no_evidence_at_all_it_is_uniform():
     table = table_of([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
-    nothing = Experience(np.zeros(2), np.array(0.0), np.array(0.0))
-    found = Filling().probabilities(table._replace(experience=nothing))
+    nothing = SampleSizes(np.zeros(2), np.array(0.0), np.array(0.0))
+    found = Tracking().probabilities(table._replace(sample_sizes=nothing))
     np.testing.assert_allclose(found, 1 / 3)
 
 
 def test_an_action_without_evidence_is_one_of_the_lowest_value():
     mass = [[5.0, 0.0, 400.0], [5.0, 0.0, 1.0]]
-    found = Filling().probabilities(table_of(mass, decisions=50))
+    found = Tracking().probabilities(table_of(mass, decisions=50))
     assert np.all(np.isfinite(found))
     assert found[0] > found[1] > found[2] == 0
 
@@ -241,41 +241,41 @@ def test_it_is_uniform_until_two_levels_were_observed(seen):
     table = table_of([[5.0, 2.0, 1.0], [1.0, 1.0, 1.0], [1.0, 2.0, 3.0]], (0.0, 0.5, 1.0))
     prior = np.zeros(3)
     prior[seen] = 1
-    found = Filling().probabilities(table._replace(prior=prior))
+    found = Tracking().probabilities(table._replace(prior=prior))
     np.testing.assert_allclose(found, 1 / 3)
 
 
 def test_a_level_that_never_occurs_does_not_keep_it_from_learning():
     table = table_of([[5.0, 2.0, 1.0], [1.0, 2.0, 3.0], [0.1, 0.1, 0.1]], (0.0, 0.5, 1.0))
-    found = Filling().probabilities(table._replace(prior=np.array([0.5, 0.5, 0.0])))
+    found = Tracking().probabilities(table._replace(prior=np.array([0.5, 0.5, 0.0])))
     assert found[2] > found[1] >= found[0]
 
 
 @pytest.mark.parametrize("count", [1e8, 1e12])
 def test_with_counts_beyond_rounding_the_best_action_is_all(count):
     value = [0.2, 1 - 1e-8, 1 - 3e-8]
-    found = Filling().probabilities(table_of(split(value, [count] * 3), decisions=1))
+    found = Tracking().probabilities(table_of(split(value, [count] * 3), decisions=1))
     np.testing.assert_allclose(found, [0, 1, 0], atol=1e-6)
 
 
 def test_levels_that_are_all_the_same_tell_nothing():
     table = table_of([[5.0, 5.0], [1.0, 1.0]], (2.0, 2.0))
-    np.testing.assert_allclose(Filling().probabilities(table), 0.5)
+    np.testing.assert_allclose(Tracking().probabilities(table), 0.5)
 
 
 @given(observations=st.integers(0, 10**15), decisions=st.integers(1, 10**6))
 def test_the_demand_is_that_of_the_formula(observations, decisions):
-    found = demanded(np.array([float(observations)]), np.array([float(decisions)]))
+    found = confidence(np.array([float(observations)]), np.array([float(decisions)]))
     assert found.item() == pytest.approx(slow_demand(observations, decisions), rel=1e-12)
 
 
 @given(observations=st.integers(0, 10**9), decisions=st.integers(1, 10**5))
 def test_decisions_taken_together_demand_no_more_than_one(observations, decisions):
     known, together = np.array(float(observations)), np.array(float(decisions))
-    assert demanded(known, together) <= demanded(known, np.array(1.0))
+    assert confidence(known, together) <= confidence(known, np.array(1.0))
 
 
-def test_without_experience_it_says_what_is_missing():
-    table = table_of([[1.0, 2.0], [2.0, 1.0]])._replace(experience=None)
-    with pytest.raises(InputError, match="must be told how much evidence there is"):
-        Filling().probabilities(table)
+def test_without_sample_sizes_it_says_what_is_missing():
+    table = table_of([[1.0, 2.0], [2.0, 1.0]])._replace(sample_sizes=None)
+    with pytest.raises(InputError, match="a table without sample_sizes"):
+        Tracking().probabilities(table)

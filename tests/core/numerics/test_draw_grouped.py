@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from submax.core.errors import InputError
-from submax.core.numerics.categorical import draw_lots
+from submax.core.numerics.categorical import draw_grouped
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 ALLOWED = 6.5
@@ -20,7 +20,7 @@ def lots_of(count):
 def test_in_every_place_an_index_has_its_probability(size, count, seed):
     rng = np.random.default_rng((seed, size, count))
     probabilities = rng.dirichlet(np.full(size, 0.7))
-    drawn = draw_lots(np.broadcast_to(probabilities, (3000, 1, size)), count, rng)
+    drawn = draw_grouped(np.broadcast_to(probabilities, (3000, 1, size)), count, rng)
     assert drawn.shape == (3000, count)
     assert drawn.dtype == np.int64
     # The rows of one replica depend on each other, those of different replicas do not.
@@ -36,7 +36,7 @@ def test_in_every_place_an_index_has_its_probability(size, count, seed):
 def test_an_index_gets_its_share_of_the_lots_rounded_either_way(weights, count, number):
     probabilities = np.array(weights) / sum(weights)
     rng = np.random.default_rng(number)
-    drawn = draw_lots(probabilities[None, None], count, rng)[0]
+    drawn = draw_grouped(probabilities[None, None], count, rng)[0]
     assert drawn.shape == (count,)
     met = np.bincount(drawn, minlength=len(weights))
     lots = lots_of(count)
@@ -52,7 +52,7 @@ def test_an_index_gets_its_share_of_the_lots_rounded_either_way(weights, count, 
 def test_lots_differ_in_length_by_one_at_most(count, seed):
     # More indices than lots, so that every lot is an index of its own.
     size = 4 * lots_of(count)
-    drawn = draw_lots(np.full((3, 1, size), 1 / size), count, np.random.default_rng(seed))
+    drawn = draw_grouped(np.full((3, 1, size), 1 / size), count, np.random.default_rng(seed))
     for row in drawn:
         lengths = np.unique(row, return_counts=True)[1]
         assert len(lengths) == lots_of(count)
@@ -63,7 +63,7 @@ def test_lots_differ_in_length_by_one_at_most(count, seed):
 def test_neighbours_are_as_often_the_same_as_places_far_apart(count, seed):
     rng = np.random.default_rng((seed, count))
     probabilities = rng.dirichlet(np.ones(30))
-    drawn = draw_lots(np.broadcast_to(probabilities, (4000, 1, 30)), count, rng)
+    drawn = draw_grouped(np.broadcast_to(probabilities, (4000, 1, 30)), count, rng)
     near, far = drawn[:, 0] == drawn[:, 1], drawn[:, 0] == drawn[:, -1]
     difference = near.astype(np.float64) - far
     error = difference.std(ddof=1) / np.sqrt(len(difference))
@@ -73,7 +73,7 @@ def test_neighbours_are_as_often_the_same_as_places_far_apart(count, seed):
 def test_how_often_an_index_is_met_varies_no_more_than_by_rounding(seed):
     probabilities = np.array([0.05, 0.2, 0.3, 0.45])
     rng = np.random.default_rng(seed)
-    drawn = draw_lots(np.broadcast_to(probabilities, (2000, 1, 4)), 100, rng)
+    drawn = draw_grouped(np.broadcast_to(probabilities, (2000, 1, 4)), 100, rng)
     share = np.stack([(drawn == index).mean(axis=1) for index in range(4)], axis=1)
     error = share.std(axis=0, ddof=1) / np.sqrt(2000)
     # 60 lots of one or two draws; each index has a whole number of lots.
@@ -83,14 +83,14 @@ def test_how_often_an_index_is_met_varies_no_more_than_by_rounding(seed):
 
 
 def test_replicas_have_rows_of_their_own(seed):
-    drawn = draw_lots(np.eye(4)[:, None, :], 50, np.random.default_rng(seed))
+    drawn = draw_grouped(np.eye(4)[:, None, :], 50, np.random.default_rng(seed))
     assert np.array_equal(drawn, np.repeat(np.arange(4)[:, None], 50, axis=1))
 
 
 @pytest.mark.parametrize("replicas", [0, 1, 3])
 def test_no_draws_are_an_empty_array(replicas, seed):
     probabilities = np.full((replicas, 1, 2), 0.5)
-    drawn = draw_lots(probabilities, 0, np.random.default_rng(seed))
+    drawn = draw_grouped(probabilities, 0, np.random.default_rng(seed))
     assert drawn.shape == (replicas, 0)
     assert drawn.dtype == np.int64
 
@@ -98,18 +98,18 @@ def test_no_draws_are_an_empty_array(replicas, seed):
 def test_the_probabilities_are_not_touched(seed):
     probabilities = np.full((2, 1, 4), 0.25)
     probabilities.setflags(write=False)
-    draw_lots(probabilities, 100, np.random.default_rng(seed))
+    draw_grouped(probabilities, 100, np.random.default_rng(seed))
     assert np.all(probabilities == 0.25)
 
 
 @pytest.mark.parametrize("count", [1, 36, 1000])
 def test_rows_that_sum_to_one_but_for_rounding_are_drawn(count, seed):
     for off in (1 - 5e-7, 1 + 5e-7):
-        drawn = draw_lots(np.full((1, 1, 10), off / 10), count, np.random.default_rng(seed))
+        drawn = draw_grouped(np.full((1, 1, 10), off / 10), count, np.random.default_rng(seed))
         assert drawn.shape == (1, count)
 
 
 @pytest.mark.parametrize("row", [[0.5, 0.4], [0.5, 0.6], [np.nan, 1.0], [0.0, 0.0]])
 def test_rows_that_do_not_sum_to_one_are_refused(row, seed):
     with pytest.raises(InputError, match="must sum to 1"):
-        draw_lots(np.array([[row]]), 5, np.random.default_rng(seed))
+        draw_grouped(np.array([[row]]), 5, np.random.default_rng(seed))

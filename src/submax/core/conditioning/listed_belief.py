@@ -1,0 +1,76 @@
+"""A belief that is a table with one column for every joint action."""
+
+import numpy as np
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.conditioning.belief import Belief
+from submax.core.numerics.categorical import draw
+from submax.core.spaces.space import Space
+
+
+class ListedBelief(Belief):
+    """The probabilities of all joint actions, ``listed [R, n, L, M]``, in n contexts.
+
+    ``levels [R, L]`` are the rewards conditioned on, ``level_prior [R, n, L]`` is how often each
+    occurs, and ``values [R, L]`` are as in `Belief.values`, or None. A subclass may compute the
+    probabilities when they are first needed: it leaves ``listed`` out and overrides
+    ``list_probabilities``.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        levels: Floats,
+        level_prior: Floats,
+        listed: Floats | None = None,
+        values: Floats | None = None,
+    ) -> None:
+        self._space = space
+        self._levels = levels
+        self._level_prior = level_prior
+        self._listed = listed
+        self._values = values
+
+    @property
+    def space(self) -> Space:
+        return self._space
+
+    def levels(self) -> Floats:
+        return self._levels
+
+    def level_prior(self) -> Floats:
+        return self._level_prior
+
+    def prob_of_all(self) -> Floats:
+        if self._listed is None:
+            self._listed = self.list_probabilities()
+        return self._listed
+
+    def list_probabilities(self) -> Floats:
+        """Return the probabilities of all joint actions; called once if they were not given."""
+        raise NotImplementedError(f"{type(self).__name__} was made without probabilities")
+
+    def values(self) -> Floats | None:
+        return self._values
+
+    def prob(self, action: Actions) -> Floats:
+        listed = self.prob_of_all()
+        index = self.space.index(action)
+        wanted = np.broadcast_to(index, (*listed.shape[:2], index.shape[-1]))[:, :, None]
+        return np.take_along_axis(listed, wanted, axis=-1)
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
+        listed = self.prob_of_all()[:, :, level]
+        replicas, rows, size = listed.shape
+        index = draw(listed.reshape(replicas * rows, 1, size), count, rng)
+        return self.space.action(index.reshape(replicas, rows, count))
+
+    def rows(self, row: Integers) -> Belief:
+        listed, prior = self.prob_of_all(), self.level_prior()
+        return ListedBelief(
+            self.space,
+            self.levels(),
+            np.take_along_axis(prior, row[..., None], axis=1),
+            np.take_along_axis(listed, row[..., None, None], axis=1),
+            self._values,
+        )

@@ -1,0 +1,106 @@
+"""What a trained network says in given contexts."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Actions, Floats, Integers
+from submax.core.conditioning.belief import Belief
+from submax.core.conditioning.conditional_distribution import ConditionalDistribution
+from submax.core.spaces.real_space import RealSpace
+from submax.core.spaces.space import Space
+from submax.estimators.network_params import NetworkParams
+from submax.networks.decoded_choices import DecodedChoices
+from submax.networks.decoded_density import DecodedDensity
+from submax.networks.mixture_density import MixtureDensity
+from submax.networks.slot_choices import choice_probabilities, first_choices, joint_probabilities
+from submax.strategies.observation_weights import ObservationWeights
+
+
+class NetworkBelief(Belief, ObservationWeights):
+    """The network of ``params`` in these contexts, evaluated when it is first needed.
+
+    π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), over Z draws of the latent variable.
+    ``components`` is the number of mixture components of real-valued parts of an action, and
+    ``values`` computes `Belief.values`.
+    """
+
+    def __init__(
+        self,
+        params: NetworkParams,
+        context: Floats,
+        components: int,
+        values: Callable[[], Floats],
+    ) -> None:
+        self._params = params
+        self._context = context
+        self._components = components
+        self._compute_values = values
+
+    @property
+    def space(self) -> Space:
+        return self._params.problem.space
+
+    def levels(self) -> Floats:
+        return self._params.ruler.levels
+
+    def level_prior(self) -> Floats:
+        share = self._params.share
+        if self._context.shape[1] == 1:
+            return share
+        return np.broadcast_to(share, (*self._context.shape[:2], share.shape[2]))
+
+    def values(self) -> Floats:
+        return self._compute_values()
+
+    def prob(self, action: Actions) -> Floats:
+        shape = (*self._context.shape[:2], *action.shape[2:])
+        return self._decoded.prob(np.broadcast_to(action, shape))
+
+    def prob_of_all(self) -> Floats:
+        choices = self.space.choices
+        return joint_probabilities(self._choice_probabilities, choices).swapaxes(1, 2)
+
+    def prob_of_choices(self) -> list[Floats]:
+        mean: Floats = self._choice_probabilities.mean(axis=3).swapaxes(1, 2)
+        return np.split(mean, first_choices(self.space.choices)[1:], axis=-1)
+
+    def sample(self, level: int, count: int, rng: np.random.Generator) -> Actions:
+        return self._decoded.sample(level, count, rng)
+
+    def rows(self, row: Integers) -> ConditionalDistribution:
+        return self._decoded.rows(row)
+
+    def observation_weights(self) -> Floats:
+        """Return the number of stored rows at each reward level.
+
+        The number does not depend on the context, because a network generalizes between contexts.
+        """
+        return self.level_prior() * self._params.buffer.filled[:, None, None]
+
+    def observation_weights_by_slot(self) -> list[Floats]:
+        return [self.observation_weights()] * self.space.slots
+
+    @cached_property
+    def _decoded(self) -> ConditionalDistribution:
+        space = self.space
+        if isinstance(space, RealSpace):
+            shape = (space.choices, space.reals, self._components)
+            return DecodedDensity(MixtureDensity.of(self._outputs(), *shape), space)
+        return DecodedChoices(self._choice_probabilities, space.choices)
+
+    @cached_property
+    def _choice_probabilities(self) -> Floats:
+        """The probability of every choice, ``[R, L, n, Z, sum of choices]``."""
+        return choice_probabilities(self._outputs(), self.space.choices)
+
+    def _outputs(self) -> NDArray[np.float32]:
+        """Return the outputs of the network, ``[R, L, n, Z, O]``."""
+        params, given = self._params, self._context
+        if params.scaling is not None:
+            given = params.scaling.scaled(given).astype(np.float64)
+        if params.single is not None and given.shape[1] == 1:
+            return params.single.logits(given[0, 0])
+        return params.network.logits(given)

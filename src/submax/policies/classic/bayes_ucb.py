@@ -1,0 +1,56 @@
+"""Upper confidence bounds by quantiles of the posterior."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import betainccinv
+
+from submax.core.arrays import Floats
+from submax.core.checks import positive
+from submax.policies.classic.index_policy import ArmCounts, IndexPolicy
+
+
+@dataclass(frozen=True)
+class BayesUCB(IndexPolicy):
+    """Take the arm with the highest quantile of the level 1 − 1 / (t + 1) of its posterior.
+
+    The prior of an arm is Beta(α, β), its posterior Beta(α + successes, β + failures), and t is the
+    number of pulls of all arms. With ``pending``, see `IndexPolicy`; a pending pull counts as its
+    expected reward.
+
+    Reference: Kaufmann, Cappé and Garivier (2012), with c = 0 as in their experiments.
+    """
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    pending: bool = False
+
+    def __post_init__(self) -> None:
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+
+    def index(self, counts: ArmCounts) -> Floats:
+        successes = self.alpha + counts.successes
+        failures = self.beta + counts.received - counts.successes
+        # A pending pull adds its expected reward, so that the mean stays and the spread falls.
+        growth = 1 + (counts.pulls - counts.received) / (successes + failures)
+        tail = 1 / (np.maximum(counts.total, 0.0) + 1)
+        return np.asarray(betainccinv(successes * growth, failures * growth, tail), np.float64)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield a flat and a sparse prior, and pending pulls."""
+        yield cls()
+        yield cls(1.0, 9.0)
+        yield cls(pending=True)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """Return the priors of the comparison, without and with pending pulls."""
+        priors = (1, 9, 99)
+        return {
+            **{f"bayes-ucb-1-{beta}": cls(1.0, float(beta)) for beta in priors},
+            **{f"bayes-ucb-1-{beta}-pending": cls(1.0, float(beta), True) for beta in priors},
+        }

@@ -1,0 +1,156 @@
+"""Information-directed sampling."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats, Integers
+from submax.core.checks import at_least, whole_number
+from submax.core.contracts.facts import Facts
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.core.running.stored import stored
+from submax.policies.classic.arm_statistics import ArmStatistics
+
+
+@stored("information-directed-state")
+class InformationDirectedState(NamedTuple):
+    """The rewards that have come back, and the probability of every arm, ``listed [R, 1, A]``."""
+
+    problem: Problem
+    arms: ArmStatistics
+    listed: Floats
+
+
+@dataclass(frozen=True)
+class InformationDirected(ListingPolicy[InformationDirectedState]):
+    """Minimize the information ratio Δ(π)² / v(π) over distributions π of the next decision.
+
+    Δ(a) = E[max_b θ_b − θ_a] is the expected regret of arm a, and v(a) = Var(E[θ_a | a*]) is how
+    much the identity a* of the best arm says about its reward. Both are estimated from ``draws``
+    draws of the posterior, Beta(α + successes, β + failures) for every arm. The minimum is reached
+    by a distribution over at most two arms. All decisions of a batch share it.
+
+    Reference: Russo and Van Roy (2018), the variance-based variant of section 6.
+    """
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    draws: int = 200
+
+    def __post_init__(self) -> None:
+        # Draws from sharper priors are 0 or 1 to the last digit, and tie.
+        at_least("alpha", self.alpha, 0.05)
+        at_least("beta", self.beta, 0.05)
+        whole_number("draws", self.draws, at_least=2)
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(uses_context=False)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> InformationDirectedState:
+        problem.scale.known_bounds("information-directed sampling")
+        arms = ArmStatistics.empty(problem, replicas)
+        size = problem.space.size
+        return InformationDirectedState(problem, arms, np.full((replicas, 1, size), 1 / size))
+
+    def probabilities(self, state: InformationDirectedState, context: Floats) -> Floats:
+        return state.listed
+
+    def update(
+        self, state: InformationDirectedState, feedback: Feedback, rng: np.random.Generator
+    ) -> InformationDirectedState:
+        arms = state.arms.add(feedback)
+        listed = state.listed.copy()
+        # Each replica has a generator of its own, so that none depends on the rows of another.
+        streams = rng.spawn(len(listed))
+        successes = arms.successes("information-directed sampling")
+        for replica in np.flatnonzero((feedback.weight > 0).any(axis=1)):
+            drawn = streams[replica].beta(
+                self.alpha + successes[replica],
+                self.beta + arms.pulls[replica] - successes[replica],
+                size=(self.draws, listed.shape[-1]),
+            )
+            listed[replica, 0] = least_information_ratio(*regret_and_information(drawn))
+        return InformationDirectedState(state.problem, arms, listed)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield a flat and a sparse prior."""
+        yield cls()
+        yield cls(1.0, 9.0, draws=50)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """Return the priors of the comparison."""
+        return {f"information-directed-1-{beta}": cls(1.0, float(beta)) for beta in (1, 9, 99)}
+
+
+def regret_and_information(drawn: Floats) -> tuple[Floats, Floats]:
+    """Return Δ and v of every arm, ``[A]`` each, from posterior draws ``[draws, A]``."""
+    mean = drawn.mean(axis=0)
+    best = drawn.argmax(axis=1)
+    order = np.argsort(best, kind="stable")
+    _, first, times = np.unique(best[order], return_index=True, return_counts=True)
+    given_best = np.add.reduceat(drawn[order], first, axis=0) / times[:, None]
+    information = (times / len(drawn)) @ (given_best - mean) ** 2
+    return drawn.max(axis=1).mean() - mean, information
+
+
+def least_information_ratio(regret: Floats, information: Floats) -> Floats:
+    """Return the distribution π over arms, ``[A]``, with the least (π·regret)² / (π·information).
+
+    Only arms on the upper convex hull of the points (regret, information) can be part of the
+    minimum, and two neighbours on the hull suffice. Without any information the arm with the least
+    regret is taken.
+    """
+    listed = np.zeros(len(regret))
+    if not information.any():
+        least = np.flatnonzero(regret == regret.min())
+        listed[least] = 1 / len(least)
+        return listed
+    hull = _upper_hull(regret, information)
+    low, high = hull[:-1], hull[1:]
+    if len(hull) == 1:
+        low = high = hull
+    share = _best_share(regret[low], information[low], regret[high], information[high])
+    mixed = regret[low] + share * (regret[high] - regret[low])
+    gained = information[low] + share * (information[high] - information[low])
+    ratio = mixed**2 / np.maximum(gained, 1e-300)
+    place = int(ratio.argmin())
+    listed[low[place]] += 1 - share[place]
+    listed[high[place]] += share[place]
+    return listed
+
+
+def _upper_hull(x: Floats, y: Floats) -> Integers:
+    """Return the indices of the upper convex hull of points, from the lowest x on."""
+    hull: list[int] = []
+    for point in np.lexsort((-y, x)):
+        if hull and y[point] <= y[hull[-1]]:
+            # Less information at more regret is never worth it.
+            continue
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (y[b] - y[a]) * (x[point] - x[a]) > (y[point] - y[a]) * (x[b] - x[a]):
+                break
+            hull.pop()
+        hull.append(int(point))
+    return np.array(hull, dtype=np.int64)
+
+
+def _best_share(regret: Floats, gain: Floats, regret_2: Floats, gain_2: Floats) -> Floats:
+    """Return the share s of the second point with the least (Δ + s Δ')² / (v + s v').
+
+    The derivative is zero at s = Δ / Δ' − 2 v / v', with Δ' and v' the differences of the points;
+    the ratio is convex between the points, so that s is clipped to 0 … 1.
+    """
+    rise, more = regret_2 - regret, gain_2 - gain
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = regret / rise - 2 * gain / more
+    return np.clip(np.nan_to_num(share, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)

@@ -1,0 +1,48 @@
+"""Upper confidence bounds by the Bernoulli divergence."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import non_negative
+from submax.policies.classic.bernoulli_divergence import upper_bound
+from submax.policies.classic.index_policy import ArmCounts, IndexPolicy
+
+
+@dataclass(frozen=True)
+class KLUCB(IndexPolicy):
+    """Take the arm with the highest q for which n kl(mean, q) ≤ ln t + c ln ln t.
+
+    n is the arm's number of pulls, t that of all arms, kl the divergence between Bernoulli
+    distributions, and c is ``exploration``; the authors recommend c = 0. An arm that was never
+    pulled is taken first. With ``pending``, see `IndexPolicy`.
+
+    Reference: Garivier and Cappé (2011).
+    """
+
+    pending: bool = False
+    exploration: float = 0.0
+
+    def __post_init__(self) -> None:
+        non_negative("exploration", self.exploration)
+
+    def index(self, counts: ArmCounts) -> Floats:
+        logarithm = np.log(np.maximum(counts.total, 1.0))
+        level = logarithm + self.exploration * np.log(np.maximum(logarithm, 1.0))
+        bound = upper_bound(counts.means, level / np.maximum(counts.pulls, 1.0))
+        return np.where(counts.pulls > 0, bound, np.inf)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield both variants, and one with more exploration."""
+        yield cls()
+        yield cls(pending=True)
+        yield cls(exploration=3.0)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """Return both variants."""
+        return {"kl-ucb": cls(), "kl-ucb-pending": cls(pending=True)}

@@ -1,0 +1,191 @@
+"""The tracking strategy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import positive
+from submax.core.conditioning.marginalization import normalized
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.strategy_facts import StrategyFacts
+from submax.core.conditioning.table import SampleSizes, Table
+from submax.core.errors import InputError
+from submax.core.numerics.falling_root import falling_root
+
+CONFIDENCE_FACTOR = 44.0
+"""κ = CONFIDENCE_FACTOR / (N^0.3 t^0.2); chosen by search on tuning seeds, see docs/research."""
+SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE = 1.0, 6.0
+"""Bounds of κ while there are few observations, from the same search."""
+GROWTH_DELAY = 5.0
+"""κ is at least ln(t / (GROWTH_DELAY · N)), so that in the long run no action is given up."""
+SMALLEST_BATCH = 20.0
+"""A batch of fewer decisions than this counts as this many; from the same search."""
+PLACE_TOLERANCE, TOTAL_TOLERANCE = 1e-12, 1e-4
+"""When the search for the threshold ends: tolerance of the logarithm of its height above the best
+value, and of the logarithm of the total number of missing observations."""
+EDGE = 1e-12
+"""Values are kept this far from 0 and 1, and the threshold this far above the best value."""
+TINY = 1e-150
+"""Replaces 0 in numbers that are divided by; its square is still a number above 0."""
+LOWEST, HIGHEST = np.log(EDGE), np.log(60.0)
+"""Bounds of the logarithm of the threshold's height above the best value, in logits."""
+
+
+class ActionEstimates(NamedTuple):
+    """The ``value`` of every action, scaled to 0 … 1, and how many ``observations`` it is worth."""
+
+    value: Floats
+    observations: Floats
+
+
+class Divergence(NamedTuple):
+    """The divergence kl(v, L) of every action's value v from a threshold L.
+
+    The threshold lies e^place above the best value, in logits. With h = logit L − logit v and
+    g = v (e^h − 1): kl(v, L) = ln(1 + g) − v h, and L − v = (1 − v) g / (1 + g). Above one half
+    the same formulas are used for 1 − v and −h, which keeps rounding errors small. ``rarer`` is v
+    or 1 − v, ``side`` is the sign of h, and ``below`` is h if L is the best value.
+    """
+
+    rarer: Floats
+    side: Floats
+    below: Floats
+
+    @classmethod
+    def of(cls, value: Floats) -> Self:
+        """Return the divergences of actions with these values, ``[..., M]``."""
+        logit = np.log(value) - np.log1p(-value)
+        side = np.where(value > 0.5, -1.0, 1.0)
+        below = side * (logit.max(axis=-1, keepdims=True) - logit)
+        return cls(np.minimum(value, 1 - value), side, below)
+
+    def at(self, place: Floats) -> tuple[Floats, Floats]:
+        """Return the divergence and its derivative with respect to the place, (L − v) e^place."""
+        above = np.exp(place)
+        height = self.below + self.side * above
+        growth = self.rarer * np.expm1(height)
+        divergence = np.maximum(np.log1p(growth) - self.rarer * height, TINY)
+        return divergence, (self.side * above) * ((1 - self.rarer) * growth / (1 + growth))
+
+
+@dataclass(frozen=True)
+class Tracking(Strategy):
+    """Give the next decisions to the actions that lack observations.
+
+    If an action has the value v and s observations, the probability that it is as good as a
+    threshold L is about exp(−s kl(v, L)), where kl is the divergence between Bernoulli
+    distributions. To make this probability e^−κ takes κ / kl(v, L) observations. The decisions go
+    where observations are missing:
+
+        π(a) ∝ max(κ / kl(v_a, L) − s_a, 0).
+
+    The threshold L lies as far above the best value as is necessary for the N decisions of the
+    next batch to make up exactly for what is missing. The rule has the form of SubMax, the positive
+    part of a difference, with numbers of observations in the place of probabilities. Actions near
+    the best get most decisions, an action that was hardly tried gets a few, and an action that is
+    known to be bad gets none.
+
+    κ = 44 / (N^0.3 t^0.2), with t the observations so far, clipped to 1 … 6, and at least
+    ln(t / 5N): decisions of the same batch cannot learn from each other, so a large batch asks for
+    less; what is learned early pays for longest; in the long run no action is given up. N counts
+    as at least 20. κ is multiplied by ``confidence_scale``, which is below 1 for networks: training
+    that stops early makes the values of actions look more alike than they are.
+
+    v and s come from the table: with m_l the observations that π(· | l) is worth, s_a =
+    Σ_l m_l π(a | l), and v_a is the mean of the levels weighted by these terms, scaled to 0 … 1.
+
+    Not in the paper; see docs/research. Reference: the divergence is that of Garivier and Cappé
+    (2011); tracking a target number of observations follows Garivier and Kaufmann (2016).
+    """
+
+    facts: ClassVar[StrategyFacts] = StrategyFacts(
+        needs_listing=True, needs_sample_sizes=True, grouped_draws=True
+    )
+
+    confidence_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("confidence_scale", self.confidence_scale)
+
+    def probabilities(self, table: Table) -> Floats:
+        if table.sample_sizes is None:
+            raise InputError(
+                "the tracking strategy was given a table without sample_sizes, which it needs: "
+                "use it in a policy such as RewardConditioned, or set Table(sample_sizes=...)"
+            )
+        estimates = _estimates(table, table.sample_sizes)
+        decisions = np.maximum(table.sample_sizes.decisions, 1.0)[..., None]
+        kappa = self.confidence_scale * confidence(
+            table.sample_sizes.observations[..., None], decisions
+        )
+        missing = _missing(estimates, kappa, decisions)
+        # If only one level was observed, nothing distinguishes the actions.
+        forget = np.count_nonzero(table.prior, axis=-1) < 2
+        return normalized(missing, forget=forget)
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield the default, and the scale that networks use."""
+        yield cls()
+        yield cls(0.3)
+
+
+def confidence(observations: Floats, decisions: Floats) -> Floats:
+    """Return κ, how certain to become that an action is not the best.
+
+    >>> confidence(np.array([100.0, 5000.0, 10.0**30]), np.array([100.0, 1000.0, 1.0])).round(2)
+    array([ 4.4 ,  1.01, 64.47])
+    """
+    observed, batch = np.maximum(observations, 1.0), np.maximum(decisions, SMALLEST_BATCH)
+    factor = CONFIDENCE_FACTOR / (batch**0.3 * observed**0.2)
+    early = np.clip(factor, SMALLEST_CONFIDENCE, LARGEST_CONFIDENCE)
+    late = np.log(np.maximum(observed / (GROWTH_DELAY * batch), 1.0))
+    kappa: Floats = np.maximum(early, late)
+    return kappa
+
+
+def _estimates(table: Table, sizes: SampleSizes) -> ActionEstimates:
+    mass = sizes.observation_weight[..., None] * table.probabilities
+    observations = mass.sum(axis=-2)
+    levels = table.levels - table.levels[..., :1]
+    span = levels[..., -1:]
+    height = levels / np.where(span > 0, span, 1.0)
+    earned = (height[..., None] * mass).sum(axis=-2)
+    value = earned / np.maximum(observations, TINY)
+    return ActionEstimates(np.clip(value, EDGE, 1 - EDGE), observations)
+
+
+def _missing(estimates: ActionEstimates, kappa: Floats, decisions: Floats) -> Floats:
+    """Return the missing observations of every action, ``[..., M]``; they sum to the decisions.
+
+    The total falls as the threshold rises, about as the inverse square of the threshold's height
+    above the best value. In logarithms this is nearly a straight line, so that Newton's method
+    needs few steps.
+    """
+    value, observations = estimates
+    best = value.max(axis=-1, keepdims=True)
+    divergences = Divergence.of(value)
+    wanted = np.log(decisions)
+
+    def excess(place: Floats) -> tuple[Floats, Floats]:
+        divergence, rise = divergences.at(place)
+        target = kappa / divergence
+        missing = np.maximum(target - observations, 0.0)
+        total = np.maximum(missing.sum(axis=-1, keepdims=True), TINY)
+        fall = ((missing > 0) * target * (rise / divergence)).sum(axis=-1, keepdims=True)
+        return np.log(total) - wanted, -fall / total
+
+    # The search starts where the best action alone would get all decisions, if kl is approximated
+    # by its second-order expansion.
+    leading = np.where(value == best, observations, 0.0).max(axis=-1, keepdims=True)
+    start = np.log(2 * kappa / (best * (1 - best) * (leading + decisions))) / 2
+    start = np.minimum(np.maximum(start, LOWEST), HIGHEST)
+    bounds = np.full_like(start, LOWEST), np.full_like(start, HIGHEST)
+    place = falling_root(excess, start, *bounds, PLACE_TOLERANCE, TOTAL_TOLERANCE)
+    divergence, _ = divergences.at(place)
+    missing: Floats = np.maximum(kappa / divergence - observations, 0.0)
+    # With very large counts, rounding can leave nothing missing: then the best action is chosen.
+    return np.where(missing.any(axis=-1, keepdims=True), missing, value == best)

@@ -1,0 +1,193 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InputError
+from submax.core.rewards.continuous import Continuous
+from submax.core.rewards.discrete import Discrete
+from submax.core.spaces.arms import Arms
+from submax.environments.arms.bernoulli import Bernoulli
+from submax.policies.classic.bayes_ucb import BayesUCB
+from submax.policies.classic.imed import IMED
+from submax.policies.classic.kl_ucb import KLUCB
+from submax.policies.classic.moss import MOSS
+from submax.policies.classic.ucb1 import UCB1
+from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.lag import Lag
+from submax.simulation.simulate import simulate
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+
+ARMS, OBSERVATIONS, REPLICAS = 4, 84, 4
+
+DELAYS = [BatchFlush(1), BatchFlush(7), BatchFlush(42), Lag(0), Lag(20)]
+
+
+def decisions_of(delay):
+    """Yield the batch of each decision, the number of rewards before it, and the decision."""
+    begin = known = 0
+    for step in delay.schedule(OBSERVATIONS):
+        batch = range(begin, begin + step.decide)
+        yield from ((batch, known, decision) for decision in batch)
+        begin, known = begin + step.decide, known + step.receive
+
+
+def kl(p, q):
+    def term(x, y):
+        return 0.0 if x == 0 else math.inf if y == 0 else x * math.log(x / y)
+
+    return term(p, q) + term(1 - p, 1 - q)
+
+
+def slow_ucb1(policy, successes, received, pulls, total, best):
+    return successes / max(received, 1) + math.sqrt(
+        policy.exploration * math.log(max(total, 1)) / pulls
+    )
+
+
+def slow_kl_ucb(policy, successes, received, pulls, total, best):
+    mean, logarithm = successes / max(received, 1), math.log(max(total, 1))
+    level = (logarithm + policy.exploration * math.log(max(logarithm, 1))) / pulls
+    if level == 0 or mean == 1:
+        return mean
+    highest = 1 - 1e-15
+    if kl(mean, highest) <= level:
+        return highest
+    return optimize.brentq(lambda q: kl(mean, q) - level, mean, highest, xtol=1e-14)
+
+
+def slow_bayes_ucb(policy, successes, received, pulls, total, best):
+    a, b = policy.alpha + successes, policy.beta + received - successes
+    pending = pulls - received
+    mean = a / (a + b)
+    return stats.beta(a + pending * mean, b + pending * (1 - mean)).isf(1 / (total + 1))
+
+
+def slow_moss(policy, successes, received, pulls, total, best):
+    horizon = policy.horizon or total
+    return successes / max(received, 1) + math.sqrt(
+        max(math.log(max(horizon, 1e-300) / (ARMS * pulls)), 0) / pulls
+    )
+
+
+def slow_imed(policy, successes, received, pulls, total, best):
+    return -(pulls * kl(successes / max(received, 1), best) + math.log(pulls))
+
+
+SLOW = {
+    UCB1: slow_ucb1,
+    KLUCB: slow_kl_ucb,
+    BayesUCB: slow_bayes_ucb,
+    MOSS: slow_moss,
+    IMED: slow_imed,
+}
+POLICIES = [
+    *(UCB1(pending, exploration) for pending in (False, True) for exploration in (2.0, 0.0)),
+    *(KLUCB(pending, exploration) for pending in (False, True) for exploration in (0.0, 3.0)),
+    BayesUCB(1.0, 9.0),
+    BayesUCB(0.5, 1.0, pending=True),
+    *(MOSS(pending, horizon) for pending in (False, True) for horizon in (None, 84)),
+    IMED(),
+    IMED(pending=True),
+]
+
+
+@pytest.mark.parametrize("delay", DELAYS, ids=repr)
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_every_choice_has_the_highest_index_of_a_slow_loop(policy, delay, seed):
+    trace = simulate(
+        Bernoulli(ARMS),
+        policy,
+        observations=OBSERVATIONS,
+        replicas=REPLICAS,
+        delay=delay,
+        seed=seed,
+        points=None,
+    )
+    slow = SLOW[type(policy)]
+    for replica in range(REPLICAS):
+        arms = trace.actions[replica, :, 0].tolist()
+        rewards = trace.rewards[replica].tolist()
+        for batch, known, decision in decisions_of(delay):
+            counted = arms[:decision] if policy.pending else arms[:known]
+            # Pending pulls count, and with them all decisions of the present batch but one.
+            total = batch.stop - 1 if policy.pending else known
+            received = [arms[:known].count(arm) for arm in range(ARMS)]
+            successes = [
+                sum(r for a, r in zip(arms[:known], rewards, strict=False) if a == arm)
+                for arm in range(ARMS)
+            ]
+            best = max(s / max(n, 1) for s, n in zip(successes, received, strict=True))
+            index = [
+                slow(policy, successes[arm], received[arm], counted.count(arm), total, best)
+                if counted.count(arm) or isinstance(policy, BayesUCB)
+                else math.inf
+                for arm in range(ARMS)
+            ]
+            taken = index[arms[decision]]
+            assert taken == max(index) or taken >= max(index) - 1e-7
+
+
+@pytest.mark.parametrize("policy", [one for one in POLICIES if not one.pending], ids=repr)
+def test_ties_are_broken_at_random_for_every_decision(policy, seed):
+    rng = np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(5)), 3, rng)
+    decision = policy.act(state, np.zeros((3, 2000, 0)), rng)
+    for replica in range(3):
+        drawn = decision.action[replica, :, 0]
+        assert goodness_of_fit(drawn, np.full(5, 0.2)) > SMALLEST_P_VALUE
+    np.testing.assert_allclose(decision.log_prob, math.log(0.2))
+
+
+@pytest.mark.parametrize("policy", [one for one in POLICIES if one.pending], ids=repr)
+def test_with_pending_pulls_a_first_batch_goes_round_in_a_random_order(policy, seed):
+    rng = np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(5)), 200, rng)
+    decision = policy.act(state, np.zeros((200, 5, 0)), rng)
+    assert np.array_equal(np.sort(decision.action[..., 0]), np.tile(np.arange(5), (200, 1)))
+    assert goodness_of_fit(decision.action[:, 0, 0], np.full(5, 0.2)) > SMALLEST_P_VALUE
+    assert np.all(decision.log_prob == 0)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_recorded_decisions_count_until_their_reward_comes(policy, seed):
+    rng = np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(3)), 2, rng)
+    action = np.array([[[0], [0], [1]], [[2], [2], [2]]])
+    recorded = policy.record(state, action)
+    assert recorded.pending.tolist() == (
+        [[2, 1, 0], [0, 0, 3]] if policy.pending else [[0] * 3] * 2
+    )
+    feedback = Feedback(np.zeros((2, 3, 0)), action, np.ones((2, 3)), None, np.ones((2, 3)))
+    after = policy.update(recorded, feedback, rng)
+    assert not after.pending.any()
+    assert after.arms.pulls.tolist() == [[2, 1, 0], [0, 0, 3]]
+
+
+@pytest.mark.parametrize("policy", [KLUCB(), BayesUCB(), MOSS(), IMED()], ids=repr)
+def test_rewards_without_bounds_are_refused(policy, seed):
+    with pytest.raises(InputError, match=type(policy).__name__):
+        policy.init(Problem(Arms(2), scale=Continuous()), 1, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_bounded_rewards_are_scaled(policy, seed):
+    """Rewards of −1 and 3 decide like rewards of 0 and 1."""
+    rng = np.random.default_rng(seed)
+    arm = rng.integers(3, size=(2, 40))
+    paid = (rng.random((2, 40)) < 0.4).astype(float)
+    listed = []
+    for scale, reward in ((Discrete((-1.0, 3.0)), 4 * paid - 1), (Discrete((0.0, 1.0)), paid)):
+        generator = np.random.default_rng(seed)
+        state = policy.init(Problem(Arms(3), scale=scale), 2, generator)
+        feedback = Feedback(np.zeros((2, 40, 0)), arm[..., None], reward, None, np.ones((2, 40)))
+        state = policy.update(state, feedback, generator)
+        listed.append(policy.probabilities(state, np.zeros((2, 6, 0))))
+    if isinstance(policy, UCB1):
+        # UCB1 divides by the span and keeps the offset, which is the same for every arm.
+        assert np.all((listed[0] > 0) == (listed[1] > 0))
+    else:
+        np.testing.assert_allclose(*listed)

@@ -1,0 +1,88 @@
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.spaces.arms import Arms
+from submax.policies.classic.information_directed import (
+    InformationDirected,
+    least_information_ratio,
+    regret_and_information,
+)
+
+
+def ratio(listed, regret, information):
+    return (listed @ regret) ** 2 / (listed @ information)
+
+
+@pytest.mark.parametrize("arms", [1, 2, 3, 8, 40])
+def test_no_mixture_of_two_arms_has_a_lower_ratio(arms, seed):
+    rng = np.random.default_rng((seed, arms))
+    for _ in range(20):
+        regret = rng.random(arms) * rng.integers(0, 2, arms)
+        information = rng.random(arms) ** 3 + 1e-9
+        found = least_information_ratio(regret, information)
+        assert found.sum() == pytest.approx(1)
+        assert np.all(found >= 0)
+        assert np.count_nonzero(found) <= 2
+        best = ratio(found, regret, information)
+        for one, other in itertools.product(range(arms), repeat=2):
+            for share in np.linspace(0, 1, 41):
+                mixed = np.zeros(arms)
+                mixed[one] += 1 - share
+                mixed[other] += share
+                assert best <= ratio(mixed, regret, information) + 1e-12
+
+
+def test_without_information_the_arm_with_the_least_regret_is_taken():
+    found = least_information_ratio(np.array([0.2, 0.1, 0.1]), np.zeros(3))
+    assert found.tolist() == [0.0, 0.5, 0.5]
+
+
+def test_regret_and_information_of_draws_are_conditional_means(seed):
+    drawn = np.random.default_rng(seed).random((50, 4))
+    regret, information = regret_and_information(drawn)
+    best = drawn.argmax(axis=1)
+    for arm in range(4):
+        mean = drawn[:, arm].mean()
+        assert regret[arm] == pytest.approx(np.mean(drawn.max(axis=1)) - mean)
+        expected = sum(
+            np.mean(best == star) * (drawn[best == star, arm].mean() - mean) ** 2
+            for star in set(best.tolist())
+        )
+        assert information[arm] == pytest.approx(expected)
+
+
+def test_many_draws_agree_with_integrals_over_two_arms(seed):
+    """E[θ_1 | the first arm is best] and E[max] by quadrature, within six standard errors."""
+    one, other = stats.beta(3, 5), stats.beta(2, 2)
+    p_first = integrate.quad(lambda x: one.pdf(x) * other.cdf(x), 0, 1)[0]
+    given_first = integrate.quad(lambda x: x * one.pdf(x) * other.cdf(x), 0, 1)[0] / p_first
+    given_second = (one.mean() - p_first * given_first) / (1 - p_first)
+    expected = (
+        p_first * (given_first - one.mean()) ** 2 + (1 - p_first) * (given_second - one.mean()) ** 2
+    )
+    rng = np.random.default_rng(seed)
+    found = [
+        regret_and_information(
+            np.stack([rng.beta(3, 5, size=4000), rng.beta(2, 2, size=4000)], axis=1)
+        )[1][0]
+        for _ in range(40)
+    ]
+    error = np.std(found, ddof=1) / np.sqrt(40)
+    # The estimate of a variance of means is biased upwards by about 1 / draws.
+    assert abs(np.mean(found) - expected) < 6 * error + 2 * one.var() / 4000
+
+
+def test_a_replica_without_feedback_stays_uniform(seed):
+    policy, rng = InformationDirected(), np.random.default_rng(seed)
+    state = policy.init(Problem(Arms(3)), 2, rng)
+    weight = np.array([[1.0] * 6, [0.0] * 6])
+    action = np.array([[[0], [1], [2]] * 2] * 2)
+    reward = np.array([[1.0, 0.0, 0.0] * 2] * 2)
+    state = policy.update(state, Feedback(np.zeros((2, 6, 0)), action, reward, None, weight), rng)
+    np.testing.assert_allclose(state.listed[1, 0], 1 / 3)
+    assert np.count_nonzero(state.listed[0, 0]) <= 2
