@@ -126,9 +126,9 @@ def problem(file) -> str:
 def damage(file, name):
     """Change one byte of a piece."""
     store = SQLiteStore(file)
-    data = bytearray(store.kept(name))
+    data = bytearray(store.get_blob(name))
     data[len(data) // 2] ^= 1
-    store.keep(name, bytes(data))
+    store.put_blob(name, bytes(data))
     store.close()
 
 

@@ -91,12 +91,12 @@ def test_a_policy_of_a_file_is_served_only_with_trust(folder, start):
 def test_doctor_says_how_many_rows_a_bandit_was_started_with_and_finds_damage(folder):
     written("rcp-optimized")
     with open_bandit("page.db", learned="policy.safetensors", background=False) as bandit:
-        history = bandit._present.control.history
+        history = bandit._live_state.projection.history
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 0, result.output
     assert "page: started with 40 rows of a log; 40 learned from rest on" in result.stdout
     store = SQLiteStore(folder / "page.db")
-    store.drop(_segment_name("page", 0, history))
+    store.delete_blob(_segment_name("page", 0, history))
     store.close()
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 1

@@ -365,7 +365,7 @@ def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
     bandit.retire("B")
     fitted = bandit.refit().fitted
     assert fitted.rows == 30
-    data = bandit.store.kept(model_name(bandit.name, fitted.model))
+    data = bandit.store.get_blob(model_name(bandit.name, fitted.model))
     model = Model.from_bytes(data, fitted.model, bandit.policy)
     assert model.shown == ((0, 2),)
     assert model.state.rows.tolist() == [sum(one.action != [1] for one in chosen)]
@@ -529,7 +529,7 @@ def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened,
     for number in range(2, 7):
         fed(bandit, clock, first=1000 * number)
         bandit.refit()
-    kept = [n for n in range(1, 7) if bandit.store.kept(model_of(bandit, n)) is not None]
+    kept = [n for n in range(1, 7) if bandit.store.get_blob(model_of(bandit, n)) is not None]
     assert kept == [1, 5, 6]
     assert [one.version for one in bandit.versions()] == [1, 2, 3, 4, 5, 6]
     with pytest.raises(NotFoundError, match="version 3 is no longer kept"):
@@ -567,7 +567,7 @@ def test_a_fit_that_comes_before_the_last_one_is_known_is_another_version(opened
     second.join()
     assert [fitted.rows for fitted in bandit.versions()] == [30, 60]
     for fitted in bandit.versions():
-        assert hash_of(store.kept(model_name(bandit.name, fitted.model))) == fitted.model
+        assert hash_of(store.get_blob(model_name(bandit.name, fitted.model))) == fitted.model
     assert (bandit.version, bandit.damaged) == (2, 0)
 
 
@@ -579,24 +579,24 @@ def test_every_flipped_byte_of_a_model_is_detected_and_the_last_good_version_ser
 ):
     bandit = versioned(opened(), clock, 2)
     name, rng = model_of(bandit, 2), np.random.default_rng(seed)
-    whole = bandit.store.kept(name)
+    whole = bandit.store.get_blob(name)
     for _ in range(FLIPS):
         damaged = bytearray(whole)
         damaged[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
-        bandit.store.keep(name, bytes(damaged))
+        bandit.store.put_blob(name, bytes(damaged))
         caplog.clear()
         with caplog.at_level(logging.WARNING, "submax"):
             again = opened()
         assert (again.version, again.published, again.damaged) == (1, 2, 1)
         assert "version 2: the model is damaged" in caplog.text
         assert again.decide().version == 1
-    bandit.store.keep(name, whole)
+    bandit.store.put_blob(name, whole)
     assert (opened().version, opened().damaged) == (2, 0)
 
 
 def test_a_version_that_is_damaged_cannot_be_published(opened, clock):
     bandit = versioned(opened(), clock, 2)
-    bandit.store.keep(model_of(bandit, 1), b"nonsense")
+    bandit.store.put_blob(model_of(bandit, 1), b"nonsense")
     with pytest.raises(InputError, match="damaged"):
         bandit.publish(1)
     assert bandit.version == 2
@@ -605,7 +605,7 @@ def test_a_version_that_is_damaged_cannot_be_published(opened, clock):
 def test_where_no_model_is_left_the_policy_begins_anew(opened, clock):
     bandit = versioned(opened(), clock, 2)
     for version in (1, 2):
-        bandit.store.drop(model_of(bandit, version))
+        bandit.store.delete_blob(model_of(bandit, version))
     again = opened()
     assert (again.version, again.damaged) == (0, 2)
     assert again.decide().propensity == pytest.approx(1 / 3)
@@ -940,8 +940,8 @@ def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, conte
         assert decide().version == version
     again = opened(actions=PAGE, policy=policy, context=context)
     assert (again.version, again.damaged) == (2, 0)
-    model = bandit._present.serving._model
-    read_back = again._present.serving._model
+    model = bandit._live_state.serving._model
+    read_back = again._live_state.serving._model
     assert model.shown == read_back.shown
     assert model.to_bytes() == read_back.to_bytes()
 

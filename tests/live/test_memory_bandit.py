@@ -94,8 +94,8 @@ def test_with_numbers_in_the_context_it_is_fitted_as_a_version_is_whenever_rows_
             stored.store.append("default/log", [entry]).result()
     memory.refit()
     assert (
-        memory._present.serving.model.to_bytes()
-        == stored._present.loaded(stored.refit().version)[1].to_bytes()
+        memory._live_state.serving.model.to_bytes()
+        == stored._live_state.loaded(stored.refit().version)[1].to_bytes()
     )
 
 

@@ -45,8 +45,8 @@ def test_a_version_that_a_person_holds_is_not_replaced_by_one_that_was_under_way
 def test_of_two_that_pause_the_last_two_one_is_told(opened):
     first = opened(actions=["A", "B"], reward_wait=1.0)
     second = opened()
-    follow, told = second._present.follow, []
-    second._present.follow = lambda: told.append(1) or (len(told) > 1 and follow())
+    follow, told = second._live_state.follow, []
+    second._live_state.follow = lambda: told.append(1) or (len(told) > 1 and follow())
     first.pause("A")
     with pytest.raises(ConflictError, match="changed by someone else"):
         second.change(Change("pause", "B"))
@@ -84,7 +84,8 @@ def test_who_only_looks_does_not_begin_to_lead(store, clock, monkeypatch):
     bandit = open_bandit(store, actions=ARMS, reward_wait=1.0, background=False, clock=clock)
     bandit.decide()
     clock.now += 10
-    monkeypatch.setattr(store, "lead", lambda name, *, take=True: take)
+    monkeypatch.setattr(store, "try_lead", lambda task: True)
+    monkeypatch.setattr(store, "leads", lambda task: False)
     bandit.ledger()
     assert TICK not in {event.kind for event in store.read(log_stream("default"))}
 

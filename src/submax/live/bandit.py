@@ -21,8 +21,8 @@ from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.serving.requests import ONLY
 from submax.live.store.memory_store import MemoryStore
+from submax.live.store.pending_write import joined
 from submax.live.store.store import Store
-from submax.live.store.writing import joined
 
 POLL_SECONDS = 0.2
 """Between two looks at what is new in a store."""
@@ -84,7 +84,7 @@ class Bandit(ManagedBandit):
         if rng is None and "seed" in options:
             rng = np.random.default_rng([options["seed"], DRAWING])
         self._begin(store, MEMORY_NAME, own, rng)
-        self._learner = OnlineLearner(store, MEMORY_NAME, self._present, clock)
+        self._learner = OnlineLearner(store, MEMORY_NAME, self._live_state, clock)
 
     @classmethod
     def of_store(
@@ -100,13 +100,13 @@ class Bandit(ManagedBandit):
         """The bandit that was declared in a store; ``submax.open`` declares it and calls this."""
         bandit = cls.__new__(cls)
         bandit._begin(store, name, policy, rng)
-        refitter = Refitter(store, name, bandit._present, clock)
+        refitter = Refitter(store, name, bandit._live_state, clock)
         bandit._learner = refitter
         if bandit.settings.guard_rails.burn_in:
             bandit.requests.decided = refitter.catch_up().counts["decisions"]
         if background:
             bandit._beside = [
-                Background(f"submax-settings-{name}", bandit._present.follow, POLL_SECONDS),
+                Background(f"submax-settings-{name}", bandit._live_state.follow, POLL_SECONDS),
                 Background(f"submax-refit-{name}", refitter.step, POLL_SECONDS),
             ]
         return bandit
@@ -148,7 +148,7 @@ class Bandit(ManagedBandit):
         store = MemoryStore.from_contents(saved.logged(), clock)
         bandit = cls.__new__(cls)
         bandit._begin(store, MEMORY_NAME, made, generator_at(saved.generator))
-        learner = OnlineLearner(store, MEMORY_NAME, bandit._present, clock)
+        learner = OnlineLearner(store, MEMORY_NAME, bandit._live_state, clock)
         learner.restore(saved)
         bandit.requests.decided = learner.ledger.counts["decisions"]
         bandit._learner = learner

@@ -15,11 +15,11 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
-from submax.live.serving.present import DAMAGED, Present
+from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
-from submax.live.store.event import Entry, Written
+from submax.live.store.event import AppendResult, Entry
+from submax.live.store.pending_write import Answer, PendingWrite
 from submax.live.store.store import Store
-from submax.live.store.writing import Answer, Writing
 from submax.schema.menu import Menu
 
 LOG = logging.getLogger("submax")
@@ -36,52 +36,52 @@ class BanditBase:
         self, store: Store, name: str, own: Policy[Any] | None, rng: np.random.Generator | None
     ) -> None:
         self.store, self.name, self._closed = store, name, False
-        self._present = Present(store, name, own)
+        self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
-        self.requests = Requests(store, log_stream(name), self._present, self._rng)
+        self.requests = Requests(store, log_stream(name), self._live_state, self._rng)
         self._beside: list[Background] = []
 
     @property
     def settings(self) -> Settings:
         """As they stand."""
-        return self._present.settings
+        return self._live_state.settings
 
     @property
     def menu(self) -> Menu:
         """The actions with their status."""
-        return self._present.control.menu
+        return self._live_state.projection.menu
 
     @property
     def policy(self) -> Policy[Any]:
         """The policy of the next version."""
-        return self._present.policy
+        return self._live_state.policy
 
     @property
     def version(self) -> int:
         """The version that decides."""
-        return self._present.serving.version
+        return self._live_state.serving.version
 
     @property
     def published(self) -> int:
         """The version that should decide; another does where its model is damaged."""
-        history = self._present.control.published
+        history = self._live_state.projection.published
         return history[-1].version if history else 0
 
     @property
     def held(self) -> bool:
         """Whether a person chose the version, so that newer ones do not take its place."""
-        return self._present.control.held
+        return self._live_state.projection.held
 
     @property
     def damaged(self) -> int:
         """How often a model could not be used."""
-        return self._present.failures[DAMAGED]
+        return self._live_state.failures[DAMAGED]
 
     @property
     def failures(self) -> dict[str, int]:
         """What went wrong without being refused, by kind."""
         steps = sum(one.failures for one in self._beside)
-        return {**self._present.failures, "steps in the background": steps}
+        return {**self._live_state.failures, "steps in the background": steps}
 
     def counts(self) -> dict[str, int]:
         """What was read of the log so far, by kind; empty where another process does this."""
@@ -104,7 +104,7 @@ class BanditBase:
         """Keep what is known, so that the next opening is quick."""
         self._learner.snapshot()
 
-    def write(self, writing: Writing[Answer]) -> Answer:
+    def write(self, writing: PendingWrite[Answer]) -> Answer:
         """Wait until it is durable."""
         self._check_open()
         future = self.store.append(writing.stream, writing.entries)
@@ -155,12 +155,12 @@ class BanditBase:
             ledger = self._learner.known()
         except StoreError:
             ledger = None
-        return bandit_summary(self.name, self._present.serving, ledger)
+        return bandit_summary(self.name, self._live_state.serving, ledger)
 
-    def _append_setting(self, entries: list[Entry]) -> list[Written]:
+    def _append_setting(self, entries: list[Entry]) -> list[AppendResult]:
         stream = settings_stream(self.name)
-        written = self.write(Writing(stream, entries, lambda written: written))
-        self._present.follow()
+        written = self.write(PendingWrite(stream, entries, lambda written: written))
+        self._live_state.follow()
         return written
 
     def _check_open(self) -> None:

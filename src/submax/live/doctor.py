@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from submax.core.errors import InputError
-from submax.live.declaring.control import Control, control_of
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.log.history import read_segment
 from submax.live.log.ledger import Ledger, ledger_of
@@ -40,8 +40,8 @@ def examined(store: Store, names: list[str]) -> Iterator[Finding]:
 
 
 def _bandit(store: Store, name: str) -> Iterator[Finding]:
-    control = control_of(store, name)
-    ledger = ledger_of(store, name, control.settings)
+    projection = SettingsProjection.of(store, name)
+    ledger = ledger_of(store, name, projection.settings)
     ledger.follow()
     counts = ledger.counts
     yield Finding(
@@ -50,15 +50,15 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
         f"{counts['late rewards']} late, {counts['matured']} matured, {len(ledger.rows)} learned, "
         f"{len(ledger.waiting)} in quarantine, {counts['orphans']} orphans",
     )
-    yield from _history(store, name, control)
-    yield from _models(store, name, control)
-    yield _snapshot(store, name, control, ledger)
-    yield from _advice(name, control, ledger)
+    yield from _history(store, name, projection)
+    yield from _models(store, name, projection)
+    yield _snapshot(store, name, projection, ledger)
+    yield from _advice(name, projection, ledger)
 
 
-def _history(store: Store, name: str, control: Control) -> Iterator[Finding]:
+def _history(store: Store, name: str, projection: SettingsProjection) -> Iterator[Finding]:
     """What the bandit was started with, every part of which must be whole."""
-    history = control.history
+    history = projection.history
     if history is None:
         return
     guessed = history.estimated_propensities
@@ -71,27 +71,27 @@ def _history(store: Store, name: str, control: Control) -> Iterator[Finding]:
             yield Finding(False, f"{name}: {error}")
 
 
-def _models(store: Store, name: str, control: Control) -> Iterator[Finding]:
+def _models(store: Store, name: str, projection: SettingsProjection) -> Iterator[Finding]:
     """Every model that is kept has the hash that was recorded."""
     whole = set()
-    for number, fitted in sorted(control.versions.items()):
-        data = store.kept(model_name(name, fitted.model))
+    for number, fitted in sorted(projection.versions.items()):
+        data = store.get_blob(model_name(name, fitted.model))
         if data is not None and hash_of(data) == fitted.model:
             whole.add(number)
         elif data is not None:
             yield Finding(False, f"{name}: the model of version {number} is damaged")
-    history = [one.version for one in control.published]
+    history = [one.version for one in projection.published]
     deciding = next((one for one in reversed(history) if one in whole or one == 0), 0)
     yield Finding(True, f"{name}: {len(whole)} models are whole, and version {deciding} decides")
     if history and deciding != history[-1]:
         yield Finding(False, f"{name}: version {history[-1]} should decide, and cannot")
 
 
-def _snapshot(store: Store, name: str, control: Control, ledger: Ledger) -> Finding:
+def _snapshot(store: Store, name: str, projection: SettingsProjection, ledger: Ledger) -> Finding:
     """What the snapshot says, followed to the same place, is what the whole log says."""
-    if store.kept(f"{name}/snapshot") is None:
+    if store.get_blob(f"{name}/snapshot") is None:
         return Finding(True, f"{name}: there is no snapshot yet")
-    kept = ledger_of(store, name, control.settings)
+    kept = ledger_of(store, name, projection.settings)
     if not read_snapshot(store, name, kept):
         return Finding(
             False,
@@ -104,10 +104,10 @@ def _snapshot(store: Store, name: str, control: Control, ledger: Ledger) -> Find
     return Finding(same, f"{name}: the snapshot {said}")
 
 
-def _advice(name: str, control: Control, ledger: Ledger) -> Iterator[Finding]:
+def _advice(name: str, projection: SettingsProjection, ledger: Ledger) -> Iterator[Finding]:
     """What is no damage, and yet not meant."""
-    specification, counts = control.settings.policy, ledger.counts
-    named = isinstance(specification, str) and control.settings.context.width > 0
+    specification, counts = projection.settings.policy, ledger.counts
+    named = isinstance(specification, str) and projection.settings.context.width > 0
     if named and not make_policy(specification).facts.uses_context:
         yield Finding(False, f"{name}: the policy {specification!r} does not look at the context")
     if counts["matured"] >= MANY and counts["by default"] == counts["learned"]:

@@ -45,7 +45,7 @@ class ManagedBandit(BanditBase):
 
     def change(self, change: Change) -> None:
         """Do what a change says."""
-        self._present.follow()
+        self._live_state.follow()
         self.settings.guard_rails.check(self.menu.changed(change))
         key = f"choice {change.slot}\n{change.choice}" if change.verb == "add" else None
         entry = Entry(CHOICE, msgspec.msgpack.encode(change), key)
@@ -62,8 +62,8 @@ class ManagedBandit(BanditBase):
 
     def versions(self) -> list[Fitted]:
         """All versions, oldest first."""
-        self._present.follow()
-        return [fitted for _, fitted in sorted(self._present.control.versions.items())]
+        self._live_state.follow()
+        return [fitted for _, fitted in sorted(self._live_state.projection.versions.items())]
 
     def publish(self, version: int | None = None) -> int:
         """Let a version decide, and no newer one until this is called without a version.
@@ -71,15 +71,15 @@ class ManagedBandit(BanditBase):
         Without a version the newest decides, and those that follow.
         """
         self._check_versions()
-        self._present.follow()
-        known = self._present.control.versions
+        self._live_state.follow()
+        known = self._live_state.projection.versions
         chosen = max(known, default=0) if version is None else version
         if chosen != 0 and chosen not in known:
             raise NotFoundError(
                 f"there is no version {version!r}: the newest is {max(known, default=0)}"
             )
         if chosen != 0:
-            self._present.loaded(chosen)
+            self._live_state.loaded(chosen)
         published = Published(chosen, held=version is not None)
         self._append_setting([Entry(PUBLISHED, msgspec.msgpack.encode(published))])
         return chosen
@@ -87,8 +87,8 @@ class ManagedBandit(BanditBase):
     def roll_back(self) -> int:
         """Let the last version decide that was published before the present one was fitted."""
         self._check_versions()
-        self._present.follow()
-        history = [one.version for one in self._present.control.published]
+        self._live_state.follow()
+        history = [one.version for one in self._live_state.projection.published]
         if not history:
             raise ConflictError("no version was published yet, so that there is none to go back to")
         return self.publish(max((one for one in history if one < history[-1]), default=0))

@@ -12,20 +12,20 @@ from submax.core.errors import StoreError
 from submax.live.bandit import Bandit
 from submax.live.bandit_base import WAITING_SECONDS
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.store.event import Written
-from submax.live.store.writing import Answer, Writing, joined
+from submax.live.store.event import AppendResult
+from submax.live.store.pending_write import Answer, PendingWrite, joined
 from submax.schema.choices import Change
 from submax.server import messages as m
+from submax.server.details import bandit_details, key_details, version_details
 from submax.server.export_file import exported
 from submax.server.operation import Call
-from submax.server.shown import bandit_shown, key_shown, version_shown
 
 LOG = logging.getLogger("submax")
 
 
-async def written(bandit: Bandit, writing: Writing[Answer]) -> Answer:
+async def written(bandit: Bandit, writing: PendingWrite[Answer]) -> Answer:
     """The answer once it is durable; other requests go on meanwhile."""
-    future: Future[list[Written]] = bandit.store.append(writing.stream, writing.entries)
+    future: Future[list[AppendResult]] = bandit.store.append(writing.stream, writing.entries)
     try:
         # The write goes on if the caller gives up: it may be durable already.
         found = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), WAITING_SECONDS)
@@ -53,7 +53,7 @@ async def decide(call: Call) -> Decision:
     return await written(bandit, _wanted(bandit, wanted))
 
 
-def _wanted(bandit: Bandit, wanted: m.Decide) -> Writing[Decision]:
+def _wanted(bandit: Bandit, wanted: m.Decide) -> PendingWrite[Decision]:
     return bandit.requests.deciding(
         wanted.context, id=wanted.id, eligible=wanted.eligible, activate=wanted.activate
     )
@@ -104,7 +104,7 @@ async def list_bandits(call: Call) -> m.Bandits:
     return m.Bandits([name for name in names if allowed is None or name in allowed])
 
 
-async def create(call: Call) -> m.BanditShown:
+async def create(call: Call) -> m.BanditDetails:
     """Declare a bandit."""
     table = msgspec.structs.asdict(call.body)
     name = table.pop("name")
@@ -114,7 +114,7 @@ async def create(call: Call) -> m.BanditShown:
         given["default_reward"] = None
     if call.body.context is not None:
         given["context"] = {key: _field(one) for key, one in call.body.context.items()}
-    return bandit_shown(await _beside(call.service.create, name, given))
+    return bandit_details(await _beside(call.service.create, name, given))
 
 
 def _field(given: object) -> object:
@@ -124,16 +124,16 @@ def _field(given: object) -> object:
     return {key: value for key, value in table.items() if value is not None}
 
 
-async def show(call: Call) -> m.BanditShown:
+async def show(call: Call) -> m.BanditDetails:
     """As it stands."""
-    return bandit_shown(await _bandit(call))
+    return bandit_details(await _bandit(call))
 
 
-async def change(call: Call) -> m.BanditShown:
+async def change(call: Call) -> m.BanditDetails:
     """Change a choice."""
     bandit, body = await _bandit(call), call.body
     await _beside(bandit.change, Change(body.verb, body.choice, body.slot, body.features))
-    return bandit_shown(bandit)
+    return bandit_details(bandit)
 
 
 async def export(call: Call) -> Any:
@@ -145,7 +145,7 @@ async def list_versions(call: Call) -> m.Versions:
     """All versions."""
     bandit = await _bandit(call)
     versions = await _beside(bandit.versions)
-    return m.Versions([version_shown(one) for one in versions], bandit.version, bandit.held)
+    return m.Versions([version_details(one) for one in versions], bandit.version, bandit.held)
 
 
 async def publish(call: Call) -> m.Deciding:
@@ -162,7 +162,7 @@ async def roll_back(call: Call) -> m.Deciding:
 
 async def list_keys(call: Call) -> m.Keys:
     """Without secrets."""
-    return m.Keys([key_shown(key) for key in call.service.keys])
+    return m.Keys([key_details(key) for key in call.service.keys])
 
 
 async def add_key(call: Call) -> m.KeyMade:

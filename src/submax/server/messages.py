@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.store.writing import MOST_AT_ONCE
+from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
 from submax.server.keys import Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
@@ -36,7 +36,7 @@ class Decide(Message):
 class DecideMany(Message):
     """Several decisions, all made or none."""
 
-    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
 
 
 class Reward(Message):
@@ -50,7 +50,7 @@ class Reward(Message):
 class RewardMany(Message):
     """Several rewards, all kept or none."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
 
 
 class Activate(Message):
@@ -146,7 +146,7 @@ class Receipts(msgspec.Struct, frozen=True):
     receipts: list[Receipt]
 
 
-class ChoiceShown(msgspec.Struct, frozen=True, omit_defaults=True):
+class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """A choice with its status: active, paused or retired; and its features, if it has any."""
 
     choice: str
@@ -154,14 +154,14 @@ class ChoiceShown(msgspec.Struct, frozen=True, omit_defaults=True):
     features: dict[str, float | str] = {}
 
 
-class BanditShown(msgspec.Struct, frozen=True):
+class BanditDetails(msgspec.Struct, frozen=True):
     """A bandit as it stands; plain arms are one slot with an empty name.
 
     ``context_ignored``: there is a context, and the policy does not look at it.
     """
 
     name: str
-    actions: dict[str, list[ChoiceShown | float]]
+    actions: dict[str, list[ChoiceDetails | float]]
     context: dict[str, Any]
     policy: Any
     context_ignored: bool
@@ -182,7 +182,7 @@ class Bandits(msgspec.Struct, frozen=True):
     bandits: list[str]
 
 
-class VersionShown(msgspec.Struct, frozen=True):
+class VersionDetails(msgspec.Struct, frozen=True):
     """A version: the hash of its model, and what it learned from."""
 
     version: int
@@ -197,7 +197,7 @@ class VersionShown(msgspec.Struct, frozen=True):
 class Versions(msgspec.Struct, frozen=True):
     """All versions, and the one that decides."""
 
-    versions: list[VersionShown]
+    versions: list[VersionDetails]
     deciding: int
     held: bool
 
@@ -208,7 +208,7 @@ class Deciding(msgspec.Struct, frozen=True):
     version: int
 
 
-class KeyShown(msgspec.Struct, frozen=True):
+class KeyDetails(msgspec.Struct, frozen=True):
     """A key without its secret."""
 
     id: str
@@ -227,4 +227,4 @@ class KeyMade(msgspec.Struct, frozen=True):
 class Keys(msgspec.Struct, frozen=True):
     """All keys."""
 
-    keys: list[KeyShown]
+    keys: list[KeyDetails]

@@ -101,7 +101,7 @@ def _bandits() -> list[Operation]:
             "/bandits",
             "admin",
             "Declare a bandit.",
-            m.BanditShown,
+            m.BanditDetails,
             handlers.create,
             m.Create,
             status=201,
@@ -112,7 +112,7 @@ def _bandits() -> list[Operation]:
 def _one_bandit() -> list[Operation]:
     return [
         Operation(
-            "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditShown, handlers.show
+            "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails, handlers.show
         ),
         Operation(
             "change",
@@ -120,7 +120,7 @@ def _one_bandit() -> list[Operation]:
             f"{BANDIT}/choices",
             "admin",
             "Add, pause, resume or retire an arm or a choice.",
-            m.BanditShown,
+            m.BanditDetails,
             handlers.change,
             m.ChangeChoice,
         ),

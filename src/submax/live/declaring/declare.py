@@ -9,9 +9,9 @@ import msgspec
 from submax.core.checks import one_of
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
-from submax.live.declaring.control import Control, control_of
 from submax.live.declaring.declaration import Declaration
 from submax.live.declaring.settings import Settings, declared, policy_of
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.history import (
     check_again,
@@ -57,10 +57,10 @@ def declare(
         before, new = written.event, new and not written.new
     if new:
         raise ConflictError(f"there is a bandit {name!r} already")
-    control = Control(before, lambda after: store.read(stream, after))
-    control.follow()
-    _declare_again(store, stream, control, given, own)
-    _warn(control.settings, policy_of(control.settings.policy, own))
+    projection = SettingsProjection(before, lambda after: store.read(stream, after))
+    projection.follow()
+    _declare_again(store, stream, projection, given, own)
+    _warn(projection.settings, policy_of(projection.settings.policy, own))
     return own
 
 
@@ -95,13 +95,13 @@ def check_new(name: str, declaration: Mapping[str, Any], learned: Learned | None
 
 def _check_standing(store: Store, name: str, given: Mapping[str, Any], learned: Learned) -> None:
     """The same for a bandit that is there, with the settings as they would be."""
-    control, own = control_of(store, name), _own(given)
-    settings = _settings_again(control, given, own)
-    check_start(settings, control.menu, learned, policy_of(settings.policy, own))
-    if control.history is None:
-        check_choices(control.menu, learned)
+    projection, own = SettingsProjection.of(store, name), _own(given)
+    settings = _settings_again(projection, given, own)
+    check_start(settings, projection.menu, learned, policy_of(settings.policy, own))
+    if projection.history is None:
+        check_choices(projection.menu, learned)
     else:
-        check_again(control, name, learned, history_of(learned))
+        check_again(projection, name, learned, history_of(learned))
 
 
 def _own(given: Mapping[str, Any]) -> Policy[Any] | None:
@@ -123,22 +123,26 @@ def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> S
 
 
 def _declare_again(
-    store: Store, stream: str, control: Control, given: Mapping[str, Any], own: Policy[Any] | None
+    store: Store,
+    stream: str,
+    projection: SettingsProjection,
+    given: Mapping[str, Any],
+    own: Policy[Any] | None,
 ) -> None:
     """Compare with what stands, and write down what may change."""
-    settings = _settings_again(control, given, own)
-    if settings != control.settings:
+    settings = _settings_again(projection, given, own)
+    if settings != projection.settings:
         store.append(stream, [Entry(CHANGED, msgspec.msgpack.encode(settings))]).result()
-        control.follow()
+        projection.follow()
 
 
 def _settings_again(
-    control: Control, given: Mapping[str, Any], own: Policy[Any] | None
+    projection: SettingsProjection, given: Mapping[str, Any], own: Policy[Any] | None
 ) -> Settings:
     """The settings as they stand, but what may change as given, if it goes together."""
     if not given:
-        return control.settings
-    menu = control.settings.menu
+        return projection.settings
+    menu = projection.settings.menu
     base = {"actions": menu.declaration, "context": None, "policy": "random", "rewards": "binary"}
     again = declared(**{**base, **given})
     if again.menu.declaration != menu.declaration:
@@ -152,12 +156,12 @@ def _settings_again(
             "added brings its own"
         )
     names = [name for name in given if name not in ("actions", "action_features")]
-    settings = control.settings_with(again, names)
+    settings = projection.settings_with(again, names)
     policy = policy_of(settings.policy, own)
-    if control.history is not None:
-        check_propensities(settings, policy, control.history.without_propensity)
-    if settings != control.settings:
-        msgspec.structs.replace(settings, menu=control.menu).check(policy)
+    if projection.history is not None:
+        check_propensities(settings, policy, projection.history.without_propensity)
+    if settings != projection.settings:
+        msgspec.structs.replace(settings, menu=projection.menu).check(policy)
     return settings
 
 

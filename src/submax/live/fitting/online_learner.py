@@ -15,7 +15,7 @@ from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
 from submax.live.log.snapshot import Snapshot
 from submax.live.saved_bandit import SavedBandit, encoded, generator_state
-from submax.live.serving.present import Present
+from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.memory_store import MemoryStore
 from submax.schema.columns import Columns
@@ -49,12 +49,12 @@ class OnlineLearner(Learner):
     """
 
     def __init__(
-        self, store: MemoryStore, name: str, present: Present, clock: Callable[[], float]
+        self, store: MemoryStore, name: str, live_state: LiveState, clock: Callable[[], float]
     ) -> None:
-        self._store, self._name, self._present, self._clock = store, name, present, clock
+        self._store, self._name, self._live_state, self._clock = store, name, live_state, clock
         self._lock = RLock()
-        self.ledger = ledger_of(store, name, present.settings)
-        self.model = present.serving.model
+        self.ledger = ledger_of(store, name, live_state.settings)
+        self.model = live_state.serving.model
         self.version, self.learned, self.fitted_rows = 0, 0, 0
         self.recent = RecentRows(self._most_rows)
 
@@ -117,19 +117,19 @@ class OnlineLearner(Learner):
             self.recent = RecentRows(self._most_rows, saved.rows)
             self.version, self.learned = saved.version, saved.learned
             self.fitted_rows = saved.fitted_rows
-            self._present.teach(self.version, self.model)
+            self._live_state.teach(self.version, self.model)
 
     def _enough(self) -> int:
         """How many new rows are worth an update."""
-        share = self._present.settings.learn_share
+        share = self._live_state.settings.learn_share
         if share is None:
-            networks = self._present.policy.facts.trains_models
+            networks = self._live_state.policy.facts.trains_models
             share = NETWORK_LEARN_SHARE if networks else LEARN_SHARE
         return max(1, math.ceil(share * self.learned))
 
     def _outdated(self) -> bool:
         """Whether the model was made for other choices than the active ones."""
-        return self.model.shown != self._present.serving.active
+        return self.model.shown != self._live_state.serving.active
 
     def _learn(self) -> None:
         new = self.ledger.rows.columns()
@@ -144,25 +144,28 @@ class OnlineLearner(Learner):
         self.recent.add(new)
         self.learned = learned
         self.version += 1
-        self._present.teach(self.version, self.model)
+        self._live_state.teach(self.version, self.model)
 
     def _doubled(self, learned: int) -> bool:
         """Whether it is time to standardize the numbers of the context anew."""
-        if not any(self._present.settings.context.numeric):
+        if not any(self._live_state.settings.context.numeric):
             return False
         return 2 * self.fitted_rows <= learned <= self._most_rows
 
     def _fitted_anew(self, new: Columns) -> Model:
-        present = self._present
-        seed, schema = present.settings.seed, present.settings.schema(present.control.menu)
+        live_state = self._live_state
+        seed, schema = (
+            live_state.settings.seed,
+            live_state.settings.schema(live_state.projection.menu),
+        )
         parts = [Columns.joined([*self.recent.parts, new])]
-        return Model.fitted(schema, present.policy, parts, seed, self._ahead())
+        return Model.fitted(schema, live_state.policy, parts, seed, self._ahead())
 
     def _updated(self, new: Columns, learned: int) -> Model:
-        present = self._present
-        schema = present.settings.schema(present.control.menu)
-        rng = np.random.default_rng([present.settings.seed, learned])
-        return self.model.updated(schema, present.policy, new, rng, self._ahead())
+        live_state = self._live_state
+        schema = live_state.settings.schema(live_state.projection.menu)
+        rng = np.random.default_rng([live_state.settings.seed, learned])
+        return self.model.updated(schema, live_state.policy, new, rng, self._ahead())
 
     def _ahead(self) -> int:
         """How many decisions will be taken before those of now are learned from.
@@ -170,13 +173,13 @@ class OnlineLearner(Learner):
         As many as there are new rows, and as many as are under way if they mature in the end.
         """
         counts, ahead = self.ledger.counts, len(self.ledger.rows)
-        if self._present.settings.longest_wait < math.inf:
+        if self._live_state.settings.longest_wait < math.inf:
             ahead += counts["decisions"] - counts["matured"]
         return max(1, ahead)
 
     @property
     def _most_rows(self) -> int:
-        return min(ROWS_KEPT, NUMBERS_KEPT // max(1, self._present.settings.context.width))
+        return min(ROWS_KEPT, NUMBERS_KEPT // max(1, self._live_state.settings.context.width))
 
     def _forget(self) -> None:
         """Let the store forget events that are old and settled."""
@@ -184,7 +187,7 @@ class OnlineLearner(Learner):
         first = self._store.first_position(log_stream(self._name))
         if first <= oldest:
             up_to = self.ledger.heard - EVENTS_KEPT
-            if self._present.settings.longest_wait < math.inf:
+            if self._live_state.settings.longest_wait < math.inf:
                 up_to = min(up_to, self.ledger.settled)
             else:
                 self.ledger.closed.forget_up_to(up_to)

@@ -11,8 +11,8 @@ import msgspec
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError
-from submax.live.declaring.control import Control
 from submax.live.declaring.settings import Settings
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
@@ -21,7 +21,7 @@ from submax.live.log.history import read_history
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import PUBLISHED, TICK, VERSION, Fitted, Published
 from submax.live.log.snapshot import read_snapshot, write_snapshot
-from submax.live.serving.present import Present
+from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -60,11 +60,11 @@ class Refitter(Learner):
         self,
         store: Store,
         name: str,
-        present: Present,
+        live_state: LiveState,
         clock: Callable[[], float],
     ) -> None:
         self._store, self._name, self._clock = store, name, clock
-        self._present = present
+        self._live_state = live_state
         # While a version is fitted, which may take long, the ledger can be read.
         self._fitting, self._lock = Lock(), Lock()
         self._ledger: Ledger | None = None
@@ -89,7 +89,7 @@ class Refitter(Learner):
         """Read what is new, and fit if it is time; the version, if there is one."""
         with self._fitting:
             with self._lock:
-                if not self._store.lead(self._name):
+                if not self._store.try_lead(self._name):
                     # Another process writes snapshots and versions; what is known here grows old.
                     self._ledger = None
                     return None
@@ -100,7 +100,7 @@ class Refitter(Learner):
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
-                if not self._store.lead(self._name):
+                if not self._store.try_lead(self._name):
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
                         "a time may: call refit there"
@@ -118,7 +118,7 @@ class Refitter(Learner):
 
     def _nothing_done(self) -> RefitResult:
         reason = why_nothing_matured(self.ledger, fresh=not len(self.ledger.rows))
-        return RefitResult(False, self._present.serving.version, 0, reason)
+        return RefitResult(False, self._live_state.serving.version, 0, reason)
 
     def before_decision(self) -> None:
         """Do nothing: versions are fitted beside the decisions."""
@@ -131,7 +131,7 @@ class Refitter(Learner):
 
     def known(self) -> Ledger | None:
         # The log may be long, and a process that does not lead has not read it.
-        leads = self._store.lead(self._name, take=False)
+        leads = self._store.leads(self._name)
         return self.catch_up() if leads else self._ledger
 
     def counts(self) -> dict[str, int]:
@@ -142,16 +142,16 @@ class Refitter(Learner):
         with self._lock:
             ledger = self._ledger
             news = ledger is not None and ledger.heard > self._snapshot_at
-            if ledger is not None and news and self._store.lead(self._name, take=False):
+            if ledger is not None and news and self._store.leads(self._name):
                 self._keep(ledger)
 
     def _empty(self) -> Ledger:
-        return ledger_of(self._store, self._name, self._present.control.settings)
+        return ledger_of(self._store, self._name, self._live_state.projection.settings)
 
     def _read(self) -> None:
         ledger = self.ledger
         ledger.follow()
-        if not self._store.lead(self._name, take=False):
+        if not self._store.leads(self._name):
             return
         if self._must_tick(ledger):
             before, expected = ledger.settled, ledger.due(self._clock())
@@ -179,36 +179,36 @@ class Refitter(Learner):
         self._snapshot_at = ledger.heard
 
     def _is_time(self) -> bool:
-        settings, new = self._present.control.settings, self._new_rows()
+        settings, new = self._live_state.projection.settings, self._new_rows()
         waited = time.monotonic() - self._fitted_at
         if waited < RESTING * self._took:
             return False
-        few = min(settings.refit_rows, FEWEST) if not self._present.control.versions else 1
+        few = min(settings.refit_rows, FEWEST) if not self._live_state.projection.versions else 1
         late = waited >= settings.refit_seconds and new >= few
         return new >= settings.refit_rows or late or self._outdated()
 
     def _new_rows(self) -> int:
-        versions = self._present.control.versions
-        history = self._present.control.history
+        versions = self._live_state.projection.versions
+        history = self._live_state.projection.history
         rows = len(self.ledger.rows) + (0 if history is None else history.rows)
         return rows - (versions[max(versions)].rows if versions else 0)
 
     def _outdated(self) -> bool:
         """Whether the newest version was fitted for other choices or by another policy."""
-        control = self._present.control
-        if not control.versions:
+        projection = self._live_state.projection
+        if not projection.versions:
             return False
-        newest = control.versions[max(control.versions)]
-        return newest.shown != control.menu.active or newest.policy != control.settings.policy
+        newest = projection.versions[max(projection.versions)]
+        return newest.shown != projection.menu.active or newest.policy != projection.settings.policy
 
     def _work(self) -> Work:
         """What to fit, as it is now."""
-        self._present.follow()
-        control, ledger = self._present.control, self.ledger
+        self._live_state.follow()
+        projection, ledger = self._live_state.projection, self.ledger
         return Work(
-            control.settings,
-            control.settings.schema(control.menu),
-            self._present.policy,
+            projection.settings,
+            projection.settings.schema(projection.menu),
+            self._live_state.policy,
             Columns.joined([*self._history(), ledger.rows.columns()]),
             ledger.settled,
             ledger.heard,
@@ -223,7 +223,7 @@ class Refitter(Learner):
         many as the last one expected. Decisions without a reward are under way only if they mature
         in the end.
         """
-        counts, versions = self.ledger.counts, self._present.control.versions
+        counts, versions = self.ledger.counts, self._live_state.projection.versions
         ahead = max(1, self._new_rows())
         if self.ledger.settings.longest_wait < math.inf:
             # Otherwise decisions whose reward never comes would be waited for without end.
@@ -232,9 +232,9 @@ class Refitter(Learner):
 
     def _history(self) -> list[Columns]:
         """What the bandit was started with; it never changes."""
-        if self._started_with is None and self._present.control.history is not None:
+        if self._started_with is None and self._live_state.projection.history is not None:
             self._started_with = read_history(
-                self._store, self._name, self._present.control.history
+                self._store, self._name, self._live_state.projection.history
             )
         return self._started_with or []
 
@@ -245,9 +245,9 @@ class Refitter(Learner):
         data = model.to_bytes()
         # A state that cannot be read back must not be announced.
         Model.from_bytes(data, hash_of(data), work.policy)
-        control = self._present.control
+        projection = self._live_state.projection
         fitted = Fitted(
-            version=max(control.versions, default=0) + 1,
+            version=max(projection.versions, default=0) + 1,
             model=hash_of(data),
             policy=work.settings.policy,
             rows=len(work.rows.reward),
@@ -258,10 +258,10 @@ class Refitter(Learner):
             shown=model.shown,
             ahead=work.ahead,
         )
-        self._store.keep(model_name(self._name, fitted.model), data)
+        self._store.put_blob(model_name(self._name, fitted.model), data)
         self._announce(fitted)
-        self._present.follow()
-        self._drop_old(control)
+        self._live_state.follow()
+        self._drop_old(projection)
         self._fitted_at = time.monotonic()
         self._took = self._fitted_at - begin
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
@@ -277,13 +277,13 @@ class Refitter(Learner):
         if not written[0].new:
             raise ConflictError(f"another process was first with version {fitted.version}")
 
-    def _drop_old(self, control: Control) -> None:
+    def _drop_old(self, projection: SettingsProjection) -> None:
         """Keep the models of the newest versions and of the one that decides."""
-        deciding = control.published[-1].version if control.published else 0
-        limit = max(control.versions) - control.settings.keep_versions
-        old = {number for number in control.versions if number <= limit and number != deciding}
-        kept = {one.model for number, one in control.versions.items() if number not in old}
+        deciding = projection.published[-1].version if projection.published else 0
+        limit = max(projection.versions) - projection.settings.keep_versions
+        old = {number for number in projection.versions if number <= limit and number != deciding}
+        kept = {one.model for number, one in projection.versions.items() if number not in old}
         for number in old - self._dropped:
-            if control.versions[number].model not in kept:
-                self._store.drop(model_name(self._name, control.versions[number].model))
+            if projection.versions[number].model not in kept:
+                self._store.delete_blob(model_name(self._name, projection.versions[number].model))
         self._dropped = old

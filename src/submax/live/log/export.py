@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from submax.core.running.whole_file import whole_file
-from submax.live.declaring.control import control_of
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Reader, ledger_of
 from submax.live.log.records import (
@@ -39,14 +39,14 @@ class Export:
     """
 
     def __init__(self, store: Store, name: str) -> None:
-        control = control_of(store, name)
-        self._declared = control.settings.schema(control.menu)
-        self._menu, self._context = control.menu, control.settings.context
+        projection = SettingsProjection.of(store, name)
+        self._declared = projection.settings.schema(projection.menu)
+        self._menu, self._context = projection.menu, projection.settings.context
         self._fates: dict[int, tuple[str, float | None]] = {}
         self._late: Counter[int] = Counter()
         stream = log_stream(name)
         self._read: Reader = lambda after: store.read(stream, after)
-        self._ledger = ledger_of(store, name, control.settings, self._saw)
+        self._ledger = ledger_of(store, name, projection.settings, self._saw)
         self._ledger.follow()
 
     def write(self, path: Path | str) -> int:

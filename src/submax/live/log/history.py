@@ -9,8 +9,8 @@ import numpy as np
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
 from submax.core.running.state_file import read_state, state_bytes
-from submax.live.declaring.control import Control, control_of
 from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, History, Published
 from submax.live.store.event import Entry
@@ -72,9 +72,11 @@ def check_propensities(settings: Settings, policy: Policy[Any], without: int) ->
         )
 
 
-def check_again(control: Control, name: str, learned: Learned, history: History) -> None:
+def check_again(
+    projection: SettingsProjection, name: str, learned: Learned, history: History
+) -> None:
     """Refuse another learned policy than the one that a bandit was started from."""
-    before = control.history
+    before = projection.history
     if before is None:
         return
     # What was written by an earlier submax does not say more than this.
@@ -82,7 +84,7 @@ def check_again(control: Control, name: str, learned: Learned, history: History)
         getattr(before, one) == getattr(history, one)
         for one in ("rows", "segments", "log", "model")
     )
-    if not same or not _agrees(control, learned, history.model):
+    if not same or not _agrees(projection, learned, history.model):
         raise ConflictError(f"the bandit {name!r} was started from another learned policy")
 
 
@@ -104,20 +106,20 @@ def start_from(store: Store, name: str, learned: Learned, own: Policy[Any] | Non
     Choices that were paused or retired in the log are so from the start. The same again changes
     nothing; another one is refused. ``own`` is the bandit's policy where that is an object.
     """
-    control = control_of(store, name)
-    settings, menu = control.settings, control.menu
+    projection = SettingsProjection.of(store, name)
+    settings, menu = projection.settings, projection.menu
     check_start(settings, menu, learned, policy_of(settings.policy, own))
     history = history_of(learned)
-    if control.history is None:
+    if projection.history is None:
         check_choices(menu, learned)
         # The pieces first: what an entry speaks of must be there.
         for number, part in enumerate(_parts(learned)):
-            store.keep(_segment_name(name, number, history), state_bytes(part, {}))
-        store.keep(model_name(name, history.model), learned.model.to_bytes())
-        store.append(settings_stream(name), _entries(control, learned, history)).result()
-        control.follow()
+            store.put_blob(_segment_name(name, number, history), state_bytes(part, {}))
+        store.put_blob(model_name(name, history.model), learned.model.to_bytes())
+        store.append(settings_stream(name), _entries(projection, learned, history)).result()
+        projection.follow()
         _say_what_is_left(name, learned)
-    check_again(control, name, learned, history)
+    check_again(projection, name, learned, history)
 
 
 def read_history(store: Store, name: str, history: History | None) -> list[Columns]:
@@ -129,7 +131,7 @@ def read_history(store: Store, name: str, history: History | None) -> list[Colum
 
 def read_segment(store: Store, name: str, number: int, history: History) -> Columns:
     """One of these parts, if it is what was written."""
-    data = store.kept(_segment_name(name, number, history))
+    data = store.get_blob(_segment_name(name, number, history))
     try:
         columns: Any = None if data is None else read_state(data)[0]
     except InputError:
@@ -139,9 +141,9 @@ def read_segment(store: Store, name: str, number: int, history: History) -> Colu
     return columns
 
 
-def _entries(control: Control, learned: Learned, history: History) -> list[Entry]:
+def _entries(projection: SettingsProjection, learned: Learned, history: History) -> list[Entry]:
     """Each with a key: of two processes that start at once, the late one changes nothing."""
-    number = max(control.versions, default=0) + 1
+    number = max(projection.versions, default=0) + 1
     fitted = Fitted(
         version=number,
         model=history.model,
@@ -156,7 +158,7 @@ def _entries(control: Control, learned: Learned, history: History) -> list[Entry
     published = Published(number, model=history.model)
     changes = [
         Entry(CHOICE, msgspec.msgpack.encode(one), f"history {one.slot}\n{one.choice}")
-        for one in _changes(control.menu, learned.schema.menu)
+        for one in _changes(projection.menu, learned.schema.menu)
     ]
     return [
         Entry(HISTORY, msgspec.msgpack.encode(history), HISTORY),
@@ -177,11 +179,11 @@ def _changes(menu: Menu, wanted: Menu) -> list[Change]:
     ]
 
 
-def _agrees(control: Control, learned: Learned, model: str) -> bool:
+def _agrees(projection: SettingsProjection, learned: Learned, model: str) -> bool:
     """Whether a version with this model is of this policy: two may have learned the same."""
     # As it was written, so that a tuple is the list that it became.
     policy = msgspec.msgpack.decode(msgspec.msgpack.encode(learned.specification))
-    found = [one.policy for one in control.versions.values() if one.model == model]
+    found = [one.policy for one in projection.versions.values() if one.model == model]
     return policy in found or not found
 
 

@@ -70,15 +70,15 @@ def write_snapshot(store: Store, name: str, ledger: Ledger) -> None:
     """Keep what the ledger knows; full segments, which never change, are written once."""
     for number, columns in enumerate(ledger.rows.full):
         if number >= ledger.segments_kept:
-            store.keep(f"{name}/rows/{number}", state_bytes(columns, {}))
+            store.put_blob(f"{name}/rows/{number}", state_bytes(columns, {}))
     ledger.segments_kept = len(ledger.rows.full)
     data = msgspec.msgpack.encode(Snapshot.of(ledger))
-    store.keep(f"{name}/snapshot", hashlib.sha256(data).digest() + data)
+    store.put_blob(f"{name}/snapshot", hashlib.sha256(data).digest() + data)
 
 
 def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
     """Put a new ledger where the snapshot was; False where there is none, or it is damaged."""
-    kept = store.kept(f"{name}/snapshot")
+    kept = store.get_blob(f"{name}/snapshot")
     if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
         return False
     try:
@@ -93,7 +93,7 @@ def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
 
 
 def _segment(store: Store, name: str, number: int, digest: str) -> Columns:
-    data = store.kept(f"{name}/rows/{number}")
+    data = store.get_blob(f"{name}/rows/{number}")
     columns = None if data is None else _columns(data)
     if columns is None or columns.hash != digest:
         raise InputError(f"segment {number} of the rows of {name} is missing or damaged")

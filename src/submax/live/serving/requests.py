@@ -22,10 +22,10 @@ from submax.live.log.records import (
 )
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewards
-from submax.live.serving.present import Present
-from submax.live.store.event import Entry, Written
+from submax.live.serving.live_state import LiveState
+from submax.live.store.event import AppendResult, Entry
+from submax.live.store.pending_write import PendingWrite, joined
 from submax.live.store.store import Store
-from submax.live.store.writing import Writing, joined
 from submax.schema.context_schema import LARGEST, as_number
 from submax.schema.names import shown
 
@@ -38,9 +38,9 @@ class Requests:
     """Checks and draws; nothing is written here."""
 
     def __init__(
-        self, store: Store, stream: str, present: Present, rng: np.random.Generator
+        self, store: Store, stream: str, live_state: LiveState, rng: np.random.Generator
     ) -> None:
-        self._store, self._stream, self._present, self._rng = store, stream, present, rng
+        self._store, self._stream, self._live_state, self._rng = store, stream, live_state, rng
         # Enough to know whether the burn-in is over.
         self.decided = 0
         self.late = LateRewards()
@@ -52,7 +52,7 @@ class Requests:
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
-    ) -> Writing[Decision]:
+    ) -> PendingWrite[Decision]:
         """A decision that is drawn."""
         if id is None:
             id = new_identifier()  # noqa: A001 - the same word as in decide
@@ -62,10 +62,10 @@ class Requests:
             raise InputError(f"activate must be true or false, not {activate!r:.60}")
         made = self._made(context, eligible, activate)
         entry = Entry(DECISION, ENCODER.encode(made), decision_key(id))
-        return Writing(self._stream, [entry], self._decision)
+        return PendingWrite(self._stream, [entry], self._decision)
 
     def _made(self, context: object, eligible: object, activate: bool) -> DecisionMade:
-        serving = self._present.serving
+        serving = self._live_state.serving
         values = serving.settings.context.clean(context)
         shown = serving.active if eligible is None else serving.menu.eligible(eligible)
         rails = serving.settings.guard_rails
@@ -90,19 +90,19 @@ class Requests:
             held_out,
         )
 
-    def _decision(self, written: list[Written]) -> Decision:
+    def _decision(self, written: list[AppendResult]) -> Decision:
         event, made = written[0].event, body_of(written[0].event, DecisionMade)
         self.decided -= not written[0].new
         return Decision(
             identifier_of(event.key or ""),
-            self._present.named(made.action),
+            self._live_state.named(made.action),
             made.propensity,
             made.version,
             made.holdout,
             not written[0].new,
         )
 
-    def rewarding(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
+    def rewarding(self, id: str, value: float, *, key: str = ONLY) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """A reward that is checked."""
         if isinstance(id, Decision):
             raise InputError(
@@ -114,7 +114,7 @@ class Requests:
         body = ENCODER.encode(RewardGiven(given))
         entry = Entry(REWARD, body, reward_key(id, key), decision_key(id))
 
-        def answer(written: list[Written]) -> Receipt:
+        def answer(written: list[AppendResult]) -> Receipt:
             standing = body_of(written[0].event, RewardGiven).value
             if standing != given:
                 raise ConflictError(
@@ -126,22 +126,22 @@ class Requests:
                 self.late.count(receipt.status == "late")
             return receipt
 
-        return Writing(self._stream, [entry], answer)
+        return PendingWrite(self._stream, [entry], answer)
 
-    def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> Writing[list[Receipt]]:
+    def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> PendingWrite[list[Receipt]]:
         """Rewards that are checked; a conflict is told by its receipt."""
         return joined([self._forgiving(**reward) for reward in rewards])
 
-    def _forgiving(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
+    def _forgiving(self, id: str, value: float, *, key: str = ONLY) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         strict = self.rewarding(id, value, key=key)
 
-        def answer(written: list[Written]) -> Receipt:
+        def answer(written: list[AppendResult]) -> Receipt:
             try:
                 return strict.answer(written)
             except ConflictError:
                 return Receipt(id, "conflict", repeated=True)
 
-        return Writing(strict.stream, strict.entries, answer)
+        return PendingWrite(strict.stream, strict.entries, answer)
 
     def _value(self, value: object) -> float:
         number = as_number(value)
@@ -150,33 +150,33 @@ class Requests:
                 f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {shown(value)}"
             )
         try:
-            self._present.scale.check(np.array([number]))
+            self._live_state.scale.check(np.array([number]))
         except InputError as error:
-            kind = self._present.settings.rewards["kind"]
+            kind = self._live_state.settings.rewards["kind"]
             raise InputError(
                 f"{error}: give a reward on the scale that was declared, {kind!r}, or declare a "
                 "bandit with another one, such as rewards='continuous'"
             ) from error
         return number
 
-    def activating(self, id: str) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
+    def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """An activation of a decision that is there."""
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
             raise NotFoundError(f"there is no decision {id!r} to activate")
         entry = Entry(ACTIVATION, b"", activation_key(id), decision_key(id))
-        return Writing(self._stream, [entry], lambda written: self._receipt(id, written[0]))
+        return PendingWrite(self._stream, [entry], lambda written: self._receipt(id, written[0]))
 
-    def _receipt(self, identifier: str, written: Written) -> Receipt:
+    def _receipt(self, identifier: str, written: AppendResult) -> Receipt:
         return Receipt(identifier, self._status(identifier, written), not written.new)
 
-    def _status(self, identifier: str, written: Written) -> str:
-        event, wait = written.event, self._present.settings.longest_wait
+    def _status(self, identifier: str, written: AppendResult) -> str:
+        event, wait = written.event, self._live_state.settings.longest_wait
         if event.about_position == 0:
             return "accepted" if self._came_since(identifier, written) else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"
 
-    def _came_since(self, identifier: str, written: Written) -> bool:
+    def _came_since(self, identifier: str, written: AppendResult) -> bool:
         """Whether a reward that is repeated has found its decision meanwhile."""
         if written.new:
             return False

@@ -8,20 +8,20 @@ from submax.live.bandit import Bandit
 from submax.live.log.records import Fitted
 from submax.schema.context_schema import Field, Number
 from submax.server.keys import Key
-from submax.server.messages import BanditShown, ChoiceShown, KeyShown, VersionShown
+from submax.server.messages import BanditDetails, ChoiceDetails, KeyDetails, VersionDetails
 
 
-def bandit_shown(bandit: Bandit) -> BanditShown:
+def bandit_details(bandit: Bandit) -> BanditDetails:
     """As it stands."""
     settings, menu = bandit.settings, bandit.menu
-    actions: dict[str, list[ChoiceShown | float]] = {
-        slot.name: [ChoiceShown(one.name, one.status, one.features) for one in slot.choices]
+    actions: dict[str, list[ChoiceDetails | float]] = {
+        slot.name: [ChoiceDetails(one.name, one.status, one.features) for one in slot.choices]
         for slot in menu.slots
     }
     for interval in menu.intervals:
         actions[interval.name] = [interval.low, interval.high]
     fields = zip(settings.context.names, settings.context.fields, strict=True)
-    return BanditShown(
+    return BanditDetails(
         bandit.name,
         actions,
         {name: _field(field) for name, field in fields},
@@ -39,16 +39,16 @@ def bandit_shown(bandit: Bandit) -> BanditShown:
     )
 
 
-def version_shown(fitted: Fitted) -> VersionShown:
+def version_details(fitted: Fitted) -> VersionDetails:
     """Without what only the bandit needs."""
     table = msgspec.structs.asdict(fitted)
-    return VersionShown(**{name: table[name] for name in VersionShown.__struct_fields__})
+    return VersionDetails(**{name: table[name] for name in VersionDetails.__struct_fields__})
 
 
-def key_shown(key: Key) -> KeyShown:
+def key_details(key: Key) -> KeyDetails:
     """Without its secret."""
     bandits = None if key.bandits is None else list(key.bandits)
-    return KeyShown(key.id, list(key.scopes), bandits, key.rate)
+    return KeyDetails(key.id, list(key.scopes), bandits, key.rate)
 
 
 def _field(field: Field) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, NotFoundError
 from submax.core.rewards.scale import Scale
-from submax.live.declaring.control import control_of
 from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
@@ -20,7 +20,7 @@ DAMAGED = "damaged models"
 LOG = logging.getLogger("submax")
 
 
-class Present:
+class LiveState:
     """Follows the stream of settings; ``serving`` is replaced when anything changes.
 
     The model that decides is that of the published version, or the one last given to ``teach``.
@@ -35,18 +35,18 @@ class Present:
         self._store, self._name, self._own = store, name, own
         self._lock, self._stale = Lock(), True
         self._taught: tuple[int, Model] | None = None
-        self.control = control_of(store, name)
+        self.projection = SettingsProjection.of(store, name)
         self.follow()
 
     @property
     def settings(self) -> Settings:
         """As they stand."""
-        return self.control.settings
+        return self.projection.settings
 
     def follow(self) -> None:
         """Read what is new, and decide by it from now on."""
         with self._lock:
-            self._stale = self.control.follow() or self._stale
+            self._stale = self.projection.follow() or self._stale
             if self._stale:
                 self._renew()
                 # Not before: where the store fails half-way, this is done again.
@@ -61,22 +61,22 @@ class Present:
     def named(self, row: Row) -> Action:
         """The names of an action; a choice that another process has added is read now."""
         try:
-            return self.control.menu.action(row)
+            return self.projection.menu.action(row)
         except IndexError:
             self.follow()
-            return self.control.menu.action(row)
+            return self.projection.menu.action(row)
 
     def loaded(self, version: int) -> tuple[Policy[Any], Model]:
         """A version's policy and model."""
-        fitted = self.control.versions[version]
-        data = self._store.kept(model_name(self._name, fitted.model))
+        fitted = self.projection.versions[version]
+        data = self._store.get_blob(model_name(self._name, fitted.model))
         if data is None:
             raise NotFoundError(f"the model of version {version} is no longer kept")
         policy = policy_of(fitted.policy, self._own)
         return policy, Model.from_bytes(data, fitted.model, policy)
 
     def _renew(self) -> None:
-        settings, menu = self.control.settings, self.control.menu
+        settings, menu = self.projection.settings, self.projection.menu
         self.policy = policy_of(settings.policy, self._own)
         self.scale = settings.scale
         version, policy, model = self._best()
@@ -87,7 +87,7 @@ class Present:
         if self._taught is not None:
             version, model = self._taught
             return version, self.policy, model
-        for published in reversed(self.control.published):
+        for published in reversed(self.projection.published):
             if published.version == 0:
                 break
             try:
@@ -95,5 +95,5 @@ class Present:
             except InputError as error:
                 self.failures[DAMAGED] += 1
                 LOG.warning("%s: version %d: %s", self._name, published.version, error)
-        schema = self.settings.schema(self.control.menu)
+        schema = self.settings.schema(self.projection.menu)
         return 0, self.policy, Model.fresh(schema, self.policy, self.settings.seed)
