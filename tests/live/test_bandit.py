@@ -882,11 +882,22 @@ def test_a_policy_that_fails_to_learn_is_counted_and_decisions_go_on(caplog):
 
 
 def test_a_policy_object_decides_and_must_be_given_again(opened, store, clock):
-    bandit = fed(opened(policy=Thompson(2.0, 5.0)), clock)
+    class Local(Thompson):
+        """A policy whose class cannot be imported."""
+
+    bandit = fed(opened(policy=Local(2.0, 5.0)), clock)
     assert bandit.refit().version == bandit.decide().version == 1
-    with pytest.raises(InputError, match="declared with a policy object: give it again"):
+    with pytest.raises(InputError, match=r"declared with a policy object, .*: give it again"):
         open_bandit(store, background=False)
-    assert opened(policy=Thompson(2.0, 5.0)).decide().version == 1
+    assert opened(policy=Local(2.0, 5.0)).decide().version == 1
+
+
+def test_a_policy_object_that_can_be_written_is_found_again(opened, store, clock):
+    bandit = fed(opened(policy=Thompson(2.0, 5.0)), clock)
+    assert bandit.refit().version == 1
+    again = open_bandit(store, background=False)
+    assert again.decide().version == 1
+    assert again.policy == Thompson(2.0, 5.0)
 
 
 def test_a_policy_of_a_file_decides_and_is_found_again(opened, store, clock):

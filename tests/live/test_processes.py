@@ -56,13 +56,13 @@ def test_of_two_that_pause_the_last_two_one_is_told(opened):
 def test_a_change_is_made_good_after_the_store_failed_half_way(opened, store, clock, monkeypatch):
     bandit = opened(actions=ARMS, reward_wait=1.0)
     refitted(bandit, clock)
-    kept = store.kept
+    kept = store.get_blob
 
     def failing(name):
-        monkeypatch.setattr(store, "kept", kept)
+        monkeypatch.setattr(store, "get_blob", kept)
         raise StoreError("away")
 
-    monkeypatch.setattr(store, "kept", failing)
+    monkeypatch.setattr(store, "get_blob", failing)
     with pytest.raises(StoreError):
         bandit.retire("A")
     bandit.versions()

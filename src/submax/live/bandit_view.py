@@ -1,13 +1,13 @@
 """A bandit as a person wants to see it."""
 
 import math
-from typing import Any
 
 from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally, ChoiceTally, ValueTally
 from submax.live.log.ledger import Ledger
 from submax.live.serving.serving import Serving
+from submax.policies.specification import PolicySpecification
 from submax.schema.choices import Slot
 from submax.schema.menu import Menu
 
@@ -89,10 +89,7 @@ def _value_cells(tally: ValueTally) -> list[str]:
 
 
 def _policy(settings: Settings) -> str:
-    policy: Any = settings.policy
-    if isinstance(policy, str):
-        return policy
-    return str(policy.get("class", policy.get("kind", "a policy of your own")))
+    return PolicySpecification(settings.policy).label
 
 
 def _actions(menu: Menu) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 
 from submax.core.errors import InputError
 from submax.live.bandit import Bandit
-from submax.live.declaring.declaration import Declaration
 from submax.live.declaring.declare import check_new, check_words, declare, declare_from
 from submax.live.declaring.names import check_bandit
+from submax.live.declaring.settings import Declaration
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
@@ -57,7 +57,7 @@ def open_bandit(
         )
     name = name if name is not None else default_name(place)
     check_bandit(name)
-    before = None if learned is None else _read(learned)
+    before = None if learned is None else Learned.given(learned)
     if is_new_file(place):
         # Before it is made.
         check_new(name, declaration, before)
@@ -73,10 +73,6 @@ def open_bandit(
         if store is not place:
             store.close()
         raise
-
-
-def _read(learned: str | Path | Learned) -> Learned:
-    return learned if isinstance(learned, Learned) else Learned.read(learned)
 
 
 def open_store(

@@ -14,9 +14,10 @@ from submax.core.running.names_file import names_file
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
 from submax.core.running.whole_file import whole_file
-from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings import Settings
 from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
+from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
 from submax.schema.model import Model
 
@@ -114,18 +115,21 @@ def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
 
 
 def _policy(path: str, said: dict[str, Any], own: Policy[Any] | None, trust: bool) -> Policy[Any]:
-    if names_file(said.get("policy")) and not trust:
+    specification = PolicySpecification.of(said.get("policy"))
+    if own is not None:
+        if PolicySpecification.of(own) != specification:
+            raise InputError(
+                f"{path!r} holds a bandit with the policy {specification.data!r:.80}, and another "
+                f"policy was given, {own!r:.80}: give the same one or, if it is no object, leave "
+                "it out, or begin a new bandit with it"
+            )
+        return own
+    if names_file(specification.data) and not trust:
         raise InputError(
             f"{path!r} holds a bandit whose policy is a file of code, {said['policy']!r:.80}, "
             "which would be run: if you know that file, pass trust=True"
         )
-    policy = policy_of(said["policy"], own)
-    if own is not None and policy != own:
-        raise InputError(
-            f"{path!r} holds a bandit with the policy {said['policy']!r:.80}, and another policy "
-            "was given: leave the policy out, or begin a new bandit with it"
-        )
-    return policy
+    return specification.build()
 
 
 def encoded(value: Any) -> Bytes:

@@ -11,6 +11,7 @@ import msgspec
 from submax.core.errors import StoreError
 from submax.live.bandit import Bandit
 from submax.live.bandit_base import WAITING_SECONDS
+from submax.live.declaring.settings import allows_none
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.event import AppendResult
 from submax.live.store.pending_write import Answer, PendingWrite, joined
@@ -106,22 +107,11 @@ async def list_bandits(call: Call) -> m.Bandits:
 
 async def create(call: Call) -> m.BanditDetails:
     """Declare a bandit."""
-    table = msgspec.structs.asdict(call.body)
+    table = msgspec.to_builtins(call.body)
     name = table.pop("name")
-    # What was left out has the default; the default reward may be null.
-    given = {key: one for key, one in table.items() if one is not None and one is not msgspec.UNSET}
-    if call.body.default_reward is None:
-        given["default_reward"] = None
-    if call.body.context is not None:
-        given["context"] = {key: _field(one) for key, one in call.body.context.items()}
+    # Null means "left out", but for settings that can be None.
+    given = {word: value for word, value in table.items() if value is not None or allows_none(word)}
     return bandit_details(await _beside(call.service.create, name, given))
-
-
-def _field(given: object) -> object:
-    if not isinstance(given, m.Field):
-        return given
-    table = msgspec.structs.asdict(given)
-    return {key: value for key, value in table.items() if value is not None}
 
 
 async def show(call: Call) -> m.BanditDetails:

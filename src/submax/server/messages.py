@@ -6,18 +6,15 @@ import msgspec
 from msgspec import Meta
 
 from submax.live.declaring.guard_rails import GuardRails
+from submax.live.declaring.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
 from submax.server.keys import Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
 BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Names = Annotated[list[Name], Meta(max_length=10_000)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
-ChoiceFeatures = dict[str, Number | Name]
-"""Numbers and categories that describe a choice."""
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,40 +56,25 @@ class Activate(Message):
     id: Identifier
 
 
-class Field(Message):
-    """A category with its values, or a number; ``default`` stands for what is missing."""
+def _create_message() -> type[Message]:
+    """The message that declares a bandit: its name, and the words of a declaration.
 
-    values: Names | None = None
-    default: str | float | None = None
-
-
-class Rails(GuardRails, frozen=True, forbid_unknown_fields=True):
-    """As ``submax.GuardRails``."""
-
-
-class Create(Message):
-    """A bandit to be declared; see ``submax.open`` for what each part means.
-
-    ``action_features`` is a table of arms, each with a table of numbers and texts; with slots, a
-    table of slots with such tables.
+    All but name and actions may be left out, or be null, which means the same for most: a
+    ``default_reward`` of null is a value of its own.
     """
+    fields: list[Any] = [("name", BanditName), ("actions", DECLARED_TYPES["actions"])]
+    fields += [
+        (word, hint | None | msgspec.UnsetType, msgspec.UNSET)
+        for word, hint in DECLARED_TYPES.items()
+        if word != "actions" and word not in MEMORY_ONLY
+    ]
+    documentation = {"__doc__": "A bandit to be declared."}
+    return msgspec.defstruct(
+        "Create", fields, bases=(Message,), module=__name__, namespace=documentation, kw_only=True
+    )
 
-    name: BanditName
-    actions: Names | dict[str, list[str | float]]
-    action_features: dict[str, dict[str, Number | Name | ChoiceFeatures]] | None = None
-    context: dict[str, str | list[str] | Field] | None = None
-    policy: str | dict[str, Any] | None = None
-    rewards: str | dict[str, Any] | None = None
-    combine: Literal["first", "last", "max", "sum"] | None = None
-    reward_wait: Annotated[float, Meta(ge=0, le=1e9)] | None = None
-    no_reward_after: Annotated[float, Meta(gt=0, le=1e9)] | None = None
-    default_reward: Number | msgspec.UnsetType | None = msgspec.UNSET
-    quarantine: Annotated[float, Meta(gt=0, le=1e9)] | None = None
-    guard_rails: Rails | None = None
-    refit_rows: Annotated[int, Meta(ge=1, le=10**9)] | None = None
-    refit_seconds: Annotated[float, Meta(gt=0, le=1e9)] | None = None
-    seed: Annotated[int, Meta(ge=0, le=2**62)] | None = None
-    keep_versions: Annotated[int, Meta(ge=2, le=10_000)] | None = None
+
+Create = _create_message()
 
 
 class ChangeChoice(Message):

@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
 from submax.core.running.state_file import read_state, state_bytes
-from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, History, Published
@@ -108,7 +108,7 @@ def start_from(store: Store, name: str, learned: Learned, own: Policy[Any] | Non
     """
     projection = SettingsProjection.of(store, name)
     settings, menu = projection.settings, projection.menu
-    check_start(settings, menu, learned, policy_of(settings.policy, own))
+    check_start(settings, menu, learned, settings.build_policy(own))
     history = history_of(learned)
     if projection.history is None:
         check_choices(menu, learned)
@@ -156,15 +156,19 @@ def _entries(projection: SettingsProjection, learned: Learned, history: History)
         shown=learned.model.shown,
     )
     published = Published(number, model=history.model)
-    changes = [
-        Entry(CHOICE, msgspec.msgpack.encode(one), f"history {one.slot}\n{one.choice}")
-        for one in _changes(projection.menu, learned.schema.menu)
-    ]
     return [
         Entry(HISTORY, msgspec.msgpack.encode(history), HISTORY),
-        *changes,
+        *choice_entries(projection.menu, learned),
         Entry(VERSION, msgspec.msgpack.encode(fitted), f"version {number}"),
         Entry(PUBLISHED, msgspec.msgpack.encode(published), "published history"),
+    ]
+
+
+def choice_entries(menu: Menu, learned: Learned) -> list[Entry]:
+    """Entries that pause and retire the choices of ``menu`` that were so in the log."""
+    return [
+        Entry(CHOICE, msgspec.msgpack.encode(one), f"history {one.slot}\n{one.choice}")
+        for one in _changes(menu, learned.schema.menu)
     ]
 
 

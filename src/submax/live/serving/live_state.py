@@ -8,11 +8,12 @@ from typing import Any
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, NotFoundError
 from submax.core.rewards.scale import Scale
-from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
+from submax.policies.specification import PolicySpecification
 from submax.schema.menu import Action, Row
 from submax.schema.model import Model
 
@@ -72,12 +73,12 @@ class LiveState:
         data = self._store.get_blob(model_name(self._name, fitted.model))
         if data is None:
             raise NotFoundError(f"the model of version {version} is no longer kept")
-        policy = policy_of(fitted.policy, self._own)
+        policy = PolicySpecification(fitted.policy).build(self._own)
         return policy, Model.from_bytes(data, fitted.model, policy)
 
     def _renew(self) -> None:
         settings, menu = self.projection.settings, self.projection.menu
-        self.policy = policy_of(settings.policy, self._own)
+        self.policy = settings.build_policy(self._own)
         self.scale = settings.scale
         version, policy, model = self._best()
         self.serving = Serving(settings, menu, policy, model, version, self.failures)
