@@ -8,7 +8,7 @@ from submax.evaluation.logs.log import Log
 from submax.live.log.history import _segment_name
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.keys import Keys
+from submax.server.keys import KeyRegistry
 
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 OWN = """
@@ -62,7 +62,7 @@ def test_an_address_that_needs_a_key_makes_no_store(folder):
 def test_an_address_that_cannot_be_listened_on_starts_no_bandit(folder):
     written()
     store = SQLiteStore(folder / "page.db")
-    Keys(store).add(["admin"])
+    KeyRegistry(store).add(["admin"])
     before = store.streams()
     store.close()
     assert "cannot listen on" in refused("--host", "256.256.256.256")

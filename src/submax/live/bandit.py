@@ -19,7 +19,7 @@ from submax.live.managed_bandit import ManagedBandit
 from submax.live.saved_bandit import SavedBandit, generator_at
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
-from submax.live.serving.requests import ONLY
+from submax.live.serving.requests import DEFAULT_REWARD_KEY
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.pending_write import joined
 from submax.live.store.store import Store
@@ -115,7 +115,7 @@ class Bandit(ManagedBandit):
         if bandit.settings.guard_rails.burn_in:
             bandit.requests.decided = refitter.catch_up().counts["decisions"]
         if background:
-            bandit._beside = [
+            bandit._background = [
                 Background(f"submax-settings-{name}", bandit._live_state.follow, POLL_SECONDS),
                 Background(f"submax-refit-{name}", refitter.step, POLL_SECONDS),
             ]
@@ -175,7 +175,7 @@ class Bandit(ManagedBandit):
     ) -> Decision:
         """Choose an action.
 
-        If a decision with this ``id`` exists, it is returned again and nothing is drawn.
+        If a decision with this ``id`` exists, it is returned again and nothing is written.
         ``eligible`` are the names of the arms that may be chosen, or a table of slots with such
         names. With ``activate=False`` the decision is learned from only if ``activate`` is called
         before ``reward_wait`` is over.
@@ -192,7 +192,7 @@ class Bandit(ManagedBandit):
         self._learner.before_decision()
         return self.write(joined([self.requests.deciding(**request) for request in requests]))
 
-    def reward(self, id: str, value: float, *, key: str = ONLY) -> Receipt:  # noqa: A002 - the same word as in decide
+    def reward(self, id: str, value: float, *, key: str = DEFAULT_REWARD_KEY) -> Receipt:  # noqa: A002 - the same word as in decide
         """Record a reward of a decision; if a decision has several, each needs its own ``key``.
 
         A reward for an unknown id waits in quarantine for its decision; see ``Receipt``.

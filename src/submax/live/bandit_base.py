@@ -1,4 +1,4 @@
-"""What every bandit has, wherever it is kept and however it learns."""
+"""The part that bandits in memory and bandits with a store have in common."""
 
 import logging
 from typing import Any, Self
@@ -23,12 +23,12 @@ from submax.live.store.store import Store
 from submax.schema.menu import Menu
 
 LOG = logging.getLogger("submax")
-WAITING_SECONDS = 30.0
-"""A store that takes longer than this does not answer."""
+WRITE_TIMEOUT_SECONDS = 30.0
+"""How long a caller waits for a write to become durable before it gets an error."""
 
 
 class BanditBase:
-    """A store, the settings as they stand, and a learner; what it knows and how it ends."""
+    """A store, the live state and a learner: what can be asked of a bandit, and how it ends."""
 
     _learner: Learner
 
@@ -39,87 +39,87 @@ class BanditBase:
         self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
         self.requests = Requests(store, log_stream(name), self._live_state, self._rng)
-        self._beside: list[Background] = []
+        self._background: list[Background] = []
 
     @property
     def settings(self) -> Settings:
-        """As they stand."""
+        """The current settings."""
         return self._live_state.settings
 
     @property
     def menu(self) -> Menu:
-        """The actions with their status."""
+        """The actions with their current status."""
         return self._live_state.projection.menu
 
     @property
     def policy(self) -> Policy[Any]:
-        """The policy of the next version."""
+        """The policy by which the next version is fitted."""
         return self._live_state.policy
 
     @property
     def version(self) -> int:
-        """The version that decides."""
+        """The number of the version that decides; 0 before anything was learned."""
         return self._live_state.serving.version
 
     @property
     def published(self) -> int:
-        """The version that should decide; another does where its model is damaged."""
+        """The version that was published last; if its model is damaged, an earlier one decides."""
         history = self._live_state.projection.published
         return history[-1].version if history else 0
 
     @property
     def held(self) -> bool:
-        """Whether a person chose the version, so that newer ones do not take its place."""
+        """Whether an operator chose the version, so that newer ones do not replace it."""
         return self._live_state.projection.held
 
     @property
     def damaged(self) -> int:
-        """How often a model could not be used."""
+        """How often the model of a version was damaged and could not be used."""
         return self._live_state.failures[DAMAGED]
 
     @property
     def failures(self) -> dict[str, int]:
-        """What went wrong without being refused, by kind."""
-        steps = sum(one.failures for one in self._beside)
+        """How often something failed and the bandit went on, by kind of failure."""
+        steps = sum(one.failures for one in self._background)
         return {**self._live_state.failures, "steps in the background": steps}
 
     def counts(self) -> dict[str, int]:
-        """What was read of the log so far, by kind; empty where another process does this."""
+        """Counts of decisions, rewards and more in the log; empty if another process reads it."""
         return self._learner.counts()
 
     def refit(self) -> RefitResult:
-        """Learn now from what has matured; the result says what was learned, or why nothing was.
+        """Learn now from decisions that have matured; the result says what was learned or why not.
 
-        With a store this fits a new version; in memory it updates the policy with all rows that are
-        new, however few.
+        With a store this fits a new version; in memory it updates the policy with all new rows,
+        however few.
         """
         self._check_open()
         return self._learner.refit()
 
     def ledger(self) -> Ledger:
-        """What the log says up to now."""
+        """The ledger, after the whole log was read."""
         return self._learner.catch_up()
 
     def snapshot(self) -> None:
-        """Keep what is known, so that the next opening is quick."""
+        """Write a snapshot of the ledger to the store, so that the next opening is quick."""
         self._learner.snapshot()
 
-    def write(self, writing: PendingWrite[Answer]) -> Answer:
-        """Wait until it is durable."""
+    def write(self, pending: PendingWrite[Answer]) -> Answer:
+        """Append the entries of a pending write, wait until they are durable, and answer."""
         self._check_open()
-        future = self.store.append(writing.stream, writing.entries)
+        future = self.store.append(pending.stream, pending.entries)
         try:
-            return writing.answer(future.result(WAITING_SECONDS))
+            return pending.answer(future.result(WRITE_TIMEOUT_SECONDS))
         except TimeoutError as error:
             raise StoreError(
-                f"the store did not answer within {WAITING_SECONDS:.0f} seconds: try again with "
-                "the same id"
+                f"the store did not answer within {WRITE_TIMEOUT_SECONDS:.0f} seconds: try again "
+                "with the same id"
             ) from error
 
     def close(self) -> None:
-        """Stop what runs beside, keep what is known, and close the store.
+        """Stop the background threads, write a snapshot, and close the store.
 
-        A closed bandit refuses to decide and to hear of rewards; a second call does nothing.
+        A closed bandit refuses decisions and rewards; a second call does nothing.
         """
         if self._closed:
             return
@@ -128,14 +128,14 @@ class BanditBase:
         self.store.close()
 
     def stop(self) -> None:
-        """The same, but the store stays open."""
-        for one in self._beside:
+        """Stop the background threads and write a snapshot; the store stays open."""
+        for one in self._background:
             one.stop()
-        self._beside = []
+        self._background = []
         try:
             self._learner.snapshot()
         except StoreError as error:
-            # A snapshot saves time, not data.
+            # Without a snapshot the next opening takes longer, and nothing is lost.
             LOG.warning("no snapshot of %s: %s", self.name, error)
 
     def __enter__(self) -> Self:

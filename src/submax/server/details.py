@@ -1,4 +1,4 @@
-"""Bandits, versions and keys as they are told."""
+"""Bandits, versions and keys as messages of the interface."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from submax.server.messages import BanditDetails, ChoiceDetails, KeyDetails, Ver
 
 
 def bandit_details(bandit: Bandit) -> BanditDetails:
-    """As it stands."""
+    """The message that describes a bandit."""
     settings, menu = bandit.settings, bandit.menu
     actions: dict[str, list[ChoiceDetails | float]] = {
         slot.name: [ChoiceDetails(one.name, one.status, one.features) for one in slot.choices]
@@ -40,13 +40,13 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
 
 
 def version_details(fitted: Fitted) -> VersionDetails:
-    """Without what only the bandit needs."""
+    """The message that describes a version."""
     table = msgspec.structs.asdict(fitted)
     return VersionDetails(**{name: table[name] for name in VersionDetails.__struct_fields__})
 
 
 def key_details(key: Key) -> KeyDetails:
-    """Without its secret."""
+    """The message that describes a key, without its secret."""
     bandits = None if key.bandits is None else list(key.bandits)
     return KeyDetails(key.id, list(key.scopes), bandits, key.rate)
 

@@ -1,4 +1,4 @@
-"""What goes over the wire; strict: unknown fields and wrong types are refused."""
+"""The messages of the HTTP interface; unknown fields and wrong types are refused."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,11 +18,11 @@ Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
-    """The base of all that is sent to the server."""
+    """The base of all requests."""
 
 
 class Decide(Message):
-    """A decision that is wanted; all may be left out that the bandit does not need."""
+    """A request for a decision; the context may be left out if the bandit has none."""
 
     context: dict[str, float | str | None] | None = None
     id: Identifier | None = None
@@ -31,13 +31,13 @@ class Decide(Message):
 
 
 class DecideMany(Message):
-    """Several decisions, all made or none."""
+    """A request for several decisions, of which all are made or none."""
 
     requests: Annotated[list[Decide], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
 
 
 class Reward(Message):
-    """The reward of a decision; several of one decision have keys of their own."""
+    """The reward of a decision; if a decision has several rewards, each needs its own key."""
 
     id: Identifier
     value: Number
@@ -45,13 +45,13 @@ class Reward(Message):
 
 
 class RewardMany(Message):
-    """Several rewards, all kept or none."""
+    """Several rewards, of which all are recorded or none."""
 
     rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
 
 
 class Activate(Message):
-    """A decision that was shown."""
+    """Confirms a decision that was made with ``activate`` = false: its action was carried out."""
 
     id: Identifier
 
@@ -78,9 +78,9 @@ Create = _create_message()
 
 
 class ChangeChoice(Message):
-    """What is to happen to an arm, or to a choice of a slot: add, pause, resume or retire.
+    """A change to an arm, or to a choice of a slot: add, pause, resume or retire it.
 
-    If the other choices have ``features``, one that is added brings the same ones.
+    If the other choices have ``features``, a new one must have the same ones.
     """
 
     verb: Literal["add", "pause", "resume", "retire"]
@@ -90,13 +90,13 @@ class ChangeChoice(Message):
 
 
 class Publish(Message):
-    """The version that shall decide; without one, the newest and those that follow."""
+    """The version that decides and is held; without a version, the newest and later ones decide."""
 
     version: Annotated[int, Meta(ge=0, le=2**53)] | None = None
 
 
 class NewKey(Message):
-    """A key: what it may do, on which bandits (all if none are named), and how often a second."""
+    """A new key: its scopes, its bandits (all if left out), and its requests a second."""
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
     bandits: Annotated[list[BanditName], Meta(min_length=1, max_length=1000)] | None = None
@@ -104,26 +104,26 @@ class NewKey(Message):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """One sentence about what was wrong, and a code that stays the same; nothing was changed."""
+    """An error: one sentence for people, and a code for programs. Nothing was changed."""
 
     error: str
     code: str
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How the server does."""
+    """The state of the server."""
 
     status: str
 
 
 class Decisions(msgspec.Struct, frozen=True):
-    """In the order of the requests."""
+    """Decisions in the order of the requests."""
 
     decisions: list[Decision]
 
 
 class Receipts(msgspec.Struct, frozen=True):
-    """In the order of the rewards."""
+    """Receipts in the order of the rewards."""
 
     receipts: list[Receipt]
 
@@ -137,9 +137,9 @@ class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BanditDetails(msgspec.Struct, frozen=True):
-    """A bandit as it stands; plain arms are one slot with an empty name.
+    """A bandit with its settings and counts; plain arms are one slot with an empty name.
 
-    ``context_ignored``: there is a context, and the policy does not look at it.
+    ``context_ignored``: there is a context, and the policy does not use it.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Bandits(msgspec.Struct, frozen=True):
 
 
 class VersionDetails(msgspec.Struct, frozen=True):
-    """A version: the hash of its model, and what it learned from."""
+    """A version: the hash of its model, and the rows that it was fitted to."""
 
     version: int
     model: str
@@ -200,7 +200,7 @@ class KeyDetails(msgspec.Struct, frozen=True):
 
 
 class KeyMade(msgspec.Struct, frozen=True):
-    """A new key; its text is told this once."""
+    """A new key; this is the only answer that has its text."""
 
     id: str
     key: str

@@ -124,7 +124,7 @@ def test_a_policy_that_kept_too_few_rows_is_refused_and_nothing_written(opened, 
 
 
 def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monkeypatch, caplog):
-    monkeypatch.setattr(history, "ENOUGH", 7)
+    monkeypatch.setattr(history, "ENOUGH_ROWS", 7)
     few = learn(log_of(), "linear-thompson", keep_rows=7)
     with caplog.at_level(logging.WARNING, "submax"):
         bandit = fed(opened(learned=few), clock)

@@ -1,4 +1,4 @@
-"""A bandit as it is now: settings, choices and the version that decides."""
+"""The current state of a bandit: settings, choices and the version that decides."""
 
 import logging
 from collections import Counter
@@ -18,13 +18,15 @@ from submax.schema.menu import Action, Row
 from submax.schema.model import Model
 
 DAMAGED = "damaged models"
+"""The name under which models that cannot be read are counted among the failures of a bandit."""
 LOG = logging.getLogger("submax")
 
 
 class LiveState:
-    """Follows the stream of settings; ``serving`` is replaced when anything changes.
+    """Follows the stream of settings, and replaces ``serving`` when anything changes.
 
     The model that decides is that of the published version, or the one last given to ``teach``.
+    ``own`` is the policy object with which the bandit was opened, if any.
     """
 
     serving: Serving
@@ -41,16 +43,16 @@ class LiveState:
 
     @property
     def settings(self) -> Settings:
-        """As they stand."""
+        """The current settings."""
         return self.projection.settings
 
     def follow(self) -> None:
-        """Read what is new, and decide by it from now on."""
+        """Read new events of the stream of settings, and decide by them from now on."""
         with self._lock:
             self._stale = self.projection.follow() or self._stale
             if self._stale:
                 self._renew()
-                # Not before: where the store fails half-way, this is done again.
+                # Set at the end: if the store fails on the way, the next call tries again.
                 self._stale = False
 
     def teach(self, version: int, model: Model) -> None:
@@ -60,7 +62,7 @@ class LiveState:
             self.serving = self.serving.with_model(model, version)
 
     def named(self, row: Row) -> Action:
-        """The names of an action; a choice that another process has added is read now."""
+        """An action by the names of its choices; reads choices that another process has added."""
         try:
             return self.projection.menu.action(row)
         except IndexError:
@@ -68,11 +70,13 @@ class LiveState:
             return self.projection.menu.action(row)
 
     def loaded(self, version: int) -> tuple[Policy[Any], Model]:
-        """A version's policy and model."""
+        """The policy and the model of a version."""
         fitted = self.projection.versions[version]
         data = self._store.get_blob(model_name(self._name, fitted.model))
         if data is None:
-            raise NotFoundError(f"the model of version {version} is no longer kept")
+            raise NotFoundError(
+                f"the model of version {version} is no longer in the store: choose a newer version"
+            )
         policy = PolicySpecification(fitted.policy).build(self._own)
         return policy, Model.from_bytes(data, fitted.model, policy)
 
@@ -84,7 +88,7 @@ class LiveState:
         self.serving = Serving(settings, menu, policy, model, version, self.failures)
 
     def _best(self) -> tuple[int, Policy[Any], Model]:
-        """The published version, or the last one before it whose model is whole."""
+        """The published version, or the last one before it whose model is undamaged."""
         if self._taught is not None:
             version, model = self._taught
             return version, self.policy, model

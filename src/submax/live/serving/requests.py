@@ -1,4 +1,4 @@
-"""Calls as entries of the log, and what was written as answers."""
+"""Turns calls into pending writes, and append results into answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -30,18 +30,18 @@ from submax.schema.context_schema import LARGEST, as_number
 from submax.schema.names import shown
 
 ENCODER = msgspec.msgpack.Encoder()
-ONLY = "reward"
-"""The key of a decision's reward where it has one alone."""
+DEFAULT_REWARD_KEY = "reward"
+"""The key of a reward if the caller gives none, since most decisions have one reward."""
 
 
 class Requests:
-    """Checks and draws; nothing is written here."""
+    """Checks calls and draws decisions; writing is left to the caller."""
 
     def __init__(
         self, store: Store, stream: str, live_state: LiveState, rng: np.random.Generator
     ) -> None:
         self._store, self._stream, self._live_state, self._rng = store, stream, live_state, rng
-        # Enough to know whether the burn-in is over.
+        # The number of decisions of this process, which says whether the burn-in is over.
         self.decided = 0
         self.late = LateRewards()
 
@@ -53,7 +53,7 @@ class Requests:
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
     ) -> PendingWrite[Decision]:
-        """A decision that is drawn."""
+        """Draw a decision, to be written under its id."""
         if id is None:
             id = new_identifier()  # noqa: A001 - the same word as in decide
         else:
@@ -67,27 +67,27 @@ class Requests:
     def _made(self, context: object, eligible: object, activate: bool) -> DecisionMade:
         serving = self._live_state.serving
         values = serving.settings.context.clean(context)
-        shown = serving.active if eligible is None else serving.menu.eligible(eligible)
+        choices = serving.active if eligible is None else serving.menu.eligible(eligible)
         rails = serving.settings.guard_rails
-        held_out = (
+        is_holdout = (
             rails.holdout > 0
-            and serving.may_hold_out(shown)
+            and serving.may_hold_out(choices)
             and bool(self._rng.random() < rails.holdout)
         )
-        if held_out:
+        if is_holdout:
             drawn = serving.baseline()
         else:
-            drawn = serving.draw(values, shown, self.decided < rails.burn_in, self._rng)
+            drawn = serving.draw(values, choices, self.decided < rails.burn_in, self._rng)
         self.decided += 1
         return DecisionMade(
             drawn.row,
             drawn.propensity,
             serving.version,
             values,
-            shown,
+            choices,
             drawn.probabilities,
             activate,
-            held_out,
+            is_holdout,
         )
 
     def _decision(self, written: list[AppendResult]) -> Decision:
@@ -102,8 +102,14 @@ class Requests:
             not written[0].new,
         )
 
-    def rewarding(self, id: str, value: float, *, key: str = ONLY) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
-        """A reward that is checked."""
+    def rewarding(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float,
+        *,
+        key: str = DEFAULT_REWARD_KEY,
+    ) -> PendingWrite[Receipt]:
+        """Check a reward, to be written under its id and key."""
         if isinstance(id, Decision):
             raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
@@ -129,10 +135,16 @@ class Requests:
         return PendingWrite(self._stream, [entry], answer)
 
     def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> PendingWrite[list[Receipt]]:
-        """Rewards that are checked; a conflict is told by its receipt."""
-        return joined([self._forgiving(**reward) for reward in rewards])
+        """Check several rewards; one that conflicts gets the receipt ``conflict``."""
+        return joined([self._rewarding_without_error(**reward) for reward in rewards])
 
-    def _forgiving(self, id: str, value: float, *, key: str = ONLY) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
+    def _rewarding_without_error(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float,
+        *,
+        key: str = DEFAULT_REWARD_KEY,
+    ) -> PendingWrite[Receipt]:
         strict = self.rewarding(id, value, key=key)
 
         def answer(written: list[AppendResult]) -> Receipt:
@@ -160,10 +172,12 @@ class Requests:
         return number
 
     def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
-        """An activation of a decision that is there."""
+        """Check an activation of a decision that exists."""
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
-            raise NotFoundError(f"there is no decision {id!r} to activate")
+            raise NotFoundError(
+                f"there is no decision {id!r} to activate: give the id of a decision of this bandit"
+            )
         entry = Entry(ACTIVATION, b"", activation_key(id), decision_key(id))
         return PendingWrite(self._stream, [entry], lambda written: self._receipt(id, written[0]))
 
@@ -173,11 +187,11 @@ class Requests:
     def _status(self, identifier: str, written: AppendResult) -> str:
         event, wait = written.event, self._live_state.settings.longest_wait
         if event.about_position == 0:
-            return "accepted" if self._came_since(identifier, written) else "quarantined"
+            return "accepted" if self._decided_since(identifier, written) else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"
 
-    def _came_since(self, identifier: str, written: AppendResult) -> bool:
-        """Whether a reward that is repeated has found its decision meanwhile."""
+    def _decided_since(self, identifier: str, written: AppendResult) -> bool:
+        """Whether the decision of a repeated reward was made after the reward first came."""
         if written.new:
             return False
         return self._store.find(self._stream, decision_key(identifier)) is not None
