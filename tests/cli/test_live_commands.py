@@ -187,7 +187,7 @@ def test_a_backup_can_be_opened_in_place_of_the_store(file, tmp_path):
 
 def test_a_backup_is_not_written_over_something(file, tmp_path):
     before = file.read_bytes()
-    assert "is there already" in refused(2, "backup", file, file)
+    assert "exists and is not replaced" in refused(2, "backup", file, file)
     assert file.read_bytes() == before
     assert "no folder" in refused(2, "backup", file, tmp_path / "none" / "copy.db")
 

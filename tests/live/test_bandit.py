@@ -532,7 +532,7 @@ def test_models_of_old_versions_are_dropped_but_not_the_one_that_decides(opened,
     kept = [n for n in range(1, 7) if bandit.store.get_blob(model_of(bandit, n)) is not None]
     assert kept == [1, 5, 6]
     assert [one.version for one in bandit.versions()] == [1, 2, 3, 4, 5, 6]
-    with pytest.raises(NotFoundError, match="version 3 is no longer kept"):
+    with pytest.raises(NotFoundError, match="version 3 is no longer in the store"):
         bandit.publish(3)
     assert bandit.version == 1
 
@@ -749,7 +749,7 @@ def test_a_declaration_that_makes_no_sense_is_refused_and_nothing_is_written(ope
 
 @pytest.mark.parametrize("name", ["", "A", "with space", "../up", "x" * 65, "é", 5, "a/b"])
 def test_a_name_that_cannot_be_part_of_an_address_is_refused(opened, store, name):
-    with pytest.raises(InputError, match="the name of a bandit"):
+    with pytest.raises(InputError, match="the bandit was named"):
         opened(name=name)
     assert store.streams() == []
 

@@ -48,7 +48,7 @@ def test_of_two_that_pause_the_last_two_one_is_told(opened):
     follow, told = second._live_state.follow, []
     second._live_state.follow = lambda: told.append(1) or (len(told) > 1 and follow())
     first.pause("A")
-    with pytest.raises(ConflictError, match="changed by someone else"):
+    with pytest.raises(ConflictError, match="changed by another process"):
         second.change(Change("pause", "B"))
     assert opened().menu.active == ((1,),)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from submax.core.errors import InputError
+from submax.core.running.names_file import names_file
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.log.history import read_segment
@@ -62,7 +63,7 @@ def _history(store: Store, name: str, projection: SettingsProjection) -> Iterato
     if history is None:
         return
     estimated = history.estimated_propensities
-    rest = f"; {estimated} of them have estimated propensities" if estimated else ""
+    rest = f"; {estimated} rows learned from have estimated propensities" if estimated else ""
     yield Finding(True, f"{name}: started with {history.rows} rows of a log{rest}")
     for number in range(len(history.segments)):
         try:
@@ -107,8 +108,9 @@ def _snapshot(store: Store, name: str, projection: SettingsProjection, ledger: L
 def _advice(name: str, projection: SettingsProjection, ledger: Ledger) -> Iterator[Finding]:
     """Point out what is no damage, but probably not meant."""
     specification, counts = projection.settings.policy, ledger.counts
-    named = isinstance(specification, str) and projection.settings.context.width > 0
-    if named and not make_policy(specification).facts.uses_context:
+    preset = isinstance(specification, str) and not names_file(specification)
+    has_context = projection.settings.context.width > 0
+    if preset and has_context and not make_policy(specification).facts.uses_context:
         yield Finding(False, f"{name}: the policy {specification!r} does not look at the context")
     if counts["matured"] >= MANY_DECISIONS and counts["by default"] == counts["learned"]:
         yield Finding(

@@ -56,7 +56,7 @@ class Activate(Message):
     id: Identifier
 
 
-def _create_message() -> type[Message]:
+def _create_message() -> type[msgspec.Struct]:
     """The message that declares a bandit: its name, and the words of a declaration.
 
     All but name and actions may be left out, or be null, which means the same for most: a

@@ -251,7 +251,7 @@ def test_damaged_rows_are_named_and_decisions_go_on(opened, store, learned, cloc
     elif damage == "another":
         other = learned.rows._replace(reward=1 - learned.rows.reward)
         store.put_blob(name, history.state_bytes(other, {}))
-    with pytest.raises(InputError, match="part 0 of what default was started with is"):
+    with pytest.raises(InputError, match="segment 0 of the rows that default was started with is"):
         bandit.refit()
     decision = bandit.decide(context_of(3))
     assert decision.version == bandit.version == 1
@@ -490,7 +490,7 @@ def test_the_doctor_tells_what_a_bandit_was_started_with(opened, store, learned)
     said = [one.sentence for one in found]
     assert "default: started with 100 rows of a log" in said
     assert (
-        "guessed: started with 40 rows of a log; 40 learned from rest on estimated propensities"
+        "guessed: started with 40 rows of a log; 40 rows learned from have estimated propensities"
     ) in said
 
 
@@ -506,8 +506,10 @@ def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
         if damage is not None:
             store.put_blob(name, damage)
     bad = [one.sentence for one in examined(store, ["default"]) if not one.good]
-    end = "of what default was started with is missing or damaged"
-    assert bad == [f"default: part {number} {end}" for number in (1, 3)]
+    end = "of the rows that default was started with is missing or damaged"
+    assert len(bad) == 2
+    for number, sentence in zip((1, 3), bad, strict=True):
+        assert sentence.startswith(f"default: segment {number} {end}")
 
 
 def test_a_choice_that_was_retired_before_the_export_is_never_decided(
