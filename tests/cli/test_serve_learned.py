@@ -94,7 +94,9 @@ def test_doctor_says_how_many_rows_a_bandit_was_started_with_and_finds_damage(fo
         history = bandit._live_state.projection.history
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 0, result.output
-    assert "page: started with 40 rows of a log; 40 learned from rest on" in result.stdout
+    assert (
+        "page: started with 40 rows of a log; 40 rows learned from have estimated" in result.stdout
+    )
     store = SQLiteStore(folder / "page.db")
     store.delete_blob(_segment_name("page", 0, history))
     store.close()

@@ -274,9 +274,13 @@ def test_a_bad_request_is_refused_and_those_beside_it_are_not_written(opened, re
 
 def test_a_call_has_from_one_to_a_thousand_requests(opened):
     bandit = opened()
-    with pytest.raises(InputError, match="1 to 1000 in one call, not 0"):
+    with pytest.raises(
+        InputError, match="0 requests were given in one call, and 1 to 1000 are allowed"
+    ):
         bandit.decide_many([])
-    with pytest.raises(InputError, match="1 to 1000 in one call, not 0"):
+    with pytest.raises(
+        InputError, match="0 requests were given in one call, and 1 to 1000 are allowed"
+    ):
         bandit.reward_many([])
     with pytest.raises(InputError, match="1 to 1000"):
         bandit.decide_many([{}] * 1001)

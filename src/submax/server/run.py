@@ -22,9 +22,9 @@ from submax.server.app import make_app
 from submax.server.service import Service
 
 GRACE_SECONDS = 4
-"""How long requests under way may take once the server is told to stop."""
+"""How long requests under way may still take after the server was asked to stop."""
 CLOSING_SECONDS = 5.0
-"""How long closing may take after that."""
+"""How long closing the bandits and the store may take after that, before the process is ended."""
 SWITCH_SECONDS = 0.0005
 """How long a thread of Python runs before it lets another run; Python's 5 ms would delay writes."""
 BACKLOG = 2048

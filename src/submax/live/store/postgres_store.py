@@ -225,7 +225,7 @@ def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Mig
 
 
 def _version(connection: "Connection[Any]", where: str) -> int:
-    """The number of the schema, 0 where there is none."""
+    """The version number of the schema; 0 if there is none."""
     ours, events = connection.execute(
         "SELECT to_regclass('submax_schema'), to_regclass('events')"
     ).fetchone() or (None, None)
