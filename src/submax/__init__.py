@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from submax.environments.tables.designs import Designs as Designs
     from submax.live.bandit import Bandit as Bandit
     from submax.live.declaring.guard_rails import GuardRails as GuardRails
+    from submax.live.fitting.learning_warning import LearningWarning as LearningWarning
     from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.live.serving.late_rewards import LateRewardWarning as LateRewardWarning
     from submax.policies import make_policy as make_policy
@@ -105,6 +106,7 @@ _HOME = {
     "InputError": "submax.core.errors",
     "Lag": "submax.simulation.lag",
     "LateRewardWarning": "submax.live.serving.late_rewards",
+    "LearningWarning": "submax.live.fitting.learning_warning",
     "ListedBelief": "submax.core.conditioning.listed_belief",
     "ListingPolicy": "submax.core.contracts.listing_policy",
     "MissingExtraError": "submax.core.errors",

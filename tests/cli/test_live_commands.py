@@ -126,9 +126,9 @@ def problem(file) -> str:
 def damage(file, name):
     """Change one byte of a piece."""
     store = SQLiteStore(file)
-    data = bytearray(store.kept(name))
+    data = bytearray(store.get_blob(name))
     data[len(data) // 2] ^= 1
-    store.keep(name, bytes(data))
+    store.put_blob(name, bytes(data))
     store.close()
 
 
@@ -187,7 +187,7 @@ def test_a_backup_can_be_opened_in_place_of_the_store(file, tmp_path):
 
 def test_a_backup_is_not_written_over_something(file, tmp_path):
     before = file.read_bytes()
-    assert "is there already" in refused(2, "backup", file, file)
+    assert "exists and is not replaced" in refused(2, "backup", file, file)
     assert file.read_bytes() == before
     assert "no folder" in refused(2, "backup", file, tmp_path / "none" / "copy.db")
 

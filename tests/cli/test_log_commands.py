@@ -303,7 +303,7 @@ def test_a_policy_with_parameters_behind_its_name(folder):
 @pytest.mark.parametrize(
     ("policy", "sentence"),
     [
-        ("rcp-submax,smoothing=1", "no parameter 'smoothing'; here: estimator"),
+        ("rcp-submax,smoothing=1", "no parameter 'smoothing': give one of: estimator"),
         ("rcp-submax,estimator", "'estimator', and must have the form KEY=VALUE"),
         ("rcp-submax,estimator.smoothing=-1", "smoothing"),
         ("rcp-submix,estimator.smoothing=1", "did you mean 'rcp-submax'"),

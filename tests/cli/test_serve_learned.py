@@ -8,7 +8,7 @@ from submax.evaluation.logs.log import Log
 from submax.live.log.history import _segment_name
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.keys import Keys
+from submax.server.keys import KeyRegistry
 
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 OWN = """
@@ -62,7 +62,7 @@ def test_an_address_that_needs_a_key_makes_no_store(folder):
 def test_an_address_that_cannot_be_listened_on_starts_no_bandit(folder):
     written()
     store = SQLiteStore(folder / "page.db")
-    Keys(store).add(["admin"])
+    KeyRegistry(store).add(["admin"])
     before = store.streams()
     store.close()
     assert "cannot listen on" in refused("--host", "256.256.256.256")
@@ -91,13 +91,17 @@ def test_a_policy_of_a_file_is_served_only_with_trust(folder, start):
 def test_doctor_says_how_many_rows_a_bandit_was_started_with_and_finds_damage(folder):
     written("rcp-optimized")
     with open_bandit("page.db", learned="policy.safetensors", background=False) as bandit:
-        history = bandit._present.control.history
+        history = bandit._live_state.projection.history
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 0, result.output
-    assert "page: started with 40 rows of a log; 40 learned from rest on" in result.stdout
+    assert (
+        "page: started with 40 rows of a log; 40 rows learned from have estimated" in result.stdout
+    )
     store = SQLiteStore(folder / "page.db")
-    store.drop(_segment_name("page", 0, history))
+    store.delete_blob(_segment_name("page", 0, history))
     store.close()
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 1
-    assert "PROBLEM page: part 0 of what page was started with is missing" in result.stdout
+    assert (
+        "PROBLEM page: segment 0 of the rows that page was started with is missing" in result.stdout
+    )

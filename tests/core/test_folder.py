@@ -141,7 +141,7 @@ def test_a_missing_file_is_named():
 def test_a_file_that_is_not_python_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not code")
-    with pytest.raises(InputError, match="is not a Python file"):
+    with pytest.raises(InputError, match="is no Python file"):
         POLICIES.find(f"{path}:MyPolicy")
 
 
@@ -173,6 +173,7 @@ class EntryPointOf(NamedTuple):
 
     name: str
     found: object
+    value: str = "a_package.module:Class"
 
     def load(self):
         if isinstance(self.found, Exception):
@@ -187,11 +188,13 @@ def installed(monkeypatch):
     def installed(*entries):
         monkeypatch.setattr(folder, "entry_points", lambda group: entries)
         folder._plugins.cache_clear()
+        folder._warn_of_hidden_plugins.cache_clear()
         policies._presets.cache_clear()
 
     yield installed
     monkeypatch.undo()
     folder._plugins.cache_clear()
+    folder._warn_of_hidden_plugins.cache_clear()
     policies._presets.cache_clear()
 
 
@@ -206,6 +209,36 @@ def test_an_installed_package_adds_a_policy(installed):
     assert "added" in POLICIES.names()
     assert make_policy({"kind": "added", "beta": 2.0}) == Added(beta=2.0)
     assert make_policy("added-by-a-package") == Added(alpha=3.0)
+
+
+def test_a_package_that_adds_the_name_of_a_built_in_class_is_warned_of_once(installed):
+    installed(EntryPointOf("thompson", Added))
+    with pytest.warns(
+        PluginWarning, match="'thompson' .a_package.module:Class., which is the name"
+    ):
+        assert POLICIES.find("thompson") is Thompson
+    assert POLICIES.names().count("thompson") == 1
+
+
+def test_a_package_that_adds_the_name_of_a_preset_is_warned_of(installed):
+    class Same(Thompson):
+        @classmethod
+        def presets(cls):
+            return {"ucb1": cls()}
+
+    installed(EntryPointOf("same", Same))
+    with pytest.warns(PluginWarning, match="declares the preset 'ucb1', which is declared already"):
+        assert make_policy("ucb1") != Same()
+
+
+def test_an_import_that_fails_in_the_users_file_names_the_users_line(tmp_path):
+    path = tmp_path / "importing.py"
+    path.write_text("\nimport no_such_module_at_all\n")
+    with pytest.raises(
+        InputError, match=r"No module named 'no_such.*importing.py, line 2"
+    ) as error:
+        POLICIES.find(f"{path}:MyPolicy")
+    assert "frozen" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def test_values_that_are_no_numbers_are_never_the_best(log, monkeypatch):
     ("search", "options", "sentence"),
     [
         ({}, {}, "search is empty"),
-        ({"epsilonn": [1]}, {}, "no parameter 'epsilonn'; here: epsilon"),
-        ({"epsilon.x": [1]}, {}, "no parameter 'epsilon.x'; here: none"),
+        ({"epsilonn": [1]}, {}, "no parameter 'epsilonn': give one of: epsilon"),
+        ({"epsilon.x": [1]}, {}, "no parameter 'epsilon.x': give one of: none"),
         ({"epsilon": [0.1, 7]}, {}, "epsilon"),
         ({"epsilon": Range(0.1, 7.0)}, {}, "epsilon"),
         ({"epsilon": [0.1]}, {"trials": 0}, "trials"),

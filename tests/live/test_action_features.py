@@ -60,7 +60,7 @@ def fed_without_context(bandit, clock, rows=40):
 
 
 def probabilities(bandit, context):
-    policy, model = bandit._present.loaded(1)
+    policy, model = bandit._live_state.loaded(1)
     return policy.probabilities(model.state, context[None])
 
 

@@ -153,7 +153,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_processes_are_killed(place, 
         assert bandit.version > 0
         # PostgreSQL may take a moment to see that the last leader is gone.
         deadline = time.monotonic() + READY_SECONDS
-        while not bandit.store.lead(NAME):
+        while not bandit.store.try_lead(NAME):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         time.sleep(0.03)

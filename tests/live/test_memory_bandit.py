@@ -10,7 +10,10 @@ import pytest
 import submax
 from submax.core.contracts.feedback import Feedback
 from submax.core.errors import InputError, StoreError
+from submax.evaluation.learning import learn
+from submax.evaluation.logs.log import Log
 from submax.live.fitting import online_learner
+from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
@@ -94,8 +97,8 @@ def test_with_numbers_in_the_context_it_is_fitted_as_a_version_is_whenever_rows_
             stored.store.append("default/log", [entry]).result()
     memory.refit()
     assert (
-        memory._present.serving.model.to_bytes()
-        == stored._present.loaded(stored.refit().version)[1].to_bytes()
+        memory._live_state.serving.model.to_bytes()
+        == stored._live_state.loaded(stored.refit().version)[1].to_bytes()
     )
 
 
@@ -310,7 +313,36 @@ def test_a_policy_that_fails_to_learn_says_so_and_loses_nothing():
     policy = Moody()
     bandit = submax.Bandit(ARMS, policy=policy)
     bandit.reward(bandit.decide().id, 1.0)
-    with pytest.raises(ValueError, match="not today"):
-        bandit.decide()
+    with pytest.warns(LearningWarning, match="version 0 goes on deciding: ValueError: not today"):
+        decision = bandit.decide()
+    assert decision.version == 0
+    # The warning comes once, and the last version goes on deciding.
+    for _ in range(5):
+        assert bandit.decide().version == 0
+        bandit.reward(decision.id, 1.0)
+        decision = bandit.decide()
+    refit = bandit.refit()
+    assert not refit
+    assert "the policy failed: ValueError: not today" in refit.reason
+    assert bandit.failures["updates in which the policy failed"] > 0
     Moody.fails = False
-    assert bandit.refit().rows == 1
+    assert bandit.refit().rows == 6
+    assert bandit.decide().version == 1
+
+
+def test_a_bandit_in_memory_starts_from_a_learned_policy(tmp_path):
+    table = {"action": ARMS * 40, "reward": [0.0, 1.0, 0.0] * 40, "propensity": [1 / 3] * 120}
+    learned = learn(Log.read(table), "thompson-1-1")
+    learned.write(tmp_path / "policy.safetensors")
+    bandit = submax.Bandit(learned=tmp_path / "policy.safetensors", seed=1)
+    assert (bandit.version, bandit.settings.policy) == (1, "thompson-1-1")
+    shares = bandit._live_state.serving.shares
+    assert shares is not None
+    assert shares[1] > 0.99
+    for _ in range(20):
+        bandit.reward(bandit.decide().id, 1.0)
+    assert bandit.refit() or bandit.version > 1
+    bandit.save(tmp_path / "bandit.safetensors")
+    assert submax.Bandit.load(tmp_path / "bandit.safetensors").version == bandit.version
+    with pytest.raises(InputError, match="declare its actions"):
+        submax.Bandit()

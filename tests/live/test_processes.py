@@ -45,10 +45,10 @@ def test_a_version_that_a_person_holds_is_not_replaced_by_one_that_was_under_way
 def test_of_two_that_pause_the_last_two_one_is_told(opened):
     first = opened(actions=["A", "B"], reward_wait=1.0)
     second = opened()
-    follow, told = second._present.follow, []
-    second._present.follow = lambda: told.append(1) or (len(told) > 1 and follow())
+    follow, told = second._live_state.follow, []
+    second._live_state.follow = lambda: told.append(1) or (len(told) > 1 and follow())
     first.pause("A")
-    with pytest.raises(ConflictError, match="changed by someone else"):
+    with pytest.raises(ConflictError, match="changed by another process"):
         second.change(Change("pause", "B"))
     assert opened().menu.active == ((1,),)
 
@@ -56,13 +56,13 @@ def test_of_two_that_pause_the_last_two_one_is_told(opened):
 def test_a_change_is_made_good_after_the_store_failed_half_way(opened, store, clock, monkeypatch):
     bandit = opened(actions=ARMS, reward_wait=1.0)
     refitted(bandit, clock)
-    kept = store.kept
+    kept = store.get_blob
 
     def failing(name):
-        monkeypatch.setattr(store, "kept", kept)
+        monkeypatch.setattr(store, "get_blob", kept)
         raise StoreError("away")
 
-    monkeypatch.setattr(store, "kept", failing)
+    monkeypatch.setattr(store, "get_blob", failing)
     with pytest.raises(StoreError):
         bandit.retire("A")
     bandit.versions()
@@ -84,7 +84,8 @@ def test_who_only_looks_does_not_begin_to_lead(store, clock, monkeypatch):
     bandit = open_bandit(store, actions=ARMS, reward_wait=1.0, background=False, clock=clock)
     bandit.decide()
     clock.now += 10
-    monkeypatch.setattr(store, "lead", lambda name, *, take=True: take)
+    monkeypatch.setattr(store, "try_lead", lambda task: True)
+    monkeypatch.setattr(store, "leads", lambda task: False)
     bandit.ledger()
     assert TICK not in {event.kind for event in store.read(log_stream("default"))}
 

@@ -62,7 +62,7 @@ def logged_table(bandit, decision):
     """The probabilities that were written with a decision, by action."""
     event = bandit.store.find(log_stream(bandit.name), decision_key(decision.id))
     record = body_of(event, DecisionMade)
-    names = [named(bandit.menu.action(list(row))) for row in itertools.product(*record.shown)]
+    names = [named(bandit.menu.action(list(row))) for row in itertools.product(*record.eligible)]
     return dict(zip(names, record.probabilities, strict=True))
 
 

@@ -143,19 +143,28 @@ def test_choices_that_came_and_went_are_saved(tmp_path):
     assert loaded.settings == bandit.settings
 
 
-class Stubborn(type(make_policy("thompson-1-1"))):
-    """A policy that has no name."""
-
-
 def test_a_policy_that_was_an_object_is_given_again(tmp_path):
+    class Stubborn(type(make_policy("thompson-1-1"))):
+        """A policy whose class has no name by which it could be imported."""
+
     path = tmp_path / "bandit.safetensors"
     bandit = submax.Bandit(ARMS, policy=Stubborn())
     _rewarded(bandit, 20)
     bandit.save(path)
     with pytest.raises(InputError, match="give it again"):
         submax.Bandit.load(path)
+    with pytest.raises(InputError, match="another policy was given"):
+        submax.Bandit.load(path, policy=Stubborn(alpha=2.0))
     loaded = submax.Bandit.load(path, policy=Stubborn())
     assert _rewarded(loaded, 20)[-1][2] == 39
+
+
+def test_a_policy_object_that_can_be_written_need_not_be_given_again(tmp_path):
+    path = tmp_path / "bandit.safetensors"
+    submax.Bandit(ARMS, policy=submax.policies.Thompson(beta=3.0)).save(path)
+    loaded = submax.Bandit.load(path)
+    assert loaded.policy == submax.policies.Thompson(beta=3.0)
+    assert loaded.settings.policy == {"kind": "thompson", "beta": 3.0}
 
 
 def test_a_policy_from_a_file_is_run_only_if_trusted(tmp_path, monkeypatch):
@@ -190,7 +199,7 @@ def test_a_file_that_is_no_bandit_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match="its folder must be there"):
+    with pytest.raises(InputError, match="its folder must exist"):
         submax.Bandit(ARMS).save(tmp_path / "nowhere" / "bandit.safetensors")
 
 

@@ -55,7 +55,7 @@ class DoesNotSort(MemoryStore):
 
 
 class DoesNotDrop(MemoryStore):
-    def drop(self, name):
+    def delete_blob(self, name):
         pass
 
 
@@ -68,7 +68,7 @@ class FoldsCase(MemoryStore):
 
 
 class NeverLeads(MemoryStore):
-    def lead(self, name):
+    def try_lead(self, name):
         return False
 
 

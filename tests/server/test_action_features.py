@@ -91,4 +91,4 @@ def test_the_description_knows_the_features(http):
     schemas = done(http.get("/openapi.json"))["components"]["schemas"]
     assert "action_features" in schemas["Create"]["properties"]
     assert "features" in schemas["ChangeChoice"]["properties"]
-    assert "features" in schemas["ChoiceShown"]["properties"]
+    assert "features" in schemas["ChoiceDetails"]["properties"]

@@ -100,7 +100,7 @@ def test_a_server_that_is_not_there_is_tried_as_often(monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(StoreError, match=r"after 3 attempts: ConnectionRefusedError"):
+        with pytest.raises(StoreError, match=r"after 3 attempts .ConnectionRefusedError"):
             Client(address, "page", attempts=3).decide()
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_does_not_answer_is_given_up_on(monkeypatch):
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(StoreError, match="after 2 attempts: TimeoutError"):
+        with pytest.raises(StoreError, match=r"after 2 attempts .TimeoutError"):
             Client(address, "page", attempts=2, timeout=0.1).decide()
 
 
@@ -137,7 +137,7 @@ def test_errors_are_what_they_are_without_a_server_and_not_tried_again(stub, cli
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"[]", b'{"id": 1}', b"\xff"])
 def test_an_answer_of_another_server_is_said_so(stub, client, answer):
     stub.answers = [(200, answer)]
-    with pytest.raises(StoreError, match="no answer of a submax server"):
+    with pytest.raises(StoreError, match="not one of a submax server"):
         client.decide()
 
 
@@ -227,8 +227,8 @@ def test_an_empty_id_is_sent_as_it_is(stub, client):
         ("http://[::1", {}, "like http://127.0.0.1:8000"),
         ("http://a", {"attempts": 0}, "attempts"),
         ("http://a", {"timeout": 0}, "timeout"),
-        ("http://a", {"key": "a\nb"}, "a key is a text"),
-        ("http://a", {"key": "é"}, "a key is a text"),
+        ("http://a", {"key": "a\nb"}, "give the whole text"),
+        ("http://a", {"key": "é"}, "give the whole text"),
     ],
 )
 def test_a_client_that_cannot_work_is_not_made(address, options, words):
@@ -237,5 +237,5 @@ def test_a_client_that_cannot_work_is_not_made(address, options, words):
 
 
 def test_the_name_of_a_bandit_is_checked():
-    with pytest.raises(InputError, match="the name of a bandit"):
+    with pytest.raises(InputError, match="the bandit was named"):
         Client("http://a", "../x")

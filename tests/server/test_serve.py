@@ -20,7 +20,7 @@ from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
 from submax.server.client import Client
-from submax.server.keys import Keys
+from submax.server.keys import KeyRegistry
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8
@@ -301,7 +301,7 @@ def test_options_that_cannot_be_are_refused(file, options, words):
 
 def test_a_host_that_does_not_exist_is_said_so(file):
     store = SQLiteStore(file)
-    Keys(store).add(["admin"])
+    KeyRegistry(store).add(["admin"])
     store.close()
     for host in ("a" * 100, "256.256.256.256"):
         result = CliRunner().invoke(main, ["serve", str(file), "--port", "0", "--host", host])

@@ -1,5 +1,6 @@
 """The commands that run experiments, and their options; ``run`` does the work."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from submax.core.running.single_thread import prefer_single_thread
 def main() -> None:
     """Bandit decisions: reproduce the paper, learn from logs, serve live decisions."""
     prefer_single_thread()
+    # As with python -m submax, modules in the current folder can be named, module:Class.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
 
 
 def run_options(command: Callable[..., None]) -> Callable[..., None]:

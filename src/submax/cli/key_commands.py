@@ -4,7 +4,7 @@ import click
 
 from submax.cli.inspection import opened_for_reading
 from submax.live.open import open_store
-from submax.server.keys import Keys, check_key
+from submax.server.keys import KeyRegistry, check_key
 
 
 def run_add(
@@ -14,7 +14,7 @@ def run_add(
     check_key(scopes, bandits, rate)
     store = open_store(place)
     try:
-        number, text = Keys(store).add(scopes, bandits or None, rate)
+        number, text = KeyRegistry(store).add(scopes, bandits or None, rate)
     finally:
         store.close()
     click.echo(text)
@@ -24,7 +24,7 @@ def run_add(
 def run_list(place: str) -> None:
     """Print the id, scopes, bandits and rate of every key."""
     with opened_for_reading(place) as store:
-        keys = list(Keys(store))
+        keys = list(KeyRegistry(store))
     for key in keys:
         where = ", ".join(key.bandits) if key.bandits else "all bandits"
         rate = "" if key.rate is None else f", {key.rate:g} requests a second"
@@ -42,7 +42,7 @@ def run_revoke(place: str, number: str) -> None:
         pass
     store = open_store(place)
     try:
-        Keys(store).revoke(number)
+        KeyRegistry(store).revoke(number)
     finally:
         store.close()
     click.echo(f"The key {number} is revoked.")

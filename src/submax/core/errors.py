@@ -63,5 +63,10 @@ def one_line(error: BaseException) -> str:
     kind = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError):
         return kind
-    frames = traceback.extract_tb(error.__traceback__)
+    # Frames of Python's import machinery tell nobody where the mistake is.
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<frozen importlib")
+    ]
     return f"{kind} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else kind

@@ -1,4 +1,4 @@
-"""The folder is the registry: every class in a package that keeps a contract is found by name."""
+"""Registries: the classes of a package that implement a contract, found by name."""
 
 import dataclasses
 import hashlib
@@ -21,15 +21,19 @@ from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
 
 Kind = TypeVar("Kind")
+FILE_MODULE = "submax_file_"
+"""The names of modules that were loaded from a file begin with this."""
 
 
 @dataclass(frozen=True)
 class Folder(Generic[Kind]):
     """The classes of one package, by the name of their file: ``batch_flush.py`` is `batch-flush`.
 
+    ``contract`` is the abstract class that they implement, ``word`` what error messages call them.
     A class of the user's own is named by its file and class, ``my_policy.py:MyPolicy``, or by its
     module and class, ``my_package.my_policy:MyPolicy``. An installed package can add classes under
-    names of its own by an entry point, whose group is the name of the ``package``.
+    names of its own by an entry point, whose group is the name of the ``package``. If such a name
+    is that of a built-in class, the built-in class is used and a ``PluginWarning`` says so.
     """
 
     package: str
@@ -38,11 +42,12 @@ class Folder(Generic[Kind]):
 
     def names(self) -> list[str]:
         """The names of all classes in the folder, and of those that installed packages add."""
-        here = [name for name in _files(self.package) if _class_in(self, name) is not None]
-        return here + [name for name in _plugins(self.package) if name not in here]
+        built_in = [name for name in _files(self.package) if _class_in(self, name) is not None]
+        _warn_of_hidden_plugins(self)
+        return built_in + [name for name in _plugins(self.package) if name not in built_in]
 
     def classes(self) -> Iterator[type[Kind]]:
-        """All classes in the folder."""
+        """All classes in the folder, and those of installed packages that can be imported."""
         for name in self.names():
             try:
                 yield self.find(name)
@@ -53,6 +58,7 @@ class Folder(Generic[Kind]):
         """The class with this name; no other file is imported."""
         if ":" in name:
             return self._from_file(name)
+        _warn_of_hidden_plugins(self)
         found = _class_in(self, name) if name in _files(self.package) else None
         if found is None and name in _plugins(self.package):
             return self._from_plugin(name)
@@ -61,11 +67,30 @@ class Folder(Generic[Kind]):
             raise AssertionError(f"{self.package} changed while it was read")
         return found
 
+    def kind_of(self, found: type[Kind]) -> str | None:
+        """The name by which ``find`` finds a class; None if it has no such name.
+
+        A class that was defined in a function or in the main script has none: the script would be
+        run again.
+        """
+        module, name = found.__module__, found.__qualname__
+        if module.startswith(f"{self.package}."):
+            return module.rpartition(".")[2].replace("_", "-")
+        for plugin, entry in _plugins(self.package).items():
+            if entry.value == f"{module}:{name}":
+                return plugin
+        loaded = sys.modules.get(module)
+        if module == "__main__" or getattr(loaded, name, None) is not found:
+            return None
+        if module.startswith(FILE_MODULE):
+            return f"{getattr(loaded, '__file__', '')}:{name}"
+        return f"{module}:{name}"
+
     def build(self, table: Mapping[str, Any], nested: Mapping[str, "Folder[Any]"]) -> Kind:
         """Make an instance from a table with ``kind`` and the fields of the class.
 
-        A field that is itself a table, or the kind alone, is built by the folder of its name in
-        ``nested``.
+        If the name of a field is in ``nested`` and its value is a table, or a kind alone, the
+        folder there builds the value.
         """
         if not isinstance(table.get("kind"), str):
             raise InputError(f"a {self.word} needs a 'kind', one of: {', '.join(self.names())}")
@@ -111,7 +136,7 @@ class Folder(Generic[Kind]):
         raise AttributeError(f"module {self.package!r} has no attribute {class_name!r}")
 
     def classes_of(self, module: types.ModuleType) -> Iterator[type[Kind]]:
-        """The classes of one file that keep the contract."""
+        """The classes of one module that implement the contract."""
         for _, value in inspect.getmembers(module, inspect.isclass):
             here = value.__module__ == module.__name__
             if here and issubclass(value, self.contract) and not inspect.isabstract(value):
@@ -143,7 +168,7 @@ class Folder(Generic[Kind]):
         return found[class_name]
 
     def _module(self, name: str, place: str) -> types.ModuleType:
-        """The module of a file, or of an installed package."""
+        """The module at ``place``: a Python file, or the dotted name of a module."""
         path = Path(place)
         dotted = all(map(str.isidentifier, place.split(".")))
         if dotted and path.suffix != ".py" and not path.is_file():
@@ -151,25 +176,31 @@ class Folder(Generic[Kind]):
                 return importlib.import_module(place)
             except Exception as error:
                 raise InputError(
-                    f"{self.word} {name!r}: the module {place!r} cannot be imported: "
-                    f"{one_line(error)}; give a file as path/to/file.py:Class"
+                    f"{self.word} {name!r}: the module {place!r} cannot be imported "
+                    f"({one_line(error)}): put it on the Python path, or give a file as "
+                    "path/to/file.py:Class"
                 ) from error
         if not path.is_file():
-            raise InputError(f"{self.word} {name!r}: there is no file {place!r}")
+            raise InputError(
+                f"{self.word} {name!r}: there is no file {place!r}: give the path of a Python "
+                "file, path/to/file.py:Class, or a module, package.module:Class"
+            )
         module = _loaded(path)
         if module is None:
-            raise InputError(f"{self.word} {name!r}: {place!r} is not a Python file")
+            raise InputError(
+                f"{self.word} {name!r}: {place!r} is no Python file: give one that ends in .py"
+            )
         return module
 
     def _explain(self, module: types.ModuleType, name: str) -> None:
-        """Say what keeps a class that is there from being one of this folder."""
+        """Refuse a class that does not implement the contract, and say why."""
         value = getattr(module, name, None)
         if not inspect.isclass(value):
             return
         if not issubclass(value, self.contract):
-            raise InputError(f"{name} must be a subclass of {self.contract.__name__}")
+            raise InputError(f"{name} must be a subclass of {self.contract.__name__}: write it so")
         if missing := sorted(getattr(value, "__abstractmethods__", ())):
-            raise InputError(f"{name} needs the methods {', '.join(missing)}")
+            raise InputError(f"{name} needs the methods {', '.join(missing)}: add them")
 
 
 class PluginError(InputError):
@@ -179,13 +210,28 @@ class PluginError(InputError):
 
 
 class PluginWarning(UserWarning):
-    """A class that an installed package adds was left out."""
+    """A class or preset that an installed package adds was left out."""
 
 
 @cache
 def _plugins(package: str) -> dict[str, EntryPoint]:
     """The classes that installed packages add to a package, by name."""
     return {entry.name: entry for entry in entry_points(group=package)}
+
+
+@cache
+def _warn_of_hidden_plugins(folder: "Folder[Any]") -> None:
+    """Warn, once in a process, of plugins that have the name of a built-in class."""
+    files = _files(folder.package)
+    for name, entry in _plugins(folder.package).items():
+        if name in files and _class_in(folder, name) is not None:
+            warnings.warn(
+                f"an installed package adds the {folder.word} {name!r} ({entry.value}), which is "
+                "the name of a built-in one, so that the built-in one is used: rename the entry "
+                "point of the package",
+                PluginWarning,
+                stacklevel=3,
+            )
 
 
 @cache
@@ -200,7 +246,7 @@ def _files(package: str) -> dict[str, str]:
 
 @cache
 def _class_in(folder: "Folder[Kind]", name: str) -> type[Kind] | None:
-    """The class of a file of the folder; None if no class in it keeps the contract."""
+    """The class of a file of the folder; None if no class in it implements the contract."""
     module = importlib.import_module(_files(folder.package)[name])
     found = list(folder.classes_of(module))
     if len(found) > 1:
@@ -209,8 +255,8 @@ def _class_in(folder: "Folder[Kind]", name: str) -> type[Kind] | None:
 
 
 def _loaded(path: Path) -> types.ModuleType | None:
-    """The module of a file, the same one each time; None where it is not a Python file."""
-    name = "submax_file_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()
+    """The module of a file, executed once for each file; None if it is not a Python file."""
+    name = FILE_MODULE + hashlib.sha256(str(path.resolve()).encode()).hexdigest()
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -232,7 +278,11 @@ def _required(field: "dataclasses.Field[Any]") -> bool:
 
 
 def _converted(where: str, value: Any, wanted: Any) -> Any:
-    """Whole numbers pass as floats and lists as tuples; everything else must be what is said."""
+    """The value for a field of type ``wanted``, or an error.
+
+    An int becomes a float and a list a tuple if that is wanted, and a table becomes a record;
+    any other value must have the type already.
+    """
     origin, options = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         return _first_that_fits(where, value, options)
@@ -246,7 +296,7 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
         return tuple(_converted(where, item, options[0]) for item in value)
     if origin is tuple and not isinstance(value, tuple):
         raise InputError(
-            f"{where} must be a list, not {value!r}; where a list stands for several "
+            f"{where} must be a list, not {value!r}; if a list stands for several "
             "configurations, write a list within a list, [[...]]"
         )
     plain = origin or wanted
@@ -258,7 +308,7 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
 
 
 def _record(where: str, table: Mapping[str, Any], wanted: Any) -> Any:
-    """A record such as the training of a network, from a table of its fields."""
+    """A dataclass that is no registered class, such as ``Training``, from a table of its fields."""
     hints = typing.get_type_hints(wanted)
     for key in table:
         one_of(f"key of {where}:", key, hints)
@@ -273,12 +323,12 @@ def _first_that_fits(where: str, value: Any, options: tuple[Any, ...]) -> Any:
             return _converted(where, value, option)
         except InputError:
             continue
-    names = " or ".join(map(_told, options))
+    names = " or ".join(map(_type_name, options))
     raise InputError(f"{where} must be of type {names}, not {value!r}")
 
 
-def _told(option: Any) -> str:
-    """A type in words: what a literal may be, else its name."""
+def _type_name(option: Any) -> str:
+    """The name of a type; of a literal its values."""
     if typing.get_origin(option) is typing.Literal:
         return " or ".join(map(repr, typing.get_args(option)))
     return str(getattr(option, "__name__", option))

@@ -20,7 +20,7 @@ from submax.core.errors import InputError, one_line
 from submax.core.running.fallback import counted_fallbacks
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification, own_file, policy_name
-from submax.policies import make_policy
+from submax.policies.specification import PolicySpecification
 from submax.simulation import DELAYS
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.cell_result import CellResult, Seconds
@@ -208,9 +208,7 @@ def make_delay(table: Mapping[str, Any]) -> Delay:
 
 def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
     """A policy from the name of a preset or from a table, whose ``name`` is not a parameter."""
-    if isinstance(specification, str):
-        return make_policy(specification)
-    return make_policy({key: value for key, value in specification.items() if key != "name"})
+    return PolicySpecification.of(specification).build()
 
 
 def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

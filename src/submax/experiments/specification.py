@@ -10,6 +10,7 @@ import msgspec
 
 from submax.core.checks import one_of, whole_number
 from submax.core.errors import InputError
+from submax.policies.specification import PolicySpecification
 
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
@@ -91,7 +92,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
 
 def policy_name(policy: str | dict[str, Any]) -> Any:
     """The name of a policy in results: its ``name``, else that of the preset, else its kind."""
-    return policy if isinstance(policy, str) else policy.get("name", policy.get("kind"))
+    return PolicySpecification.of(policy).label
 
 
 def paper_experiments() -> list[str]:

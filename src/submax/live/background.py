@@ -1,4 +1,4 @@
-"""A step that is taken again and again beside the decisions."""
+"""A function that is called again and again in a thread."""
 
 import logging
 from collections.abc import Callable
@@ -9,13 +9,17 @@ from submax.core.errors import StoreError
 LOG = logging.getLogger("submax")
 
 
-LONGEST_PAUSE = 60.0
-"""Between steps that fail again and again."""
+MAX_PAUSE_SECONDS = 60.0
+"""The longest pause between two calls that fail: a store that is down is tried once a minute."""
 STOPPING_SECONDS = 3.0
+"""How long ``stop`` waits for a call under way, such as a fit: a process must end soon."""
 
 
 class Background:
-    """A thread; a step that fails is logged, and tried again after a pause that grows."""
+    """A thread that calls ``step`` every ``pause`` seconds.
+
+    If a call fails, the error is logged and the pause before the next call is four times as long.
+    """
 
     def __init__(self, name: str, step: Callable[[], object], pause: float) -> None:
         self.failures = 0
@@ -25,14 +29,14 @@ class Background:
         self._thread.start()
 
     def stop(self) -> None:
-        """Wait for the step under way, but not for long: what it would have done is done later."""
+        """End the thread; wait for the call under way, but not for longer than some seconds."""
         self._stopping.set()
         self._thread.join(STOPPING_SECONDS)
 
     def _run(self) -> None:
         pause = self._pause
         while not self._stopping.wait(pause):
-            pause = self._pause if self._succeeds() else min(4 * pause, LONGEST_PAUSE)
+            pause = self._pause if self._succeeds() else min(4 * pause, MAX_PAUSE_SECONDS)
 
     def _succeeds(self) -> bool:
         try:

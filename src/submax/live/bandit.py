@@ -1,4 +1,4 @@
-"""A bandit: it decides, hears of rewards, and learns from them."""
+"""A bandit: it decides, receives rewards, and learns from them."""
 
 import time
 import warnings
@@ -11,36 +11,35 @@ import numpy as np
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.live.background import Background
-from submax.live.declaring.declaration import Actions, Options
-from submax.live.declaring.declare import check_words, declare
+from submax.live.declaring.declare import check_words, declare_in_memory
+from submax.live.declaring.settings import STORE_ONLY, Actions, BanditOptions
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
 from submax.live.managed_bandit import ManagedBandit
 from submax.live.saved_bandit import SavedBandit, generator_at
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
-from submax.live.serving.requests import ONLY
+from submax.live.serving.requests import DEFAULT_REWARD_KEY
 from submax.live.store.memory_store import MemoryStore
+from submax.live.store.pending_write import joined
 from submax.live.store.store import Store
-from submax.live.store.writing import joined
+from submax.schema.learned import Learned
 
 POLL_SECONDS = 0.2
-"""Between two looks at what is new in a store."""
+"""Pause between two reads of a store: a change by another process is in force after it."""
 MEMORY_NAME = "bandit"
-"""The name of a bandit in memory."""
+"""The name of every bandit in memory, of which there is one in its store."""
 DRAWING = 1
-"""Set beside a seed, so that decisions and fits have different random streams."""
-WORDS_OF_VERSIONS = ("refit_rows", "refit_seconds", "keep_versions")
-"""What can be declared only of a bandit with a store."""
+"""Put behind the seed of a bandit, so that decisions and fits have different random streams."""
 
 
 class Bandit(ManagedBandit):
-    """Decide, hear of rewards, and learn from them.
+    """Decide, receive rewards, and learn from them.
 
-    ``Bandit(actions)`` is in memory: it learns from every reward at once, and ``save`` and ``load``
-    keep it in a file. ``submax.open`` makes one with a durable store and late rewards: there, every
-    method returns after what it did is durable, and calls that wait at the same time are made
-    durable together. All methods may be called from any thread.
+    ``Bandit(actions)`` is in memory: it learns before the next decision, and ``save`` and ``load``
+    keep it in a file. ``submax.open`` makes a bandit with a durable store, for rewards that come
+    late: there, every method returns after its events are durable, and calls that wait at the same
+    time share one transaction. All methods may be called from any thread.
 
     >>> bandit = Bandit(["A", "B", "C"], seed=1)
     >>> for _ in range(200):
@@ -52,19 +51,24 @@ class Bandit(ManagedBandit):
 
     def __init__(
         self,
-        actions: Actions,
+        actions: Actions | None = None,
         *,
+        learned: str | Path | Learned | None = None,
         clock: Callable[[], float] = time.time,
         rng: np.random.Generator | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[BanditOptions],
     ) -> None:
         """A new bandit in memory.
 
         ``actions`` are names, or a table of slots, each with names of choices or (low, high). The
         ``options`` are those of ``submax.open``. If ``reward_wait`` is not given, it is 0: a
         decision is learned from when its reward comes, and never without a reward, unless
-        ``no_reward_after`` is given. Decisions are drawn by ``rng``, or by ``seed`` if that is
-        given.
+        ``no_reward_after`` is given. Decisions are drawn by ``rng``, or by a generator with
+        ``seed`` if that is given.
+
+        With ``learned``, a policy that was learned from a log or its file, the bandit has the
+        actions, context, rewards and policy of the log unless they are given, is fitted to the rows
+        that the learned policy kept, and goes on learning from these and its own.
         """
         if rng is not None and not isinstance(rng, np.random.Generator):
             raise InputError(
@@ -72,19 +76,25 @@ class Bandit(ManagedBandit):
                 "numpy.random.default_rng(1)"
             )
         check_words(options)
-        for word in WORDS_OF_VERSIONS:
+        for word in STORE_ONLY:
             if word in options:
                 raise InputError(
                     f"{word} was given, and a bandit in memory has no versions to fit: leave it "
                     "out, or use submax.open with a file; learn_share says how often it learns"
                 )
         store = MemoryStore(clock)
-        declaration = {"reward_wait": 0.0, **options, "actions": actions}
-        own = declare(store, MEMORY_NAME, declaration, new=True)
+        declaration = {"reward_wait": 0.0, **options}
+        if actions is not None:
+            declaration["actions"] = actions
+        start = None if learned is None else Learned.given(learned)
+        own = declare_in_memory(store, MEMORY_NAME, declaration, start)
         if rng is None and "seed" in options:
             rng = np.random.default_rng([options["seed"], DRAWING])
         self._begin(store, MEMORY_NAME, own, rng)
-        self._learner = OnlineLearner(store, MEMORY_NAME, self._present, clock)
+        learner = OnlineLearner(store, MEMORY_NAME, self._live_state, clock)
+        if start is not None:
+            learner.start_from(start.rows)
+        self._learner = learner
 
     @classmethod
     def of_store(
@@ -97,26 +107,26 @@ class Bandit(ManagedBandit):
         clock: Callable[[], float] = time.time,
         rng: np.random.Generator | None = None,
     ) -> Self:
-        """The bandit that was declared in a store; ``submax.open`` declares it and calls this."""
+        """Open a bandit that is declared in a store; ``submax.open`` declares it and calls this."""
         bandit = cls.__new__(cls)
         bandit._begin(store, name, policy, rng)
-        refitter = Refitter(store, name, bandit._present, clock)
+        refitter = Refitter(store, name, bandit._live_state, clock)
         bandit._learner = refitter
         if bandit.settings.guard_rails.burn_in:
             bandit.requests.decided = refitter.catch_up().counts["decisions"]
         if background:
-            bandit._beside = [
-                Background(f"submax-settings-{name}", bandit._present.follow, POLL_SECONDS),
+            bandit._background = [
+                Background(f"submax-settings-{name}", bandit._live_state.follow, POLL_SECONDS),
                 Background(f"submax-refit-{name}", refitter.step, POLL_SECONDS),
             ]
         return bandit
 
     def save(self, path: str | Path) -> None:
-        """Write a bandit in memory into a file, from which ``load`` makes it again.
+        """Write a bandit in memory into a file that ``load`` reads.
 
-        The file is in the format safetensors and holds the declaration, what was learned, what is
-        needed to learn further, and the decisions whose rewards are still to come. A file that is
-        there is replaced as a whole.
+        The file is in the format safetensors and holds the declaration, the policy's state, the
+        rows that are kept to learn from again, and the decisions whose rewards are still to come.
+        An existing file is replaced as a whole.
         """
         learner = self._learner
         if not isinstance(learner, OnlineLearner):
@@ -126,7 +136,7 @@ class Bandit(ManagedBandit):
             )
         if not Path(path).parent.is_dir():
             raise InputError(
-                f"cannot save to {str(path)!r}: its folder must be there, so make it first"
+                f"cannot save to {str(path)!r}: its folder must exist, so make the folder first"
             )
         learner.saved(self._rng).write(path, self.settings)
 
@@ -139,16 +149,17 @@ class Bandit(ManagedBandit):
         trust: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> Self:
-        """The bandit that ``save`` wrote; it decides and learns as that one would have.
+        """Read a bandit that ``save`` wrote; it decides and learns as the saved one would have.
 
-        If its policy was given as an object, give the same ``policy`` again. If its policy is a
-        file of code, that file is run only with ``trust``.
+        If its policy is an object that no table can describe, give an equal ``policy`` again. If
+        the class of its policy is in somebody's own file or module, that code is run only with
+        ``trust``.
         """
         saved, made = SavedBandit.read(path, policy, trust=trust)
         store = MemoryStore.from_contents(saved.logged(), clock)
         bandit = cls.__new__(cls)
         bandit._begin(store, MEMORY_NAME, made, generator_at(saved.generator))
-        learner = OnlineLearner(store, MEMORY_NAME, bandit._present, clock)
+        learner = OnlineLearner(store, MEMORY_NAME, bandit._live_state, clock)
         learner.restore(saved)
         bandit.requests.decided = learner.ledger.counts["decisions"]
         bandit._learner = learner
@@ -164,9 +175,10 @@ class Bandit(ManagedBandit):
     ) -> Decision:
         """Choose an action.
 
-        The same ``id`` again gives the same decision. ``eligible`` are the names that may be
-        chosen, of arms or of some slots. With ``activate=False`` the decision is learned from only
-        if ``activate`` is called before ``reward_wait`` is over.
+        If a decision with this ``id`` exists, it is returned again and nothing is written.
+        ``eligible`` are the names of the arms that may be chosen, or a table of slots with such
+        names. With ``activate=False`` the decision is learned from only if ``activate`` is called
+        before ``reward_wait`` is over.
         """
         self._check_open()
         self._learner.before_decision()
@@ -175,21 +187,25 @@ class Bandit(ManagedBandit):
         )
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
-        """The same for several at once; each request holds the arguments of ``decide``."""
+        """Make several decisions in one transaction; each request has arguments of ``decide``."""
         self._check_open()
         self._learner.before_decision()
         return self.write(joined([self.requests.deciding(**request) for request in requests]))
 
-    def reward(self, id: str, value: float, *, key: str = ONLY) -> Receipt:  # noqa: A002 - the same word as in decide
-        """Tell the reward of a decision; several of one decision have keys of their own."""
+    def reward(self, id: str, value: float, *, key: str = DEFAULT_REWARD_KEY) -> Receipt:  # noqa: A002 - the same word as in decide
+        """Record a reward of a decision; if a decision has several, each needs its own ``key``.
+
+        A reward for an unknown id waits in quarantine for its decision; see ``Receipt``.
+        """
         receipt = self.write(self.requests.rewarding(id, value, key=key))
         self._warn_if_late()
         return receipt
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
-        """The same for several at once; each holds the arguments of ``reward``.
+        """Record several rewards in one transaction; each has the arguments of ``reward``.
 
-        One that conflicts with what stands is told by its receipt, and the others are kept.
+        If another value was recorded before under the same id and key, the receipt has the status
+        ``conflict``, and the other rewards are recorded.
         """
         receipts = self.write(self.requests.rewarding_many(rewards))
         self._warn_if_late()
@@ -201,5 +217,5 @@ class Bandit(ManagedBandit):
             warnings.warn(sentence, LateRewardWarning, stacklevel=3)
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
-        """Say that a decision made with ``activate=False`` was shown."""
+        """Confirm a decision that was made with ``activate=False``: its action was carried out."""
         return self.write(self.requests.activating(id))

@@ -1,4 +1,4 @@
-"""What every bandit has, wherever it is kept and however it learns."""
+"""The part that bandits in memory and bandits with a store have in common."""
 
 import logging
 from typing import Any, Self
@@ -15,20 +15,20 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
-from submax.live.serving.present import DAMAGED, Present
+from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
-from submax.live.store.event import Entry, Written
+from submax.live.store.event import AppendResult, Entry
+from submax.live.store.pending_write import Answer, PendingWrite
 from submax.live.store.store import Store
-from submax.live.store.writing import Answer, Writing
 from submax.schema.menu import Menu
 
 LOG = logging.getLogger("submax")
-WAITING_SECONDS = 30.0
-"""A store that takes longer than this does not answer."""
+WRITE_TIMEOUT_SECONDS = 30.0
+"""How long a caller waits for a write to become durable before it gets an error."""
 
 
 class BanditBase:
-    """A store, the settings as they stand, and a learner; what it knows and how it ends."""
+    """A store, the live state and a learner: what can be asked of a bandit, and how it ends."""
 
     _learner: Learner
 
@@ -36,90 +36,90 @@ class BanditBase:
         self, store: Store, name: str, own: Policy[Any] | None, rng: np.random.Generator | None
     ) -> None:
         self.store, self.name, self._closed = store, name, False
-        self._present = Present(store, name, own)
+        self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
-        self.requests = Requests(store, log_stream(name), self._present, self._rng)
-        self._beside: list[Background] = []
+        self.requests = Requests(store, log_stream(name), self._live_state, self._rng)
+        self._background: list[Background] = []
 
     @property
     def settings(self) -> Settings:
-        """As they stand."""
-        return self._present.settings
+        """The current settings."""
+        return self._live_state.settings
 
     @property
     def menu(self) -> Menu:
-        """The actions with their status."""
-        return self._present.control.menu
+        """The actions with their current status."""
+        return self._live_state.projection.menu
 
     @property
     def policy(self) -> Policy[Any]:
-        """The policy of the next version."""
-        return self._present.policy
+        """The policy by which the next version is fitted."""
+        return self._live_state.policy
 
     @property
     def version(self) -> int:
-        """The version that decides."""
-        return self._present.serving.version
+        """The number of the version that decides; 0 before anything was learned."""
+        return self._live_state.serving.version
 
     @property
     def published(self) -> int:
-        """The version that should decide; another does where its model is damaged."""
-        history = self._present.control.published
+        """The version that was published last; if its model is damaged, an earlier one decides."""
+        history = self._live_state.projection.published
         return history[-1].version if history else 0
 
     @property
     def held(self) -> bool:
-        """Whether a person chose the version, so that newer ones do not take its place."""
-        return self._present.control.held
+        """Whether an operator chose the version, so that newer ones do not replace it."""
+        return self._live_state.projection.held
 
     @property
     def damaged(self) -> int:
-        """How often a model could not be used."""
-        return self._present.failures[DAMAGED]
+        """How often the model of a version was damaged and could not be used."""
+        return self._live_state.failures[DAMAGED]
 
     @property
     def failures(self) -> dict[str, int]:
-        """What went wrong without being refused, by kind."""
-        steps = sum(one.failures for one in self._beside)
-        return {**self._present.failures, "steps in the background": steps}
+        """How often something failed and the bandit went on, by kind of failure."""
+        steps = sum(one.failures for one in self._background)
+        return {**self._live_state.failures, "steps in the background": steps}
 
     def counts(self) -> dict[str, int]:
-        """What was read of the log so far, by kind; empty where another process does this."""
+        """Counts of decisions, rewards and more in the log; empty if another process reads it."""
         return self._learner.counts()
 
     def refit(self) -> RefitResult:
-        """Learn now from what has matured; the result says what was learned, or why nothing was.
+        """Learn now from decisions that have matured; the result says what was learned or why not.
 
-        With a store this fits a new version; in memory it updates the policy with all rows that are
-        new, however few.
+        With a store this fits a new version; in memory it updates the policy with all new rows,
+        however few.
         """
         self._check_open()
         return self._learner.refit()
 
     def ledger(self) -> Ledger:
-        """What the log says up to now."""
+        """The ledger, after the whole log was read."""
         return self._learner.catch_up()
 
     def snapshot(self) -> None:
-        """Keep what is known, so that the next opening is quick."""
+        """Write a snapshot of the ledger to the store, so that the next opening is quick."""
         self._learner.snapshot()
 
-    def write(self, writing: Writing[Answer]) -> Answer:
-        """Wait until it is durable."""
+    def write(self, pending: PendingWrite[Answer]) -> Answer:
+        """Append the entries of a pending write, wait until they are durable, and answer."""
         self._check_open()
-        future = self.store.append(writing.stream, writing.entries)
+        future = self.store.append(pending.stream, pending.entries)
         try:
-            return writing.answer(future.result(WAITING_SECONDS))
+            return pending.answer(future.result(WRITE_TIMEOUT_SECONDS))
         except TimeoutError as error:
             raise StoreError(
-                f"the store did not answer within {WAITING_SECONDS:.0f} seconds: try again with "
-                "the same id"
+                f"the store did not answer within {WRITE_TIMEOUT_SECONDS:.0f} seconds: try again "
+                "with the same id"
             ) from error
 
     def close(self) -> None:
-        """Stop what runs beside, keep what is known, and close the store.
+        """Stop the background threads, write a snapshot, and close the store.
 
-        A closed bandit refuses to decide and to hear of rewards; a second call does nothing.
+        A closed bandit refuses decisions and rewards; a second call does nothing.
         """
         if self._closed:
             return
@@ -128,14 +128,14 @@ class BanditBase:
         self.store.close()
 
     def stop(self) -> None:
-        """The same, but the store stays open."""
-        for one in self._beside:
+        """Stop the background threads and write a snapshot; the store stays open."""
+        for one in self._background:
             one.stop()
-        self._beside = []
+        self._background = []
         try:
             self._learner.snapshot()
         except StoreError as error:
-            # A snapshot saves time, not data.
+            # Without a snapshot the next opening takes longer, and nothing is lost.
             LOG.warning("no snapshot of %s: %s", self.name, error)
 
     def __enter__(self) -> Self:
@@ -155,12 +155,12 @@ class BanditBase:
             ledger = self._learner.known()
         except StoreError:
             ledger = None
-        return bandit_summary(self.name, self._present.serving, ledger)
+        return bandit_summary(self.name, self._live_state.serving, ledger)
 
-    def _append_setting(self, entries: list[Entry]) -> list[Written]:
+    def _append_setting(self, entries: list[Entry]) -> list[AppendResult]:
         stream = settings_stream(self.name)
-        written = self.write(Writing(stream, entries, lambda written: written))
-        self._present.follow()
+        written = self.write(PendingWrite(stream, entries, lambda written: written))
+        self._live_state.follow()
         return written
 
     def _check_open(self) -> None:

@@ -1,13 +1,13 @@
-"""A bandit as a person wants to see it."""
+"""The summary of a bandit for ``repr`` and notebooks."""
 
 import math
-from typing import Any
 
 from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally, ChoiceTally, ValueTally
 from submax.live.log.ledger import Ledger
 from submax.live.serving.serving import Serving
+from submax.policies.specification import PolicySpecification
 from submax.schema.choices import Slot
 from submax.schema.menu import Menu
 
@@ -15,7 +15,10 @@ COLUMNS = ("decisions", "share", "learned", "mean reward", "± s.e.")
 
 
 def bandit_summary(name: str, serving: Serving, ledger: Ledger | None) -> Summary:
-    """Actions with counts, mean rewards and shares; ``ledger`` is None if it was never read."""
+    """Sentences, and a table of actions with counts, mean rewards and shares of decisions.
+
+    ``ledger`` is None if this process has not read the log.
+    """
     settings, menu = serving.settings, serving.menu
     counts: dict[str, int] = {} if ledger is None else dict(ledger.counts)
     decisions, learned = counts.get("decisions", 0), counts.get("learned", 0)
@@ -53,7 +56,10 @@ def _with_table(sentences: list[str], menu: Menu, tally: ActionTally, serving: S
 
 
 def _rows(slot: Slot, tallies: list[ChoiceTally], shares: list[float] | None) -> list[list[str]]:
-    """The choices of a slot, the most frequent first; ``shares`` are those of the active ones."""
+    """One row for each choice of a slot, the most frequent first.
+
+    ``shares`` are the probabilities of the active choices at the next decision.
+    """
     known = tallies + [ChoiceTally()] * (len(slot.choices) - len(tallies))
     total = sum(one.decisions for one in known)
     coming = iter(shares or ())
@@ -84,15 +90,12 @@ def _value_cells(tally: ValueTally) -> list[str]:
     if tally.decisions == 0:
         return ["–", "0", "–", "–", "–", "–"]
     mean = tally.total / tally.decisions
-    told = f"{tally.lowest:.3g} to {tally.highest:.3g}, mean {mean:.3g}"
-    return [told, f"{tally.decisions:,}", "–", "–", "–", "–"]
+    values = f"{tally.lowest:.3g} to {tally.highest:.3g}, mean {mean:.3g}"
+    return [values, f"{tally.decisions:,}", "–", "–", "–", "–"]
 
 
 def _policy(settings: Settings) -> str:
-    policy: Any = settings.policy
-    if isinstance(policy, str):
-        return policy
-    return str(policy.get("class", policy.get("kind", "a policy of your own")))
+    return PolicySpecification(settings.policy).label
 
 
 def _actions(menu: Menu) -> str:

@@ -1,10 +1,11 @@
-"""A look at a store: damage, and how its bandits do."""
+"""Examine a store: damage, and settings that are probably not meant."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from submax.core.errors import InputError
-from submax.live.declaring.control import Control, control_of
+from submax.core.running.names_file import names_file
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.log.history import read_segment
 from submax.live.log.ledger import Ledger, ledger_of
@@ -14,19 +15,19 @@ from submax.live.store.store import Store
 from submax.policies import make_policy
 from submax.schema.model import hash_of
 
-MANY = 100
-"""Decisions after which a reward should have come."""
+MANY_DECISIONS = 100
+"""If this many decisions have matured without one reward, rewards probably come too late."""
 
 
 class Finding(NamedTuple):
-    """Something that was looked at, and whether it is well."""
+    """The result of one check, in one sentence."""
 
     good: bool
     sentence: str
 
 
 def examined(store: Store, names: list[str]) -> Iterator[Finding]:
-    """Findings about the store and each of its bandits, which are only read."""
+    """Findings about a store and each of its bandits; nothing is written."""
     if isinstance(store, SQLiteStore):
         problems = store.problems()
         yield Finding(not problems, problems or "the database file is whole")
@@ -40,8 +41,8 @@ def examined(store: Store, names: list[str]) -> Iterator[Finding]:
 
 
 def _bandit(store: Store, name: str) -> Iterator[Finding]:
-    control = control_of(store, name)
-    ledger = ledger_of(store, name, control.settings)
+    projection = SettingsProjection.of(store, name)
+    ledger = ledger_of(store, name, projection.settings)
     ledger.follow()
     counts = ledger.counts
     yield Finding(
@@ -50,19 +51,19 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
         f"{counts['late rewards']} late, {counts['matured']} matured, {len(ledger.rows)} learned, "
         f"{len(ledger.waiting)} in quarantine, {counts['orphans']} orphans",
     )
-    yield from _history(store, name, control)
-    yield from _models(store, name, control)
-    yield _snapshot(store, name, control, ledger)
-    yield from _advice(name, control, ledger)
+    yield from _history(store, name, projection)
+    yield from _models(store, name, projection)
+    yield _snapshot(store, name, projection, ledger)
+    yield from _advice(name, projection, ledger)
 
 
-def _history(store: Store, name: str, control: Control) -> Iterator[Finding]:
-    """What the bandit was started with, every part of which must be whole."""
-    history = control.history
+def _history(store: Store, name: str, projection: SettingsProjection) -> Iterator[Finding]:
+    """Check every segment of the rows that the bandit was started with."""
+    history = projection.history
     if history is None:
         return
-    guessed = history.estimated_propensities
-    rest = f"; {guessed} learned from rest on estimated propensities" if guessed else ""
+    estimated = history.estimated_propensities
+    rest = f"; {estimated} rows learned from have estimated propensities" if estimated else ""
     yield Finding(True, f"{name}: started with {history.rows} rows of a log{rest}")
     for number in range(len(history.segments)):
         try:
@@ -71,46 +72,47 @@ def _history(store: Store, name: str, control: Control) -> Iterator[Finding]:
             yield Finding(False, f"{name}: {error}")
 
 
-def _models(store: Store, name: str, control: Control) -> Iterator[Finding]:
-    """Every model that is kept has the hash that was recorded."""
+def _models(store: Store, name: str, projection: SettingsProjection) -> Iterator[Finding]:
+    """Check that every model in the store has the hash that was recorded."""
     whole = set()
-    for number, fitted in sorted(control.versions.items()):
-        data = store.kept(model_name(name, fitted.model))
+    for number, fitted in sorted(projection.versions.items()):
+        data = store.get_blob(model_name(name, fitted.model))
         if data is not None and hash_of(data) == fitted.model:
             whole.add(number)
         elif data is not None:
             yield Finding(False, f"{name}: the model of version {number} is damaged")
-    history = [one.version for one in control.published]
+    history = [one.version for one in projection.published]
     deciding = next((one for one in reversed(history) if one in whole or one == 0), 0)
     yield Finding(True, f"{name}: {len(whole)} models are whole, and version {deciding} decides")
     if history and deciding != history[-1]:
         yield Finding(False, f"{name}: version {history[-1]} should decide, and cannot")
 
 
-def _snapshot(store: Store, name: str, control: Control, ledger: Ledger) -> Finding:
-    """What the snapshot says, followed to the same place, is what the whole log says."""
-    if store.kept(f"{name}/snapshot") is None:
+def _snapshot(store: Store, name: str, projection: SettingsProjection, ledger: Ledger) -> Finding:
+    """Check that the snapshot and the events after it give the same rows as the whole log."""
+    if store.get_blob(f"{name}/snapshot") is None:
         return Finding(True, f"{name}: there is no snapshot yet")
-    kept = ledger_of(store, name, control.settings)
-    if not read_snapshot(store, name, kept):
+    restored = ledger_of(store, name, projection.settings)
+    if not read_snapshot(store, name, restored):
         return Finding(
             False,
             f"{name}: the snapshot is damaged; it is made anew from the log when the bandit is "
             "opened",
         )
-    kept.follow(until=ledger.heard)
-    same = kept.rows.columns().hash == ledger.rows.columns().hash
-    said = "says what the log says" if same else "does not say what the log says"
-    return Finding(same, f"{name}: the snapshot {said}")
+    restored.follow(until=ledger.heard)
+    same = restored.rows.columns().hash == ledger.rows.columns().hash
+    says = "says what the log says" if same else "does not say what the log says"
+    return Finding(same, f"{name}: the snapshot {says}")
 
 
-def _advice(name: str, control: Control, ledger: Ledger) -> Iterator[Finding]:
-    """What is no damage, and yet not meant."""
-    specification, counts = control.settings.policy, ledger.counts
-    named = isinstance(specification, str) and control.settings.context.width > 0
-    if named and not make_policy(specification).facts.uses_context:
+def _advice(name: str, projection: SettingsProjection, ledger: Ledger) -> Iterator[Finding]:
+    """Point out what is no damage, but probably not meant."""
+    specification, counts = projection.settings.policy, ledger.counts
+    preset = isinstance(specification, str) and not names_file(specification)
+    has_context = projection.settings.context.width > 0
+    if preset and has_context and not make_policy(specification).facts.uses_context:
         yield Finding(False, f"{name}: the policy {specification!r} does not look at the context")
-    if counts["matured"] >= MANY and counts["by default"] == counts["learned"]:
+    if counts["matured"] >= MANY_DECISIONS and counts["by default"] == counts["learned"]:
         yield Finding(
             False, f"{name}: no decision that matured had a reward: do they arrive in time?"
         )

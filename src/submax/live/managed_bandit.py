@@ -1,4 +1,4 @@
-"""What those do who look after a bandit: its choices and its versions."""
+"""Operating a bandit: its choices come and go, its versions are published."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from submax.schema.choices import ARMS, STATUS, Change
 
 
 class ManagedBandit(BanditBase):
-    """A bandit whose choices come and go, and whose versions are published and rolled back."""
+    """A bandit whose choices can be changed and whose versions can be published."""
 
     def add(
         self,
@@ -23,7 +23,7 @@ class ManagedBandit(BanditBase):
         slot: str = ARMS,
         features: Mapping[str, float | str] | None = None,
     ) -> None:
-        """Add an arm, or a choice to a slot; it is tried at once.
+        """Add an arm, or a choice to a slot; it is eligible at once.
 
         If the choices have features, the new one must bring the same ones: ``features`` is a table
         of numbers and texts. A text that no other choice has is a new category.
@@ -32,65 +32,69 @@ class ManagedBandit(BanditBase):
         self.change(Change("add", choice, slot, cleaned))
 
     def pause(self, choice: str, *, slot: str = ARMS) -> None:
-        """Show a choice no more until ``resume``."""
+        """Make a choice ineligible until ``resume``."""
         self.change(Change("pause", choice, slot))
 
     def resume(self, choice: str, *, slot: str = ARMS) -> None:
-        """Show a paused choice again."""
+        """Make a paused choice eligible again."""
         self.change(Change("resume", choice, slot))
 
     def retire(self, choice: str, *, slot: str = ARMS) -> None:
-        """Show a choice no more; its name is never used again."""
+        """Make a choice ineligible for ever; its name cannot be used again."""
         self.change(Change("retire", choice, slot))
 
     def change(self, change: Change) -> None:
-        """Do what a change says."""
-        self._present.follow()
+        """Apply a change to a choice."""
+        self._live_state.follow()
         self.settings.guard_rails.check(self.menu.changed(change))
         key = f"choice {change.slot}\n{change.choice}" if change.verb == "add" else None
         entry = Entry(CHOICE, msgspec.msgpack.encode(change), key)
         (written,) = self._append_setting([entry])
         if not written.new:
             raise ConflictError(
-                f"{change.choice!r} is there already: the name of a choice is used once"
+                f"{change.choice!r} is there already, and the name of a choice is used once: give "
+                "another name"
             )
-        # Someone else may have changed something at the same moment that does not go with this.
+        # Another process may have made a conflicting change at the same moment.
         if self.menu.status(change) != STATUS[change.verb]:
             raise ConflictError(
-                f"{change.choice!r} was changed by someone else just now: look again"
+                f"{change.choice!r} was changed by another process at the same moment: look at the "
+                "menu, and repeat the call if it is still needed"
             )
 
     def versions(self) -> list[Fitted]:
         """All versions, oldest first."""
-        self._present.follow()
-        return [fitted for _, fitted in sorted(self._present.control.versions.items())]
+        self._live_state.follow()
+        return [fitted for _, fitted in sorted(self._live_state.projection.versions.items())]
 
     def publish(self, version: int | None = None) -> int:
-        """Let a version decide, and no newer one until this is called without a version.
+        """Let a version decide, and hold it: newer versions are fitted but do not decide.
 
-        Without a version the newest decides, and those that follow.
+        Without a version the newest one decides, and so will those that are fitted later.
         """
         self._check_versions()
-        self._present.follow()
-        known = self._present.control.versions
+        self._live_state.follow()
+        known = self._live_state.projection.versions
         chosen = max(known, default=0) if version is None else version
         if chosen != 0 and chosen not in known:
             raise NotFoundError(
-                f"there is no version {version!r}: the newest is {max(known, default=0)}"
+                f"there is no version {version!r}: give 0 to {max(known, default=0)}, the newest"
             )
         if chosen != 0:
-            self._present.loaded(chosen)
+            self._live_state.loaded(chosen)
         published = Published(chosen, held=version is not None)
         self._append_setting([Entry(PUBLISHED, msgspec.msgpack.encode(published))])
         return chosen
 
     def roll_back(self) -> int:
-        """Let the last version decide that was published before the present one was fitted."""
+        """Publish the last version before the current one that was published, and hold it."""
         self._check_versions()
-        self._present.follow()
-        history = [one.version for one in self._present.control.published]
+        self._live_state.follow()
+        history = [one.version for one in self._live_state.projection.published]
         if not history:
-            raise ConflictError("no version was published yet, so that there is none to go back to")
+            raise ConflictError(
+                "no version was published yet, so that there is none to go back to: refit first"
+            )
         return self.publish(max((one for one in history if one < history[-1]), default=0))
 
     def _check_versions(self) -> None:

@@ -1,4 +1,4 @@
-"""Open a bandit, and declare it where it is new."""
+"""Open a bandit in a store, and declare it if it is new."""
 
 import time
 from collections.abc import Callable
@@ -9,9 +9,9 @@ import numpy as np
 
 from submax.core.errors import InputError
 from submax.live.bandit import Bandit
-from submax.live.declaring.declaration import Declaration
 from submax.live.declaring.declare import check_new, check_words, declare, declare_from
 from submax.live.declaring.names import check_bandit
+from submax.live.declaring.settings import MEMORY_ONLY, Declaration
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
@@ -31,17 +31,18 @@ def open_bandit(
     rng: np.random.Generator | None = None,
     **declaration: Unpack[Declaration],
 ) -> Bandit:
-    """Open the bandit ``name`` in a store, and declare it where it is new.
+    """Open the bandit ``name`` in a store, and declare it if it is new.
 
-    ``place`` is a file, the address of a PostgreSQL database, ``":memory:"``, or a store. The
-    name is that of the file where none is given. What is declared again must agree with what was
-    declared before, but for the policy, the guard rails, and when and how versions are made.
-    Without ``background`` versions are fitted only by ``refit``.
+    ``place`` is a file, the address of a PostgreSQL database, ``":memory:"``, or a store. If no
+    name is given, it is that of the file. ``submax.live.declaring.settings`` describes every word
+    of the ``declaration``. If the bandit exists, policy, guard rails and the settings of versions
+    may be given anew, and all others must be as they were declared. Without ``background`` versions
+    are fitted only by ``refit``.
 
-    With ``learned``, a policy that was learned from a log or its file, a new bandit is declared as
-    the log was, decides by the policy from the start, and goes on learning from the log's rows and
-    its own. A file whose policy is itself a file of code is read by ``Learned.read`` with
-    ``trust=True``.
+    With ``learned``, a policy that was learned from a log or its file, a new bandit has the
+    actions, context, rewards and policy of the log, decides by the learned policy from the start,
+    and goes on learning from the log's rows and its own. If the policy's class is in somebody's own
+    file, read the learned policy by ``Learned.read`` with ``trust=True``.
 
     >>> bandit = open_bandit(":memory:", actions=["A", "B"], reward_wait=60)
     >>> decision = bandit.decide()
@@ -50,16 +51,17 @@ def open_bandit(
     >>> bandit.close()
     """
     check_words(declaration)
-    if "learn_share" in declaration:
-        raise InputError(
-            "learn_share was given, and it is for bandits in memory, submax.Bandit(…): a bandit "
-            "with a store fits versions, so give refit_rows and refit_seconds"
-        )
+    for word in MEMORY_ONLY:
+        if word in declaration:
+            raise InputError(
+                f"{word} was given, and it is for bandits in memory, submax.Bandit(…): a bandit "
+                "with a store fits versions, so give refit_rows and refit_seconds"
+            )
     name = name if name is not None else default_name(place)
     check_bandit(name)
-    before = None if learned is None else _read(learned)
+    before = None if learned is None else Learned.given(learned)
     if is_new_file(place):
-        # Before it is made.
+        # Checked before a file is created.
         check_new(name, declaration, before)
     store = place if isinstance(place, Store) else open_store(place, clock=clock)
     try:
@@ -75,17 +77,13 @@ def open_bandit(
         raise
 
 
-def _read(learned: str | Path | Learned) -> Learned:
-    return learned if isinstance(learned, Learned) else Learned.read(learned)
-
-
 def open_store(
     place: str | Path,
     *,
     read_only: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Store:
-    """The store at a place."""
+    """Open the store at a place: memory, PostgreSQL or SQLite."""
     if str(place) == MEMORY:
         return MemoryStore(clock)
     if str(place).startswith(POSTGRES):
@@ -96,15 +94,15 @@ def open_store(
 
 
 def is_new_file(place: object) -> bool:
-    """Whether a store would be a file that is not there yet."""
+    """Whether opening a place would create a new file."""
     if not isinstance(place, (str, Path)) or str(place).startswith((MEMORY, *POSTGRES)):
         return False
     return not Path(place).exists()
 
 
 def default_name(place: object) -> str:
-    """That of the file, as far as it can be part of an address."""
+    """The name of a bandit at a place: that of the file, made of characters that names may have."""
     if not isinstance(place, (str, Path)) or str(place).startswith((MEMORY, *POSTGRES)):
         return "default"
-    kept = [one if one.isascii() and one.isalnum() else "-" for one in Path(place).stem.lower()]
-    return "".join(kept).strip("-")[:64] or "default"
+    allowed = [one if one.isascii() and one.isalnum() else "-" for one in Path(place).stem.lower()]
+    return "".join(allowed).strip("-")[:64] or "default"

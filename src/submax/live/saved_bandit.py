@@ -1,4 +1,4 @@
-"""A bandit in memory as one file."""
+"""The file of a bandit in memory."""
 
 import hashlib
 from pathlib import Path
@@ -14,31 +14,32 @@ from submax.core.running.names_file import names_file
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
 from submax.core.running.whole_file import whole_file
-from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings import Settings
 from submax.live.log.snapshot import Snapshot
 from submax.live.store.event import Event
+from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
 from submax.schema.model import Model
 
 KIND = "bandit"
-"""The fact that says that a file of a state holds a bandit."""
+"""The entry in the header of a state file that marks it as the file of a bandit."""
 FORMAT = 1
-"""Raised whenever the contents change so that an older submax could not read them."""
+"""The version of the format, raised whenever an older submax could not read the contents."""
 NO_HASH = "0" * 64
-"""Stands for the hash of a file while that hash is computed."""
+"""Written in place of the file's hash while the hash is computed."""
 GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
-"""The bit generators of numpy."""
+"""The bit generators of numpy whose state can be saved."""
 Bytes = NDArray[np.uint8]
 
 
 @stored("saved-bandit")
 class SavedBandit(NamedTuple):
-    """All that a bandit in memory is.
+    """Everything that makes up a bandit in memory.
 
-    ``events`` are those that its store remembers, pending decisions and the settings among them,
-    and ``snapshot`` is what its ledger knows, both as MessagePack. ``model`` is the policy's whole
-    state, ``rows`` are those that the learner keeps, ``generator`` is where the random stream of
-    the decisions stands.
+    ``events`` are the events that its store remembers, among them settings and pending decisions,
+    and ``snapshot`` is the state of its ledger, both as MessagePack. ``model`` is the policy's
+    whole state, ``rows`` are the rows that the learner keeps, and ``generator`` is the state of the
+    random generator that draws decisions.
     """
 
     events: Bytes
@@ -51,7 +52,7 @@ class SavedBandit(NamedTuple):
     generator: dict[str, Any]
 
     def write(self, path: Path | str, settings: Settings) -> None:
-        """Write the file; one that is there is replaced as a whole."""
+        """Write the file; an existing file is replaced as a whole."""
         facts = {KIND: {"format": FORMAT, "policy": settings.policy, "hash": NO_HASH}}
         data = state_bytes(self, facts, for_learning=True)
         hashed = hashlib.sha256(data).hexdigest()
@@ -62,14 +63,21 @@ class SavedBandit(NamedTuple):
     def read(
         cls, path: Path | str, own: Policy[Any] | None, *, trust: bool
     ) -> tuple[Self, Policy[Any]]:
-        """The contents of a file, and its policy; ``own`` is the policy if it was an object."""
+        """The contents of a file, and its policy; ``own`` is a policy object, if one was given."""
         try:
             data = Path(path).read_bytes()
-            facts = read_state(data, facts_only=True)[1]
-        except (OSError, TypeError, InputError) as error:
+        except (OSError, TypeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise InputError(
-                f"{str(path)!r} cannot be read as a saved bandit ({error}): give the path of a "
-                "file that Bandit.save has written"
+                f"{str(path)!r} cannot be read ({reason}): give the path of a file that "
+                "Bandit.save has written"
+            ) from error
+        try:
+            facts = read_state(data, facts_only=True)[1]
+        except InputError as error:
+            raise InputError(
+                f"{str(path)!r} is another kind of file, or damaged, and Bandit.load reads only "
+                "files that Bandit.save has written: give the path of such a file"
             ) from error
         policy = _policy(str(path), _checked(str(path), data, facts), own, trust)
         found, _ = read_state(data, modules_of(policy))
@@ -81,51 +89,55 @@ class SavedBandit(NamedTuple):
         return found, policy
 
     def logged(self) -> list[tuple[str, Event]]:
-        """The events with their streams."""
+        """The events of the store, with their streams."""
         events: list[tuple[str, Event]] = decoded(self.events, list[tuple[str, Event]])
         return events
 
     def ledger(self) -> Snapshot:
-        """What the ledger knows."""
+        """The state of the ledger."""
         snapshot: Snapshot = decoded(self.snapshot, Snapshot)
         return snapshot
 
 
 def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:
-    """What a file says of itself, once it is certain that the file holds a whole bandit."""
-    said = facts.get(KIND) if isinstance(facts, dict) else None
-    if not isinstance(said, dict):
+    """The header of a file, after a check that the file is a bandit and undamaged."""
+    header = facts.get(KIND) if isinstance(facts, dict) else None
+    if not isinstance(header, dict):
         raise InputError(
-            f"{path!r} holds no bandit but another state of submax; a policy that was learned from "
-            "a log is used by submax.open(…, learned=…)"
+            f"{path!r} holds another state of submax, and Bandit.load reads only files that "
+            "Bandit.save has written: give such a file, or use a policy that was learned from a "
+            "log by learned=…"
         )
-    if said.get("format") != FORMAT:
+    if header.get("format") != FORMAT:
         raise InputError(
-            f"{path!r} has the format {said.get('format')!r}, and this submax reads {FORMAT}: load "
-            "it with the submax that saved it"
+            f"{path!r} has the format {header.get('format')!r}, and this submax reads {FORMAT}: "
+            "load it with the submax that saved it"
         )
-    claimed = str(said.get("hash"))
+    claimed = str(header.get("hash"))
     if hashlib.sha256(data.replace(claimed.encode(), NO_HASH.encode(), 1)).hexdigest() != claimed:
         raise InputError(
             f"{path!r} is damaged: its hash is not the one that was saved with it; take another "
             "copy of the file"
         )
-    return said
+    return header
 
 
-def _policy(path: str, said: dict[str, Any], own: Policy[Any] | None, trust: bool) -> Policy[Any]:
-    if names_file(said.get("policy")) and not trust:
+def _policy(path: str, header: dict[str, Any], own: Policy[Any] | None, trust: bool) -> Policy[Any]:
+    specification = PolicySpecification.of(header.get("policy"))
+    if own is not None:
+        if PolicySpecification.of(own) != specification:
+            raise InputError(
+                f"{path!r} holds a bandit with the policy {specification.data!r:.80}, and another "
+                f"policy was given, {own!r:.80}: give the same one or, if it is no object, leave "
+                "it out, or begin a new bandit with it"
+            )
+        return own
+    if names_file(specification.data) and not trust:
         raise InputError(
-            f"{path!r} holds a bandit whose policy is a file of code, {said['policy']!r:.80}, "
+            f"{path!r} holds a bandit whose policy is a file of code, {header['policy']!r:.80}, "
             "which would be run: if you know that file, pass trust=True"
         )
-    policy = policy_of(said["policy"], own)
-    if own is not None and policy != own:
-        raise InputError(
-            f"{path!r} holds a bandit with the policy {said['policy']!r:.80}, and another policy "
-            "was given: leave the policy out, or begin a new bandit with it"
-        )
-    return policy
+    return specification.build()
 
 
 def encoded(value: Any) -> Bytes:
@@ -134,7 +146,7 @@ def encoded(value: Any) -> Bytes:
 
 
 def decoded(data: Bytes, kind: Any) -> Any:
-    """What ``encoded`` made an array of."""
+    """The value from which ``encoded`` made an array."""
     try:
         return msgspec.msgpack.decode(data.tobytes(), type=kind)
     except (ValueError, AttributeError) as error:
@@ -144,7 +156,7 @@ def decoded(data: Bytes, kind: Any) -> Any:
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """Where a random stream stands, by numbers and arrays."""
+    """The state of a random generator, as numbers and arrays."""
     state = dict(rng.bit_generator.state)
     if state.get("bit_generator") not in GENERATORS:
         raise InputError(
@@ -155,7 +167,7 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def generator_at(state: dict[str, Any]) -> np.random.Generator:
-    """The random stream that ``generator_state`` was told of."""
+    """A random generator in a state that ``generator_state`` gave."""
     name = state.get("bit_generator")
     if name not in GENERATORS:
         raise InputError(

@@ -1,5 +1,6 @@
-"""Policies, one a file; each file also declares the presets that carry a name."""
+"""Policies, one in each file, which also declares its named presets."""
 
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from submax.core.checks import one_of
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
-from submax.core.folder import Folder
+from submax.core.folder import Folder, PluginWarning
 from submax.estimators import ESTIMATORS
 from submax.strategies import STRATEGIES
 
@@ -15,30 +16,52 @@ POLICIES: Folder[Policy[Any]] = Folder("submax.policies", Policy, "policy")  # t
 
 
 def presets() -> dict[str, Policy[Any]]:
-    """All named policies."""
+    """All policies that have a name, by name."""
     return dict(_presets())
 
 
 @cache
 def _presets() -> dict[str, Policy[Any]]:
-    """The same, found once in a process: classes are imported for it."""
-    return {name: policy for kind in POLICIES.classes() for name, policy in kind.presets().items()}
+    """The presets of all classes, collected once in a process, since it imports all of them."""
+    found: dict[str, Policy[Any]] = {}
+    for kind in POLICIES.classes():
+        for name, policy in kind.presets().items():
+            if name in found:
+                warnings.warn(
+                    f"{kind.__module__}:{kind.__qualname__} declares the preset {name!r}, which is "
+                    "declared already, so that the earlier one is used: rename the preset",
+                    PluginWarning,
+                    stacklevel=2,
+                )
+            found.setdefault(name, policy)
+    return found
 
 
 def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
     """A policy from the name of a preset, or from a table with ``kind`` and its parameters.
 
+    A class of the user's own is named ``my_policy.py:MyPolicy`` or ``package.module:MyPolicy``, as
+    ``kind`` of a table, or alone if all its parameters have defaults. Where a table needs another
+    policy, it can have the name of a preset.
+
     >>> make_policy("thompson-1-9")
     Thompson(alpha=1.0, beta=9.0)
     >>> make_policy({"kind": "epsilon-greedy", "epsilon": 0.3})
     EpsilonGreedy(epsilon=0.3)
+    >>> make_policy({"kind": "gridded", "policy": "thompson-1-9"}).policy
+    Thompson(alpha=1.0, beta=9.0)
     """
+    if isinstance(specification, str) and ":" in specification:
+        return make_policy({"kind": specification})
     if isinstance(specification, str):
         named = presets()
         one_of("policy", specification, named)
         return named[specification]
     if not isinstance(specification, Mapping):
-        raise InputError(f"a policy is a name or a table with a 'kind', not {specification!r}")
+        raise InputError(
+            f"a policy is a name or a table with a 'kind', not {specification!r:.80}: give one of "
+            "these, such as 'rcp-adaptive'"
+        )
     kind = specification.get("kind")
     if kind in set(presets()) - set(POLICIES.names()):
         raise InputError(f"{kind!r} is the name of a policy and not a kind: give the name alone")
@@ -47,7 +70,18 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         "strategy": STRATEGIES,
         "policy": POLICIES,
     }
-    return POLICIES.build(specification, parts)
+    return POLICIES.build(_with_presets(specification), parts)
+
+
+def _with_presets(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table in which the names of presets under ``policy`` are replaced by the policies."""
+    changed = dict(table)
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            changed[key] = _with_presets(value)
+        elif key == "policy" and isinstance(value, str):
+            changed[key] = presets().get(value, value)
+    return changed
 
 
 def __getattr__(name: str) -> Any:

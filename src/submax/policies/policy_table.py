@@ -1,7 +1,6 @@
 """Policies as tables of their parameters."""
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,21 +8,41 @@ from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
+from submax.core.folder import Folder
+from submax.estimators import ESTIMATORS
+from submax.policies import POLICIES
+from submax.strategies import STRATEGIES
+
+FOLDERS: dict[type, Folder[Any]] = {
+    Policy: POLICIES,
+    Estimator: ESTIMATORS,
+    Strategy: STRATEGIES,
+}
+"""The registry of each contract whose classes can be part of a policy."""
 
 
-def table_of(policy: Any) -> dict[str, Any]:
-    """The table that ``make_policy`` makes a policy from.
+def table_of(policy: Any, *, changed_only: bool = False) -> dict[str, Any]:
+    """The table from which ``make_policy`` makes a policy: its kind and its parameters.
+
+    With ``changed_only`` parameters that have their default are left out.
 
     >>> from submax.policies import make_policy
     >>> table_of(make_policy("thompson-1-9"))
     {'kind': 'thompson', 'alpha': 1.0, 'beta': 9.0}
     """
-    fields = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
-    return {"kind": _kind(policy), **{name: _plain(value) for name, value in fields.items()}}
+    values = {field: getattr(policy, field.name) for field in dataclasses.fields(policy)}
+    return {
+        "kind": _kind(policy),
+        **{
+            field.name: _plain(value, changed_only)
+            for field, value in values.items()
+            if not (changed_only and _is_default(field, value))
+        },
+    }
 
 
 def with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with some parameters changed, those of a part by their path.
+    """A table with some parameters changed; a parameter of a part is named by its path.
 
     >>> with_values({"kind": "x", "estimator": {"hidden": 8}}, {"estimator.hidden": 16})
     {'kind': 'x', 'estimator': {'hidden': 16}}
@@ -37,17 +56,17 @@ def with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str
 
 
 def check_parameter(table: Mapping[str, Any], path: str) -> None:
-    """Refuse a path that leads to no parameter."""
+    """Refuse a path that does not lead to a parameter."""
     for key in path.split("."):
         here = sorted(table) if isinstance(table, Mapping) else []
         if key not in here:
             known = ", ".join(one for one in here if one != "kind") or "none"
-            raise InputError(f"the policy has no parameter {path!r}; here: {known}")
+            raise InputError(f"the policy has no parameter {path!r}: give one of: {known}")
         table = table[key]
 
 
 def read_value(text: str) -> Any:
-    """A number, a truth value, or the text itself."""
+    """The number or truth value that a text of the command line stands for, or the text itself."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -57,15 +76,26 @@ def read_value(text: str) -> Any:
 
 
 def _kind(part: object) -> str:
-    module, name = type(part).__module__, type(part).__name__
-    if module.startswith("submax."):
-        return module.rpartition(".")[2].replace("_", "-")
-    return f"{sys.modules[module].__file__}:{name}"
+    folder = next(folder for contract, folder in FOLDERS.items() if isinstance(part, contract))
+    kind = folder.kind_of(type(part))
+    if kind is None:
+        raise InputError(
+            f"the class {type(part).__qualname__} cannot be imported by a name, so that no table "
+            "can describe it: define it at the top of a module or file that can be imported"
+        )
+    return kind
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (Policy, Estimator, Strategy)):
-        return table_of(value)
+def _is_default(field: "dataclasses.Field[Any]", value: Any) -> bool:
+    default = field.default
+    if field.default_factory is not dataclasses.MISSING:
+        default = field.default_factory()
+    return type(value) is type(default) and bool(value == default)
+
+
+def _plain(value: Any, changed_only: bool) -> Any:
+    if isinstance(value, tuple(FOLDERS)):
+        return table_of(value, changed_only=changed_only)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     return list(value) if isinstance(value, tuple) else value

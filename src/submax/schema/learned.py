@@ -116,6 +116,11 @@ class Learned(NamedTuple):
         return state_bytes((self.model, self.rows), {"learned": facts})
 
     @classmethod
+    def given(cls, learned: "str | Path | Learned") -> "Learned":
+        """A learned policy, or the one in the file of this name."""
+        return learned if isinstance(learned, Learned) else cls.read(learned)
+
+    @classmethod
     def read(cls, path: Path | str, *, trust: bool = False) -> "Learned":
         """From a file that ``write`` wrote; one whose policy is code is run only with ``trust``."""
         try:

@@ -1,10 +1,10 @@
-"""Addresses of this machine."""
+"""Loopback addresses."""
 
 import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can be reached by it.
+    """Whether a server at this host can be reached only from the same machine.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("192.0.2.1")
     (True, True, False)

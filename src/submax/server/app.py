@@ -1,4 +1,4 @@
-"""The HTTP application."""
+"""The HTTP application: routes, authentication, limits and answers to errors."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ from submax.core.errors import (
 from submax.server.addresses import is_loopback
 from submax.server.description import description
 from submax.server.keys import Key
-from submax.server.limits import TooLargeError, check_twice, limited_body
+from submax.server.limits import TooLargeError, check_unique_keys, limited_body
 from submax.server.messages import Failure
 from submax.server.metrics import Metrics
 from submax.server.operation import Call, Operation
@@ -37,8 +37,10 @@ from submax.server.service import Service
 LOG = logging.getLogger("submax")
 JSON = "application/json"
 RATE = 20_000.0
-"""Requests a second for each key and bandit, where the key does not say."""
-LONGEST_SENTENCE = 500
+"""Requests a second for each key and bandit, if the key has no rate of its own: more than one
+process can answer, so that only a runaway client meets it."""
+MAX_ERROR_LENGTH = 500
+"""Characters of an error message; longer ones, which may repeat a whole request, are cut."""
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ENCODER = msgspec.json.Encoder()
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -50,6 +52,7 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
     (MissingExtraError, 501),
     (StoreError, 503),
 )
+"""The HTTP status of each error of the package; the first class that fits counts."""
 CODES = {
     400: "invalid-input",
     401: "unauthorized",
@@ -61,11 +64,11 @@ CODES = {
     500: "defect",
     503: "unavailable",
 }
-"""The codes of answers that come from the server itself and not from an error of the package."""
+"""The error codes of answers that do not come from an error of the package, by status."""
 
 
 class RefusedError(Exception):
-    """A request that is answered with a status and a sentence."""
+    """A request is refused, with a status and a sentence that says why."""
 
     def __init__(self, status: int, sentence: str, headers: dict[str, str] | None = None) -> None:
         self.status, self.sentence, self.headers = status, sentence, headers
@@ -76,15 +79,19 @@ def make_app(
     rate: float = RATE,
     deadline: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Starlette:
-    """The application over a service, which it starts, and closes within a ``deadline``."""
-    gate = Gate(service, rate)
-    all_operations = [*operations(), *gate.operations()]
+    """The application that serves a service.
+
+    It starts the service, and closes it within ``deadline``, which ends the process if closing
+    takes too long.
+    """
+    pipeline = RequestPipeline(service, rate)
+    all_operations = [*operations(), *pipeline.operations()]
     text = ENCODER.encode(description(all_operations))
-    gate.described = text
-    # One route a path, so that a wrong method is told all that are right.
+    pipeline.described = text
+    # One route for each path, so that the answer to a wrong method names all right ones.
     methods: dict[str, dict[str, Endpoint]] = {}
     for one in all_operations:
-        methods.setdefault(one.path, {})[one.method] = gate.endpoint(one)
+        methods.setdefault(one.path, {})[one.method] = pipeline.endpoint(one)
     routes = [Route(path, _by_method(one), methods=list(one)) for path, one in methods.items()]
 
     @asynccontextmanager
@@ -100,9 +107,9 @@ def make_app(
                 await loop.run_in_executor(None, service.close)
 
     app = Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: gate.no_route}
+        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: pipeline.no_route}
     )
-    # A path that does not exist is told so, not led elsewhere.
+    # A path that does not exist is answered with 404, and not redirected.
     app.router.redirect_slashes = False
     return app
 
@@ -115,8 +122,8 @@ def _by_method(endpoints: dict[str, Endpoint]) -> Endpoint:
     return answer
 
 
-class Gate:
-    """What every request passes: the key, the limits, the body, and the words for errors."""
+class RequestPipeline:
+    """The steps of every request: key, body, rate limit, operation, answer, and metrics."""
 
     def __init__(self, service: Service, rate: float) -> None:
         self.metrics = Metrics(service.opened)
@@ -125,11 +132,11 @@ class Gate:
         self._limit = RateLimit()
 
     def endpoint(self, operation: Operation) -> Endpoint:
-        """The operation behind the gate."""
+        """The endpoint of an operation, with all steps around it."""
         decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
 
         async def answer(request: Request) -> Response:
-            key = self._admitted(request, operation)
+            key = self._authenticated(request, operation)
             body = None
             if decoder is not None:
                 _check_type(request)
@@ -145,7 +152,7 @@ class Gate:
         return self._counted(operation.name, answer)
 
     def operations(self) -> list[Operation]:
-        """Those that tell of the server itself."""
+        """The operations about the server itself: its description and its metrics."""
 
         async def described(call: Call) -> Response:
             return Response(self.described, media_type=JSON)
@@ -178,7 +185,7 @@ class Gate:
         ]
 
     async def no_route(self, request: Request, error: Exception) -> Response:
-        """A path or a method that does not exist."""
+        """The answer to a path or a method that does not exist."""
         status = error.status_code if isinstance(error, HTTPException) else 404
         sentences = {
             404: "there is nothing at this path: see /openapi.json",
@@ -189,7 +196,7 @@ class Gate:
         return failure(status, sentences.get(status, "the request is not understood"), headers)
 
     def _counted(self, name: str, answer: Endpoint) -> Endpoint:
-        """Every request is answered and counted, whatever happens."""
+        """An endpoint that answers and counts every request, whatever happens."""
 
         async def counted(request: Request) -> Response:
             begin = time.perf_counter()
@@ -199,15 +206,22 @@ class Gate:
 
         return counted
 
-    def _admitted(self, request: Request, operation: Operation) -> Key | None:
-        """The key of the request; where there was never any key all on this machine are let in."""
+    def _authenticated(self, request: Request, operation: Operation) -> Key | None:
+        """Authenticate a request and return its key.
+
+        If the store never had a key, every request from this machine is allowed, without a key.
+        """
         key = None
         if operation.scope is not None and self._service.keys.needed:
             key = self._check_key(request, operation.scope, operation.partial)
         elif operation.scope is not None:
             check_local(request)
         if not operation.early and not self._service.ready:
-            raise RefusedError(503, "the server is not ready: try again", {"Retry-After": "1"})
+            raise RefusedError(
+                503,
+                "the server is not ready, because it is opening its bandits: try again",
+                {"Retry-After": "1"},
+            )
         return key
 
     def _check_key(self, request: Request, scope: str, partial: bool) -> Key:
@@ -217,19 +231,23 @@ class Gate:
             sent = kind.lower() == "bearer" and bool(text.strip())
             raise RefusedError(
                 401,
-                "this key is not known, or was revoked"
+                "this key is unknown or was revoked: use another, or make one by submax keys add"
                 if sent
                 else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
                 {"WWW-Authenticate": "Bearer"},
             )
         bandit = request.path_params.get("name")
         if not key.allows(scope, bandit) and not (partial and key.may_list):
-            raise RefusedError(403, f"this key does not allow {scope!r} here")
+            raise RefusedError(
+                403,
+                f"this key does not allow {scope!r} here: use a key with the scope {scope!r} for "
+                "this bandit",
+            )
         return key
 
     def _check_rate(self, request: Request, key: Key | None, cost: float) -> None:
         name = request.path_params.get("name", "")
-        # Names that do not exist are told apart no further, or they would fill the memory.
+        # Unknown names share one limit: a limit for each would fill the memory.
         bandit = name if name in self._service else None
         rate = self._rate if key is None or key.rate is None else key.rate
         if not self._limit.allows((key and key.id, bandit), rate, cost):
@@ -246,18 +264,20 @@ async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
     except RefusedError as error:
         return failure(error.status, error.sentence, error.headers)
     except asyncio.CancelledError:
-        # The server was told to stop, and waits no longer.
+        # The server is stopping, and its time to finish requests is over.
         return failure(503, "the server stops: try again with the same id", {"Retry-After": "1"})
     except ClientDisconnect:
-        return failure(400, "the request broke off")
+        return failure(400, "the request broke off before its end: send it again")
     except (InputError, StoreError, MissingExtraError) as error:
         status = next(status for kind, status in STATUS if isinstance(error, kind))
         return failure(status, str(error), code=error.code)
     except MemoryError:
-        return failure(400, "what was asked for does not fit into the memory of the server")
+        return failure(400, "the request needs more memory than the server has: ask for less")
     except Exception:
         LOG.exception("%s failed", name)
-        return failure(500, "the server failed, which is a defect of it: its log says more")
+        return failure(
+            500, "the server failed, which is a defect of submax: see the log of the server"
+        )
 
 
 def failure(
@@ -266,25 +286,32 @@ def failure(
     headers: dict[str, str] | None = None,
     code: str | None = None,
 ) -> Response:
-    """The answer to a request that failed. A long sentence is cut short."""
-    if len(sentence) > LONGEST_SENTENCE:
-        sentence = f"{sentence[: LONGEST_SENTENCE - 3]}..."
+    """The answer to a request that failed; a long sentence is cut."""
+    if len(sentence) > MAX_ERROR_LENGTH:
+        sentence = f"{sentence[: MAX_ERROR_LENGTH - 3]}..."
     body = Failure(sentence, code or CODES.get(status, "invalid-input"))
     return Response(ENCODER.encode(body), status, headers, media_type=JSON)
 
 
 def check_local(request: Request) -> None:
-    """Refuse what a page of another site makes a browser on this machine send."""
+    """Refuse a request that a web page of another site makes a browser on this machine send."""
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     if not is_loopback(urlsplit(f"//{host}").hostname or ""):
-        raise RefusedError(403, "without keys the server answers to 127.0.0.1 and localhost alone")
+        raise RefusedError(
+            403,
+            "without keys the server answers only requests to 127.0.0.1 and localhost: make a key "
+            "by submax keys add",
+        )
     if origin is not None and urlsplit(origin).netloc != host:
-        raise RefusedError(403, "without keys the server answers no pages of other sites")
+        raise RefusedError(
+            403,
+            "without keys the server answers no pages of other sites: make a key, submax keys add",
+        )
 
 
 def _check_type(request: Request) -> None:
-    """A page in a browser cannot send this type to another site without asking first."""
+    """Refuse other types than JSON, which browsers send to another site only if it allows it."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise RefusedError(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
 
@@ -293,8 +320,12 @@ def _decoded(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:
     try:
         found = decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"the body does not fit: {error}") from error
+        raise InputError(
+            f"the body does not fit ({error}): see /openapi.json for what is allowed"
+        ) from error
     except RecursionError as error:
-        raise InputError("the body is nested too deep") from error
-    check_twice(body)
+        raise InputError(
+            "the body is nested too deep: send lists and tables in fewer levels"
+        ) from error
+    check_unique_keys(body)
     return found

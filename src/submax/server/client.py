@@ -23,17 +23,19 @@ from submax.live.declaring.names import check_bandit, new_identifier
 from submax.live.serving.decision import Decision, Receipt
 
 RETRIED = (429, 503)
-"""Statuses after which the same request may succeed."""
+"""Statuses after which the same request is sent again: too many requests, or unavailable."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+"""Seconds before the second attempt, and at most between two: the pause doubles each time."""
 Answer = TypeVar("Answer")
 
 
 class Client:
-    """One bandit behind a server.
+    """A client for one bandit of a server.
 
-    A request that fails on its way is sent again, up to ``attempts`` times: every decision has an
-    id before it is sent and every reward a key, so that sending twice does nothing twice. May be
-    used from several threads; each has a connection of its own, which is kept open.
+    A request that fails on its way is sent again, up to ``attempts`` times. Every decision has an
+    id before it is sent and every reward has a key, so that a request that arrives twice has the
+    effect of one. A client may be used from several threads, each of which has its own open
+    connection.
     """
 
     def __init__(
@@ -50,7 +52,10 @@ class Client:
         positive("timeout", timeout)
         whole_number("attempts", attempts, at_least=1)
         if key is not None and not (key.isascii() and key.isprintable()):
-            raise InputError("a key is a text like submax.….…, as submax keys add prints it")
+            raise InputError(
+                "the key has characters that no key has: give the whole text submax.….… that "
+                "submax keys add has printed"
+            )
         self._secure, self._place = parts.scheme == "https", parts.netloc.rpartition("@")[2]
         self._path = f"{parts.path.rstrip('/')}/bandits/{quote(bandit)}"
         self._headers = {"Content-Type": "application/json"}
@@ -94,7 +99,7 @@ class Client:
         return self._send("POST", "/activate", {"id": id}, Receipt)
 
     def show(self) -> dict[str, Any]:
-        """The bandit as it stands."""
+        """The bandit: its actions, settings, version and counts."""
         return self._send("GET", "", None, dict[str, Any])
 
     def close(self) -> None:
@@ -123,10 +128,13 @@ class Client:
                 self.close()
                 reason = f"{type(error).__name__}: {error}"
             if attempt < self._attempts:
-                # Clients that failed together do not come back together.
+                # A random factor, so that clients that failed together do not retry together.
                 time.sleep(pause * (0.5 + random.random()))
                 pause = min(2 * pause, LONGEST_PAUSE)
-        raise StoreError(f"no answer from {self._place} after {self._attempts} attempts: {reason}")
+        raise StoreError(
+            f"no answer from {self._place} after {self._attempts} attempts ({reason}): see that "
+            "the server runs and that the address is right"
+        )
 
     def _once(self, method: str, path: str, data: bytes | None) -> tuple[int, bytes]:
         connection = getattr(self._own, "connection", None)
@@ -145,25 +153,29 @@ def _parts(address: str) -> SplitResult:
             return parts
     except ValueError:
         pass
-    raise InputError(f"the address of a server is like http://127.0.0.1:8000, not {address!r}")
+    raise InputError(
+        f"the address {address!r} is no address of a server: write it like http://127.0.0.1:8000"
+    )
 
 
 def _encoded(body: object) -> bytes:
     try:
         return msgspec.json.encode(body, enc_hook=_plain)
     except (TypeError, UnicodeError) as error:
-        raise InputError(f"the request cannot be written as JSON: {error}") from error
+        raise InputError(
+            f"the request cannot be written as JSON ({error}): give texts, numbers, lists, tables"
+        ) from error
 
 
 def _plain(value: object) -> object:
-    """The numbers of NumPy as Python's."""
+    """A number of NumPy as a number of Python."""
     if isinstance(value, (SupportsInt, SupportsFloat)) and hasattr(value, "item"):
         return _finite(value.item())
     raise TypeError(f"{value!r:.60} is no text, number, list or table")
 
 
 def _finite(value: object) -> object:
-    """JSON has no word for other numbers, and null would mean that the value is missing."""
+    """Refuse NaN and infinity: JSON has no word for them, and null would mean "missing"."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"a number must be finite, not {value}")
     return value
@@ -175,7 +187,7 @@ def _request(
     eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     activate: bool = True,
 ) -> dict[str, Any]:
-    """With an id, so that it can be sent again."""
+    """The body of a decision request, with an id, so that it can be sent again."""
     for value in (context or {}).values():
         _finite(value)
     return {
@@ -191,7 +203,9 @@ def _understood(status: int, answer: bytes, kind: type[Answer]) -> Answer:
         try:
             return msgspec.json.decode(answer, type=kind)
         except msgspec.DecodeError as error:
-            raise StoreError(f"this is no answer of a submax server: {error}") from error
+            raise StoreError(
+                f"the answer is not one of a submax server ({error}): check the address"
+            ) from error
     kind_of: dict[int, type[InputError]] = {
         401: ForbiddenError,
         403: ForbiddenError,
@@ -205,7 +219,7 @@ def _understood(status: int, answer: bytes, kind: type[Answer]) -> Answer:
 
 
 def _failure(answer: bytes) -> tuple[str, str | None]:
-    """The sentence and the code of an answer that says what was wrong."""
+    """The message and the code of an error answer."""
     try:
         found = msgspec.json.decode(answer, type=dict[str, str])
         return found["error"], found.get("code")

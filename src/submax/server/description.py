@@ -1,4 +1,4 @@
-"""The interface described as OpenAPI."""
+"""The OpenAPI description of the interface."""
 
 import re
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from submax.server.messages import BanditName, Failure, KeyIdentifier
 from submax.server.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
-PARTS = {"name": BanditName, "id": KeyIdentifier}
-"""The types of the parts of paths."""
+PATH_PARAMETERS = {"name": BanditName, "id": KeyIdentifier}
+"""The types of the parameters in paths."""
 REFUSALS = {
     "400": "Something in the request is wrong.",
     "401": "A key is needed.",
     "403": "The key does not allow this.",
-    "404": "There is no such thing.",
-    "409": "Something else stands under the same key.",
+    "404": "The bandit, decision, version or key does not exist.",
+    "409": "Another value is stored under the same name, id or key.",
     "413": "The body is too long.",
-    "415": "The body is no JSON.",
+    "415": "The body is not JSON.",
     "429": "Too many requests.",
     "501": "The server lacks an optional part.",
     "503": "The server or its store cannot answer now; try again.",
@@ -28,8 +28,8 @@ REFUSALS = {
 
 
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
-    """OpenAPI 3.1, made of the operations and their types."""
-    types: list[Any] = [Failure, *PARTS.values()]
+    """The description in OpenAPI 3.1, made from the operations and their types."""
+    types: list[Any] = [Failure, *PATH_PARAMETERS.values()]
     types += [one.body for one in operations if one.body is not None]
     types += [one.answer for one in operations if one.answer is not bytes]
     schemas, components = msgspec.json.schema_components(types, ref_template=REFERENCE)
@@ -63,7 +63,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
                 "name": name,
                 "in": "path",
                 "required": True,
-                "schema": schema_of[repr(PARTS[name])],
+                "schema": schema_of[repr(PATH_PARAMETERS[name])],
             }
             for name in re.findall(r"{(\w+)}", operation.path)
         ],

@@ -1,4 +1,4 @@
-"""An export to be sent."""
+"""Exports as HTTP responses."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from submax.live.log.export import Export
 
 
 def exported(bandit: Bandit) -> FileResponse:
-    """A file that goes away after it was sent."""
+    """Export a bandit to a temporary file, which is deleted after it was sent."""
     number, name = tempfile.mkstemp(suffix=".parquet")
     os.close(number)
     path = Path(name)
@@ -21,7 +21,10 @@ def exported(bandit: Bandit) -> FileResponse:
         Export(bandit.store, bandit.name).write(path)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise StoreError(f"the export cannot be written: {error.strerror or error}") from error
+        raise StoreError(
+            f"the export cannot be written on the server ({error.strerror or error}): free some "
+            "space there and try again"
+        ) from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise

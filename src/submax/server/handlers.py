@@ -1,4 +1,4 @@
-"""What the operations do."""
+"""The functions behind the operations of the interface."""
 
 import asyncio
 import logging
@@ -10,68 +10,73 @@ import msgspec
 
 from submax.core.errors import StoreError
 from submax.live.bandit import Bandit
-from submax.live.bandit_base import WAITING_SECONDS
+from submax.live.bandit_base import WRITE_TIMEOUT_SECONDS
+from submax.live.declaring.settings import allows_none
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.store.event import Written
-from submax.live.store.writing import Answer, Writing, joined
+from submax.live.store.event import AppendResult
+from submax.live.store.pending_write import Answer, PendingWrite, joined
 from submax.schema.choices import Change
 from submax.server import messages as m
+from submax.server.details import bandit_details, key_details, version_details
 from submax.server.export_file import exported
 from submax.server.operation import Call
-from submax.server.shown import bandit_shown, key_shown, version_shown
 
 LOG = logging.getLogger("submax")
 
 
-async def written(bandit: Bandit, writing: Writing[Answer]) -> Answer:
-    """The answer once it is durable; other requests go on meanwhile."""
-    future: Future[list[Written]] = bandit.store.append(writing.stream, writing.entries)
+async def write(bandit: Bandit, pending: PendingWrite[Answer]) -> Answer:
+    """Append the entries of a pending write, and answer when they are durable."""
+    future: Future[list[AppendResult]] = bandit.store.append(pending.stream, pending.entries)
     try:
-        # The write goes on if the caller gives up: it may be durable already.
-        found = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), WAITING_SECONDS)
+        # The write goes on if the caller gives up, because it may be durable already.
+        durable = asyncio.shield(asyncio.wrap_future(future))
+        results = await asyncio.wait_for(durable, WRITE_TIMEOUT_SECONDS)
     except TimeoutError as error:
-        raise StoreError("the store does not answer: try again with the same id") from error
-    return writing.answer(found)
+        raise StoreError(
+            f"the store did not answer within {WRITE_TIMEOUT_SECONDS:.0f} seconds: try again with "
+            "the same id"
+        ) from error
+    return pending.answer(results)
 
 
-async def _beside(function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Something slow, in a thread."""
+async def _in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Call a slow function in a thread."""
     return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
 async def _bandit(call: Call) -> Bandit:
-    """The bandit of the path; one that another process has made is opened now."""
+    """The bandit in the path; one that another process has declared is opened now."""
     name = call.path["name"]
     if name in call.service:
         return call.service[name]
-    return await _beside(call.service.find, name)
+    return await _in_thread(call.service.find, name)
 
 
 async def decide(call: Call) -> Decision:
-    """Choose."""
-    bandit, wanted = await _bandit(call), call.body
-    return await written(bandit, _wanted(bandit, wanted))
+    """Make a decision."""
+    bandit, request = await _bandit(call), call.body
+    return await write(bandit, _decision(bandit, request))
 
 
-def _wanted(bandit: Bandit, wanted: m.Decide) -> Writing[Decision]:
+def _decision(bandit: Bandit, request: m.Decide) -> PendingWrite[Decision]:
     return bandit.requests.deciding(
-        wanted.context, id=wanted.id, eligible=wanted.eligible, activate=wanted.activate
+        request.context, id=request.id, eligible=request.eligible, activate=request.activate
     )
 
 
 async def decide_many(call: Call) -> m.Decisions:
-    """Choose several; drawing them may take long."""
+    """Make several decisions, drawn in a thread because that may take long."""
     bandit = await _bandit(call)
     requests = call.body.requests
-    wanted = await _beside(lambda: joined([_wanted(bandit, one) for one in requests]))
-    return m.Decisions(await written(bandit, wanted))
+    pending = await _in_thread(lambda: joined([_decision(bandit, one) for one in requests]))
+    return m.Decisions(await write(bandit, pending))
 
 
 async def reward(call: Call) -> Receipt:
-    """Keep a reward."""
+    """Record a reward."""
     bandit, given = await _bandit(call), call.body
-    writing = bandit.requests.rewarding(given.id, given.value, key=given.key)
-    receipt = await written(bandit, writing)
+    pending = bandit.requests.rewarding(given.id, given.value, key=given.key)
+    receipt = await write(bandit, pending)
     _log_if_late(bandit)
     return receipt
 
@@ -83,101 +88,90 @@ def _log_if_late(bandit: Bandit) -> None:
 
 
 async def reward_many(call: Call) -> m.Receipts:
-    """Keep several."""
+    """Record several rewards."""
     bandit = await _bandit(call)
     given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
-    receipts = await written(bandit, bandit.requests.rewarding_many(given))
+    receipts = await write(bandit, bandit.requests.rewarding_many(given))
     _log_if_late(bandit)
     return m.Receipts(receipts)
 
 
 async def activate(call: Call) -> Receipt:
-    """Keep an activation."""
+    """Record an activation."""
     bandit = await _bandit(call)
-    return await written(bandit, await _beside(bandit.requests.activating, call.body.id))
+    return await write(bandit, await _in_thread(bandit.requests.activating, call.body.id))
 
 
 async def list_bandits(call: Call) -> m.Bandits:
-    """Those that the key may see."""
-    names = await _beside(call.service.names)
+    """The names of the bandits that the key may see."""
+    names = await _in_thread(call.service.names)
     allowed = None if call.key is None else call.key.bandits
     return m.Bandits([name for name in names if allowed is None or name in allowed])
 
 
-async def create(call: Call) -> m.BanditShown:
+async def create(call: Call) -> m.BanditDetails:
     """Declare a bandit."""
-    table = msgspec.structs.asdict(call.body)
+    table = msgspec.to_builtins(call.body)
     name = table.pop("name")
-    # What was left out has the default; the default reward may be null.
-    given = {key: one for key, one in table.items() if one is not None and one is not msgspec.UNSET}
-    if call.body.default_reward is None:
-        given["default_reward"] = None
-    if call.body.context is not None:
-        given["context"] = {key: _field(one) for key, one in call.body.context.items()}
-    return bandit_shown(await _beside(call.service.create, name, given))
+    # Null means "left out", but for settings that can be None.
+    given = {word: value for word, value in table.items() if value is not None or allows_none(word)}
+    return bandit_details(await _in_thread(call.service.create, name, given))
 
 
-def _field(given: object) -> object:
-    if not isinstance(given, m.Field):
-        return given
-    table = msgspec.structs.asdict(given)
-    return {key: value for key, value in table.items() if value is not None}
+async def show(call: Call) -> m.BanditDetails:
+    """Describe a bandit."""
+    return bandit_details(await _bandit(call))
 
 
-async def show(call: Call) -> m.BanditShown:
-    """As it stands."""
-    return bandit_shown(await _bandit(call))
-
-
-async def change(call: Call) -> m.BanditShown:
+async def change(call: Call) -> m.BanditDetails:
     """Change a choice."""
     bandit, body = await _bandit(call), call.body
-    await _beside(bandit.change, Change(body.verb, body.choice, body.slot, body.features))
-    return bandit_shown(bandit)
+    await _in_thread(bandit.change, Change(body.verb, body.choice, body.slot, body.features))
+    return bandit_details(bandit)
 
 
 async def export(call: Call) -> Any:
-    """A file."""
-    return await _beside(exported, await _bandit(call))
+    """Send the log as a Parquet file."""
+    return await _in_thread(exported, await _bandit(call))
 
 
 async def list_versions(call: Call) -> m.Versions:
-    """All versions."""
+    """List all versions."""
     bandit = await _bandit(call)
-    versions = await _beside(bandit.versions)
-    return m.Versions([version_shown(one) for one in versions], bandit.version, bandit.held)
+    versions = await _in_thread(bandit.versions)
+    return m.Versions([version_details(one) for one in versions], bandit.version, bandit.held)
 
 
 async def publish(call: Call) -> m.Deciding:
     """Let a version decide."""
     bandit = await _bandit(call)
-    return m.Deciding(await _beside(bandit.publish, call.body.version))
+    return m.Deciding(await _in_thread(bandit.publish, call.body.version))
 
 
 async def roll_back(call: Call) -> m.Deciding:
-    """Let the one before decide."""
+    """Let the version before the current one decide."""
     bandit = await _bandit(call)
-    return m.Deciding(await _beside(bandit.roll_back))
+    return m.Deciding(await _in_thread(bandit.roll_back))
 
 
 async def list_keys(call: Call) -> m.Keys:
-    """Without secrets."""
-    return m.Keys([key_shown(key) for key in call.service.keys])
+    """List all keys, without secrets."""
+    return m.Keys([key_details(key) for key in call.service.keys])
 
 
 async def add_key(call: Call) -> m.KeyMade:
     """Make a key."""
     body = call.body
-    made = await _beside(call.service.keys.add, body.scopes, body.bandits, body.rate)
+    made = await _in_thread(call.service.keys.add, body.scopes, body.bandits, body.rate)
     return m.KeyMade(*made)
 
 
 async def revoke_key(call: Call) -> m.Keys:
     """Revoke a key."""
-    await _beside(call.service.keys.revoke, call.path["id"])
+    await _in_thread(call.service.keys.revoke, call.path["id"])
     return await list_keys(call)
 
 
 async def healthy(call: Call) -> m.Health:
-    """That it answers says it."""
+    """Answer, which shows that the server works."""
     return m.Health("ok")

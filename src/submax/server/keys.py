@@ -1,4 +1,4 @@
-"""Keys of the interface: only their hashes are kept."""
+"""Keys of the HTTP interface; the store holds only hashes of their secrets."""
 
 import hashlib
 import secrets
@@ -15,16 +15,20 @@ from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
 
 STREAM = "keys"
+"""The stream of a store in which keys are added and revoked."""
 ADDED, REVOKED = "key", "revoked"
+"""The kinds of events in this stream."""
 SCOPES = ("decide", "reward", "read", "admin")
 PREFIX = "submax"
+"""The first part of the text of every key, by which scanners for leaked secrets can find it."""
 Scope = Literal["decide", "reward", "read", "admin"]
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What a key may do; ``secret`` is the hash of its secret part.
+    """What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
 
-    The secret has 256 random bits, so that a plain hash cannot be reversed by guessing.
+    ``secret`` is the hash of the secret part of its text. The secret has 256 random bits, so that a
+    plain hash cannot be reversed by guessing.
     """
 
     id: str
@@ -34,19 +38,19 @@ class Key(msgspec.Struct, frozen=True):
     rate: float | None = None
 
     def allows(self, scope: str, bandit: str | None) -> bool:
-        """Whether it may do this; an administrator of all bandits may do everything."""
+        """Whether the key allows a scope on a bandit; the scope ``admin`` includes all others."""
         if scope not in self.scopes and "admin" not in self.scopes:
             return False
         return self.bandits is None or (bandit is not None and bandit in self.bandits)
 
     @property
     def may_list(self) -> bool:
-        """Whether it may see the names of its bandits."""
+        """Whether the key may list the names of its bandits."""
         return "read" in self.scopes or "admin" in self.scopes
 
 
-class Keys:
-    """The keys of a store."""
+class KeyRegistry:
+    """The valid keys of a store, read from its stream of keys."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -54,7 +58,8 @@ class Keys:
         self._keys: dict[str, Key] = {}
         self._heard = 0
         self.needed = False
-        """Whether there is a key, or was one: revoking the last one must not let all in."""
+        """Whether a request needs a key: if there is or was one. Revoking the last key must not
+        open the server to everybody."""
         self.follow()
 
     def __len__(self) -> int:
@@ -64,7 +69,7 @@ class Keys:
         return iter(list(self._keys.values()))
 
     def follow(self) -> None:
-        """Read what is new."""
+        """Read keys that were added or revoked since the last call."""
         with self._lock:
             while page := self._store.read(STREAM, self._heard):
                 for event in page:
@@ -77,7 +82,7 @@ class Keys:
         bandits: Sequence[str] | None = None,
         rate: float | None = None,
     ) -> tuple[str, str]:
-        """Make a key: its id and its text, which is kept nowhere."""
+        """Make a key; return its id and its text, which is stored nowhere."""
         check_key(scopes, bandits, rate)
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         key = Key(
@@ -89,15 +94,17 @@ class Keys:
         return number, f"{PREFIX}.{number}.{secret}"
 
     def revoke(self, number: str) -> None:
-        """Let a key open nothing any more."""
+        """Revoke a key."""
         self.follow()
         if number not in self._keys:
-            raise NotFoundError(f"there is no key with the id {number!r:.60}")
+            raise NotFoundError(
+                f"there is no key with the id {number!r:.60}: submax keys list prints all ids"
+            )
         self._store.append(STREAM, [Entry(REVOKED, number.encode())]).result()
         self.follow()
 
     def find(self, text: str) -> Key | None:
-        """The key with this text."""
+        """The key with this text; None if it is unknown or revoked."""
         prefix, _, rest = text.partition(".")
         number, _, secret = rest.partition(".")
         key = self._keys.get(number) if prefix == PREFIX else None
@@ -117,7 +124,7 @@ class Keys:
 def check_key(
     scopes: Sequence[str], bandits: Sequence[str] | None = None, rate: float | None = None
 ) -> None:
-    """Refuse a key that makes no sense."""
+    """Refuse unknown scopes, names that no bandit can have, and rates that are not positive."""
     for scope in scopes:
         one_of("scope", scope, SCOPES)
     if not scopes:

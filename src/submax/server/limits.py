@@ -1,4 +1,4 @@
-"""Limits on what is sent."""
+"""Limits on the bodies of requests."""
 
 import json
 import re
@@ -10,32 +10,38 @@ from starlette.requests import Request
 from submax.core.errors import InputError
 
 LARGEST_BODY = 1_000_000
+"""Bytes in a body: a thousand decisions with large contexts fit."""
 DEEPEST = 20
+"""Levels of nested lists and tables: no message needs more than six."""
 LONGEST_LENGTH = 12
-"""Digits of a length that is read as a number."""
+"""Digits of a content length that are read as a number; more digits are too large in any case."""
 TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""Possessive: a text that does not end is not tried again from each of its quotes."""
+"""A JSON text. Possessive quantifiers: a text without an end takes linear, not quadratic, time."""
 BRACKET = re.compile(rb"[][{}]")
 
 
 class TooLargeError(InputError):
-    """The body is too long."""
+    """The body of a request is too long."""
 
     default_code = "too-large"
 
 
 async def limited_body(request: Request, largest: int = LARGEST_BODY) -> bytes:
-    """The body, read no further than is allowed."""
+    """The body of a request; reading stops as soon as it is too long."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > LONGEST_LENGTH or int(declared) > largest):
         raise TooLargeError(
-            f"the body has {declared[:LONGEST_LENGTH]} bytes, and {largest} are allowed"
+            f"the body has {declared[:LONGEST_LENGTH]} bytes, and {largest} are allowed: send "
+            "several smaller requests"
         )
     parts, size = [], 0
     async for part in request.stream():
         size += len(part)
         if size > largest:
-            raise TooLargeError(f"the body has more than the {largest} bytes that are allowed")
+            raise TooLargeError(
+                f"the body has more than the {largest} bytes that are allowed: send several "
+                "smaller requests"
+            )
         parts.append(part)
     body = b"".join(parts)
     check_depth(body)
@@ -53,21 +59,23 @@ def check_depth(body: bytes) -> None:
     for bracket in BRACKET.findall(TEXT.sub(b"", body)):
         depth += 1 if bracket in b"[{" else -1
         if depth > DEEPEST:
-            raise InputError(f"the body is nested more than {DEEPEST} levels deep")
+            raise InputError(
+                f"the body is nested more than {DEEPEST} levels deep: send fewer levels"
+            )
 
 
-def check_twice(body: bytes) -> None:
-    """Refuse valid JSON in which a table has the same key twice, since one of them would be lost.
+def check_unique_keys(body: bytes) -> None:
+    """Refuse JSON in which a table has the same key twice, because one value would be lost.
 
-    >>> check_twice(b'{"a": {"b": 1}, "b": 2}')
+    >>> check_unique_keys(b'{"a": {"b": 1}, "b": 2}')
     """
     DECODER.decode(body.decode())
 
 
-def _once(pairs: list[tuple[str, Any]]) -> None:
+def _unique(pairs: list[tuple[str, Any]]) -> None:
     if len(dict(pairs)) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise InputError(f"the body has the key {twice!r:.60} twice in one table")
+        raise InputError(f"the body has the key {twice!r:.60} twice in one table: give it once")
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str)
+DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_int=str, parse_float=str)

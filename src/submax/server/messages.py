@@ -1,4 +1,4 @@
-"""What goes over the wire; strict: unknown fields and wrong types are refused."""
+"""The messages of the HTTP interface; unknown fields and wrong types are refused."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,26 +6,23 @@ import msgspec
 from msgspec import Meta
 
 from submax.live.declaring.guard_rails import GuardRails
+from submax.live.declaring.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.store.writing import MOST_AT_ONCE
+from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
 from submax.server.keys import Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
 BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
-Names = Annotated[list[Name], Meta(max_length=10_000)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
-ChoiceFeatures = dict[str, Number | Name]
-"""Numbers and categories that describe a choice."""
 
 
 class Message(msgspec.Struct, forbid_unknown_fields=True):
-    """The base of all that is sent to the server."""
+    """The base of all requests."""
 
 
 class Decide(Message):
-    """A decision that is wanted; all may be left out that the bandit does not need."""
+    """A request for a decision; the context may be left out if the bandit has none."""
 
     context: dict[str, float | str | None] | None = None
     id: Identifier | None = None
@@ -34,13 +31,13 @@ class Decide(Message):
 
 
 class DecideMany(Message):
-    """Several decisions, all made or none."""
+    """A request for several decisions, of which all are made or none."""
 
-    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+    requests: Annotated[list[Decide], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
 
 
 class Reward(Message):
-    """The reward of a decision; several of one decision have keys of their own."""
+    """The reward of a decision; if a decision has several rewards, each needs its own key."""
 
     id: Identifier
     value: Number
@@ -48,57 +45,42 @@ class Reward(Message):
 
 
 class RewardMany(Message):
-    """Several rewards, all kept or none."""
+    """Several rewards, of which all are recorded or none."""
 
-    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+    rewards: Annotated[list[Reward], Meta(min_length=1, max_length=MAX_REQUESTS_PER_CALL)]
 
 
 class Activate(Message):
-    """A decision that was shown."""
+    """Confirms a decision that was made with ``activate`` = false: its action was carried out."""
 
     id: Identifier
 
 
-class Field(Message):
-    """A category with its values, or a number; ``default`` stands for what is missing."""
+def _create_message() -> type[msgspec.Struct]:
+    """The message that declares a bandit: its name, and the words of a declaration.
 
-    values: Names | None = None
-    default: str | float | None = None
-
-
-class Rails(GuardRails, frozen=True, forbid_unknown_fields=True):
-    """As ``submax.GuardRails``."""
-
-
-class Create(Message):
-    """A bandit to be declared; see ``submax.open`` for what each part means.
-
-    ``action_features`` is a table of arms, each with a table of numbers and texts; with slots, a
-    table of slots with such tables.
+    All but name and actions may be left out, or be null, which means the same for most: a
+    ``default_reward`` of null is a value of its own.
     """
+    fields: list[Any] = [("name", BanditName), ("actions", DECLARED_TYPES["actions"])]
+    fields += [
+        (word, hint | None | msgspec.UnsetType, msgspec.UNSET)
+        for word, hint in DECLARED_TYPES.items()
+        if word != "actions" and word not in MEMORY_ONLY
+    ]
+    documentation = {"__doc__": "A bandit to be declared."}
+    return msgspec.defstruct(
+        "Create", fields, bases=(Message,), module=__name__, namespace=documentation, kw_only=True
+    )
 
-    name: BanditName
-    actions: Names | dict[str, list[str | float]]
-    action_features: dict[str, dict[str, Number | Name | ChoiceFeatures]] | None = None
-    context: dict[str, str | list[str] | Field] | None = None
-    policy: str | dict[str, Any] | None = None
-    rewards: str | dict[str, Any] | None = None
-    combine: Literal["first", "last", "max", "sum"] | None = None
-    reward_wait: Annotated[float, Meta(ge=0, le=1e9)] | None = None
-    no_reward_after: Annotated[float, Meta(gt=0, le=1e9)] | None = None
-    default_reward: Number | msgspec.UnsetType | None = msgspec.UNSET
-    quarantine: Annotated[float, Meta(gt=0, le=1e9)] | None = None
-    guard_rails: Rails | None = None
-    refit_rows: Annotated[int, Meta(ge=1, le=10**9)] | None = None
-    refit_seconds: Annotated[float, Meta(gt=0, le=1e9)] | None = None
-    seed: Annotated[int, Meta(ge=0, le=2**62)] | None = None
-    keep_versions: Annotated[int, Meta(ge=2, le=10_000)] | None = None
+
+Create = _create_message()
 
 
 class ChangeChoice(Message):
-    """What is to happen to an arm, or to a choice of a slot: add, pause, resume or retire.
+    """A change to an arm, or to a choice of a slot: add, pause, resume or retire it.
 
-    If the other choices have ``features``, one that is added brings the same ones.
+    If the other choices have ``features``, a new one must have the same ones.
     """
 
     verb: Literal["add", "pause", "resume", "retire"]
@@ -108,13 +90,13 @@ class ChangeChoice(Message):
 
 
 class Publish(Message):
-    """The version that shall decide; without one, the newest and those that follow."""
+    """The version that decides and is held; without a version, the newest and later ones decide."""
 
     version: Annotated[int, Meta(ge=0, le=2**53)] | None = None
 
 
 class NewKey(Message):
-    """A key: what it may do, on which bandits (all if none are named), and how often a second."""
+    """A new key: its scopes, its bandits (all if left out), and its requests a second."""
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
     bandits: Annotated[list[BanditName], Meta(min_length=1, max_length=1000)] | None = None
@@ -122,31 +104,31 @@ class NewKey(Message):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """One sentence about what was wrong, and a code that stays the same; nothing was changed."""
+    """An error: one sentence for people, and a code for programs. Nothing was changed."""
 
     error: str
     code: str
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How the server does."""
+    """The state of the server."""
 
     status: str
 
 
 class Decisions(msgspec.Struct, frozen=True):
-    """In the order of the requests."""
+    """Decisions in the order of the requests."""
 
     decisions: list[Decision]
 
 
 class Receipts(msgspec.Struct, frozen=True):
-    """In the order of the rewards."""
+    """Receipts in the order of the rewards."""
 
     receipts: list[Receipt]
 
 
-class ChoiceShown(msgspec.Struct, frozen=True, omit_defaults=True):
+class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
     """A choice with its status: active, paused or retired; and its features, if it has any."""
 
     choice: str
@@ -154,14 +136,14 @@ class ChoiceShown(msgspec.Struct, frozen=True, omit_defaults=True):
     features: dict[str, float | str] = {}
 
 
-class BanditShown(msgspec.Struct, frozen=True):
-    """A bandit as it stands; plain arms are one slot with an empty name.
+class BanditDetails(msgspec.Struct, frozen=True):
+    """A bandit with its settings and counts; plain arms are one slot with an empty name.
 
-    ``context_ignored``: there is a context, and the policy does not look at it.
+    ``context_ignored``: there is a context, and the policy does not use it.
     """
 
     name: str
-    actions: dict[str, list[ChoiceShown | float]]
+    actions: dict[str, list[ChoiceDetails | float]]
     context: dict[str, Any]
     policy: Any
     context_ignored: bool
@@ -182,8 +164,8 @@ class Bandits(msgspec.Struct, frozen=True):
     bandits: list[str]
 
 
-class VersionShown(msgspec.Struct, frozen=True):
-    """A version: the hash of its model, and what it learned from."""
+class VersionDetails(msgspec.Struct, frozen=True):
+    """A version: the hash of its model, and the rows that it was fitted to."""
 
     version: int
     model: str
@@ -197,7 +179,7 @@ class VersionShown(msgspec.Struct, frozen=True):
 class Versions(msgspec.Struct, frozen=True):
     """All versions, and the one that decides."""
 
-    versions: list[VersionShown]
+    versions: list[VersionDetails]
     deciding: int
     held: bool
 
@@ -208,7 +190,7 @@ class Deciding(msgspec.Struct, frozen=True):
     version: int
 
 
-class KeyShown(msgspec.Struct, frozen=True):
+class KeyDetails(msgspec.Struct, frozen=True):
     """A key without its secret."""
 
     id: str
@@ -218,7 +200,7 @@ class KeyShown(msgspec.Struct, frozen=True):
 
 
 class KeyMade(msgspec.Struct, frozen=True):
-    """A new key; its text is told this once."""
+    """A new key; this is the only answer that has its text."""
 
     id: str
     key: str
@@ -227,4 +209,4 @@ class KeyMade(msgspec.Struct, frozen=True):
 class Keys(msgspec.Struct, frozen=True):
     """All keys."""
 
-    keys: list[KeyShown]
+    keys: list[KeyDetails]

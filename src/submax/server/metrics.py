@@ -1,4 +1,4 @@
-"""Numbers for Prometheus."""
+"""Metrics for Prometheus."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5
 
 
 class Metrics:
-    """Requests by operation and status, their times, and what the bandits count."""
+    """Requests by operation and status, their durations, and the counts of the bandits."""
 
     def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
         self._registry = CollectorRegistry()
@@ -33,17 +33,17 @@ class Metrics:
         self._registry.register(BanditCounts(opened))
 
     def count(self, operation: str, status: int, seconds: float) -> None:
-        """One request."""
+        """Count a request."""
         self._requests.labels(operation, str(status)).inc()
         self._seconds.labels(operation).observe(seconds)
 
     def text(self) -> bytes:
-        """In Prometheus' own form."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class BanditCounts(Collector):
-    """What each bandit has counted, read when it is asked for."""
+    """The counts of each bandit, read when Prometheus asks for them."""
 
     def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
         self._opened = opened

@@ -1,4 +1,4 @@
-"""An operation of the interface: what the routes and their description are made of."""
+"""An operation of the interface, from which its route and its description are made."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from submax.server.service import Service
 
 @dataclass(frozen=True)
 class Call:
-    """A request that was let in and read."""
+    """A request that was authenticated and decoded."""
 
     service: Service
     path: dict[str, str]
@@ -22,8 +22,9 @@ class Call:
 class Operation:
     """One method of one path.
 
-    ``scope`` is what a key needs to have, None where no key is needed; ``body`` and ``answer`` are
-    the types of what comes and goes; ``cost`` is how much of the rate a request takes.
+    ``scope`` is the scope that a key needs, None if no key is needed. ``body`` and ``answer`` are
+    the types of request and response. ``cost`` says for how many requests a body counts in the rate
+    limit.
     """
 
     name: str
@@ -36,8 +37,8 @@ class Operation:
     body: Any = None
     status: int = 200
     early: bool = False
-    """Whether it is answered before the bandits are open."""
+    """Whether it is answered before all bandits are open."""
     partial: bool = False
-    """Whether a key of some bandits may ask too, and is told of these only."""
+    """Whether a key for some bandits may call it too; the answer then has only these bandits."""
     media: str = "application/json"
     cost: Callable[[Any], float] = lambda body: 1.0

@@ -1,4 +1,4 @@
-"""What the interface can do."""
+"""All operations of the interface."""
 
 from submax.live.serving.decision import Decision, Receipt
 from submax.server import handlers
@@ -6,13 +6,14 @@ from submax.server import messages as m
 from submax.server.operation import Operation
 
 BANDIT = "/bandits/{name}"
+"""The path of one bandit."""
 
 
 def operations() -> list[Operation]:
-    """All of them."""
+    """All operations, but those about the server itself."""
     return [
         *_deciding(),
-        *_telling(),
+        *_rewarding(),
         *_bandits(),
         *_one_bandit(),
         *_versions(),
@@ -47,14 +48,14 @@ def _deciding() -> list[Operation]:
     ]
 
 
-def _telling() -> list[Operation]:
+def _rewarding() -> list[Operation]:
     return [
         Operation(
             "reward",
             "POST",
             f"{BANDIT}/reward",
             "reward",
-            "Tell the reward of a decision; the same again changes nothing.",
+            "Record the reward of a decision; the same again changes nothing.",
             Receipt,
             handlers.reward,
             m.Reward,
@@ -64,7 +65,7 @@ def _telling() -> list[Operation]:
             "POST",
             f"{BANDIT}/reward-many",
             "reward",
-            "Tell several rewards; one that conflicts is told by its receipt.",
+            "Record several rewards; one that conflicts gets the receipt 'conflict'.",
             m.Receipts,
             handlers.reward_many,
             m.RewardMany,
@@ -75,7 +76,7 @@ def _telling() -> list[Operation]:
             "POST",
             f"{BANDIT}/activate",
             "decide",
-            "Say that a decision was shown that was made with activate = false.",
+            "Confirm a decision that was made with activate = false.",
             Receipt,
             handlers.activate,
             m.Activate,
@@ -101,7 +102,7 @@ def _bandits() -> list[Operation]:
             "/bandits",
             "admin",
             "Declare a bandit.",
-            m.BanditShown,
+            m.BanditDetails,
             handlers.create,
             m.Create,
             status=201,
@@ -112,7 +113,7 @@ def _bandits() -> list[Operation]:
 def _one_bandit() -> list[Operation]:
     return [
         Operation(
-            "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditShown, handlers.show
+            "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails, handlers.show
         ),
         Operation(
             "change",
@@ -120,7 +121,7 @@ def _one_bandit() -> list[Operation]:
             f"{BANDIT}/choices",
             "admin",
             "Add, pause, resume or retire an arm or a choice.",
-            m.BanditShown,
+            m.BanditDetails,
             handlers.change,
             m.ChangeChoice,
         ),
@@ -153,7 +154,7 @@ def _versions() -> list[Operation]:
             "POST",
             f"{BANDIT}/publish",
             "admin",
-            "Let a version decide and no newer one; without one, the newest and those after.",
+            "Let a version decide and hold it; without one, the newest and later ones decide.",
             m.Deciding,
             handlers.publish,
             m.Publish,
@@ -163,7 +164,7 @@ def _versions() -> list[Operation]:
             "POST",
             f"{BANDIT}/roll-back",
             "admin",
-            "Let the version decide that did before.",
+            "Let the version before the current one decide.",
             m.Deciding,
             handlers.roll_back,
         ),
@@ -186,7 +187,7 @@ def _keys() -> list[Operation]:
             "POST",
             "/keys",
             "admin",
-            "Make a key; its text is told once.",
+            "Make a key; only this answer has its text.",
             m.KeyMade,
             handlers.add_key,
             m.NewKey,

@@ -1,11 +1,11 @@
-"""How often a caller may ask."""
+"""A limit on requests a second, for each caller."""
 
 import time
 from collections.abc import Callable
 
 
 class RateLimit:
-    """A bucket for each caller that fills by ``rate`` a second, up to one second's worth.
+    """A token bucket for each caller: it fills by ``rate`` tokens a second and holds one second's.
 
     >>> limit = RateLimit(clock=lambda: 0.0)
     >>> [limit.allows("me", 2.0) for _ in range(3)]
@@ -17,7 +17,10 @@ class RateLimit:
         self._buckets: dict[object, tuple[float, float]] = {}
 
     def allows(self, caller: object, rate: float, cost: float = 1.0) -> bool:
-        """Take the cost if the bucket holds it, or is full; what it lacks then is filled first."""
+        """Take ``cost`` tokens if the bucket has them, or is full; return whether it did.
+
+        A full bucket allows even a larger cost, and must then fill up from below zero.
+        """
         now, most = self._clock(), max(rate, 1.0)
         level, before = self._buckets.get(caller, (most, now))
         level = min(most, level + (now - before) * rate)

@@ -1,4 +1,4 @@
-"""Start the server, and stop it in order."""
+"""Start the server, and stop it gracefully."""
 
 import logging
 import os
@@ -22,13 +22,15 @@ from submax.server.app import make_app
 from submax.server.service import Service
 
 GRACE_SECONDS = 4
-"""How long requests under way may take once the server is told to stop."""
+"""How long requests under way may still take after the server was asked to stop."""
 CLOSING_SECONDS = 5.0
-"""How long closing may take after that."""
+"""How long closing the bandits and the store may take after that, before the process is ended."""
 SWITCH_SECONDS = 0.0005
+"""How long a thread of Python runs before it lets another run; Python's 5 ms would delay writes."""
 BACKLOG = 2048
-MOST_CONNECTIONS = 1000
-"""Connections, also idle ones; requests on more are answered with 503."""
+"""Connections that wait to be accepted, so that a burst of clients is not refused."""
+MAX_CONNECTIONS = 1000
+"""Open connections, idle ones too; requests on further ones are answered with 503."""
 
 
 def serve(
@@ -42,8 +44,9 @@ def serve(
 ) -> None:
     """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
 
-    Then nothing new is accepted, what is under way is finished, everything is written, and the
-    process ends. With ``trust`` the learned policy may be one of a file, which is run.
+    Then no new requests are accepted, those under way are finished and written, and the process
+    ends. With ``trust`` the class of the learned policy may be in somebody's own file, which is
+    run.
     """
     check_port(port)
     positive("rate", rate)
@@ -52,7 +55,7 @@ def serve(
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
     for name in ("submax", "uvicorn"):
         logging.getLogger(name).setLevel(logging.INFO)
-    # The thread that writes must not wait long for the one that answers, nor the reverse.
+    # The writing thread and the answering thread must not wait long for each other.
     sys.setswitchinterval(SWITCH_SECONDS)
     configuration = uvicorn.Config(
         make_app(service, rate, _deadline),
@@ -61,17 +64,21 @@ def serve(
         server_header=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         h11_max_incomplete_event_size=65_536,
     )
-    shown = f"[{host}]" if ":" in host else host
+    bracketed = f"[{host}]" if ":" in host else host
     number = listening.getsockname()[1]
     names = ", ".join(service.names()) or "no bandit yet"
-    address = f"http://{shown}:{number}"
+    address = f"http://{bracketed}:{number}"
     try:
-        # A signal that comes before the server listens to it must not lose the store's lock file.
+        # A SIGTERM before the server handles signals must still close the store.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        print(f"submax serves {_safe(place)} ({names}) at {address}", file=sys.stderr, flush=True)
+        print(
+            f"submax serves {_without_password(place)} ({names}) at {address}",
+            file=sys.stderr,
+            flush=True,
+        )
         uvicorn.Server(configuration).run(sockets=[listening])
     except KeyboardInterrupt:
         service.close()
@@ -80,10 +87,10 @@ def serve(
 def _opened(
     place: str | Path, host: str, port: int, learned: Learned | None
 ) -> tuple[Service, socket.socket]:
-    """The service and where it listens; what is refused is so before anything is written."""
+    """The service and its listening socket; anything wrong is refused before a file is written."""
     name = default_name(place)
     if is_new_file(place):
-        # Before it is made; a new store has no keys.
+        # Checked before the store is created; a new store has no keys.
         check_address(host, has_keys=False)
         if learned is not None:
             check_new(name, {}, learned)
@@ -102,7 +109,7 @@ def _opened(
 
 @contextmanager
 def _deadline() -> Iterator[None]:
-    """End the process if closing takes too long: nothing that was acknowledged is lost by this."""
+    """End the process if closing takes too long; nothing that was acknowledged is lost."""
     watch = Timer(CLOSING_SECONDS, os._exit, [1])
     watch.daemon = True
     watch.start()
@@ -111,7 +118,7 @@ def _deadline() -> Iterator[None]:
 
 
 def check_address(host: str, has_keys: bool) -> None:
-    """Refuse to be reached from other machines without a key."""
+    """Refuse to listen for other machines if there is no key."""
     if not has_keys and not is_loopback(host):
         raise InputError(
             f"{host} can be reached from other machines, and there is no key: make one first, "
@@ -120,19 +127,21 @@ def check_address(host: str, has_keys: bool) -> None:
 
 
 def check_port(port: int) -> None:
-    """Refuse numbers that are no ports; 0 takes any that is free."""
+    """Refuse a number that is no port; 0 lets the system choose a free port."""
     if not 0 <= port <= 65_535:
-        raise InputError(f"a port is a number from 0 to 65535, not {port}")
+        raise InputError(
+            f"the port {port} is none: give a number from 0 to 65535; 0 takes a free one"
+        )
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket at the address; one in use is said so before anything starts."""
+    """A socket that listens at the address; an error if the address is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        # From here on who connects waits, and no one else can take the port.
+        # From here on clients can connect and wait, and no other process can take the port.
         listening.listen(BACKLOG)
     except (OSError, UnicodeError) as error:
         listening.close()
@@ -143,7 +152,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _safe(place: str | Path) -> str:
-    """The place without a password."""
+def _without_password(place: str | Path) -> str:
+    """The place of a store, without a password."""
     text = str(place)
     return text if "@" not in text else f"...@{text.rpartition('@')[2]}"

@@ -13,31 +13,32 @@ from submax.live.bandit import Bandit
 from submax.live.declaring.declare import declare
 from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import bandit_names, settings_stream
+from submax.live.log.records import DECLARED
 from submax.live.store.store import Store
-from submax.server.keys import Keys
+from submax.server.keys import KeyRegistry
 
 LOG = logging.getLogger("submax")
 FOLLOW_SECONDS = 1.0
-"""How soon keys that another process made or revoked are known."""
+"""After how long a key that another process made or revoked is known here."""
 STOP_SECONDS = 3.0
-"""How long a fit under way is waited for; without it the next process fits again."""
+"""How long closing waits for a fit under way; if it is cut off, the next process fits again."""
 
 
 class Service:
-    """Opens every bandit of a store, and new ones on demand."""
+    """Opens every bandit of a store at the start, and later ones when they are asked for."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.keys = Keys(store)
+        self.keys = KeyRegistry(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
         self._lock = Lock()
         self._stopping = self._closed = False
-        self._beside: Background | None = None
+        self._key_reader: Background | None = None
 
     def start(self) -> None:
-        """Open all bandits; those that cannot be are named in the log, the others serve."""
-        self._beside = Background("submax-keys", self.keys.follow, FOLLOW_SECONDS)
+        """Open all bandits; one that cannot be opened is logged, and the others serve."""
+        self._key_reader = Background("submax-keys", self.keys.follow, FOLLOW_SECONDS)
         for name in self.names():
             if self._stopping:
                 return
@@ -52,11 +53,11 @@ class Service:
         self._stopping = True
 
     def names(self) -> list[str]:
-        """Those of all bandits."""
+        """The names of all bandits in the store."""
         return bandit_names(self.store)
 
     def opened(self) -> list[Bandit]:
-        """Those that serve."""
+        """The bandits that are open."""
         return list(self._bandits.values())
 
     def __contains__(self, name: str) -> bool:
@@ -66,18 +67,18 @@ class Service:
         return self._bandits[name]
 
     def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
-        """Declare a bandit; one that is there already is refused."""
+        """Declare and open a new bandit; a name that exists is refused."""
         check_bandit(name)
         refuse_files(declaration.get("policy"))
         declare(self.store, name, declaration, new=True)
         return self._open(name)
 
     def find(self, name: str) -> Bandit:
-        """A bandit that another process may have made."""
+        """An open bandit; one that another process has declared is opened now."""
         if name not in self._bandits:
             check_bandit(name)
-            if self.store.find(settings_stream(name), "declared") is None:
-                raise NotFoundError(f"there is no bandit {name!r}")
+            if self.store.find(settings_stream(name), DECLARED) is None:
+                raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
             self._open(name)
         return self._bandits[name]
 
@@ -87,8 +88,8 @@ class Service:
         if self._closed:
             return
         self._closed = True
-        if self._beside is not None:
-            self._beside.stop()
+        if self._key_reader is not None:
+            self._key_reader.stop()
         stopping = [Thread(target=bandit.stop, daemon=True) for bandit in self.opened()]
         for thread in stopping:
             thread.start()
@@ -96,7 +97,7 @@ class Service:
         for thread in stopping:
             thread.join(max(0.0, end - time.monotonic()))
         if any(thread.is_alive() for thread in stopping):
-            LOG.warning("a fit is under way and not waited for: nothing is lost by this")
+            LOG.warning("a fit did not end in time and is cut off: the next process fits again")
         self.store.close()
 
     def _open(self, name: str) -> Bandit:
@@ -107,6 +108,9 @@ class Service:
 
 
 def refuse_files(specification: object) -> None:
-    """A policy from a file is code: it is declared on the machine itself, not over HTTP."""
+    """Refuse a policy of somebody's own file or module: no code may be named over HTTP."""
     if names_file(specification):
-        raise InputError("a policy from a file is declared on the server's machine, not over HTTP")
+        raise InputError(
+            "a policy from a file is code, and over HTTP only built-in policies are "
+            "allowed: declare the bandit on the server's machine, by submax.open"
+        )

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from submax.core.errors import InputError, StoreError
-from submax.live.store.event import Entry, Event, Written
+from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
 from submax.testing.rules.require import require
@@ -50,7 +50,7 @@ def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
         _check_closed(make())
 
 
-def _append(store: Store, stream: str, *entries: Entry) -> list[Written]:
+def _append(store: Store, stream: str, *entries: Entry) -> list[AppendResult]:
     return store.append(stream, entries).result(PATIENCE_SECONDS)
 
 
@@ -84,7 +84,7 @@ def _check_keys(store: Store) -> None:
     require(first.new and first.event.body == b"1", store, "the first entry with a key is new")
     for repeated in (again, later):
         require(
-            repeated == Written(first.event, new=False),
+            repeated == AppendResult(first.event, new=False),
             store,
             "an entry whose key is there gives the event that stands, and is not new",
         )
@@ -172,16 +172,16 @@ def _check_streams(store: Store) -> None:
 
 
 def _check_pieces(store: Store) -> None:
-    require(store.kept("piece") is None, store, "nothing is kept under a new name")
+    require(store.get_blob("piece") is None, store, "nothing is kept under a new name")
     for data in (EVERY_BYTE, b"", b"\0", EVERY_BYTE * 4096):
-        store.keep("piece", data)
-        store.keep("other 🦆", data[::-1])
-        require(store.kept("piece") == data, store, "the last data put under a name are kept")
-        require(store.kept("other 🦆") == data[::-1], store, "data are kept by their names")
+        store.put_blob("piece", data)
+        store.put_blob("other 🦆", data[::-1])
+        require(store.get_blob("piece") == data, store, "the last data put under a name are kept")
+        require(store.get_blob("other 🦆") == data[::-1], store, "data are kept by their names")
     for _ in range(2):
-        store.drop("piece")
-        require(store.kept("piece") is None, store, "data that were dropped are gone")
-    require(store.kept("other 🦆") is not None, store, "data of other names are not dropped")
+        store.delete_blob("piece")
+        require(store.get_blob("piece") is None, store, "data that were dropped are gone")
+    require(store.get_blob("other 🦆") is not None, store, "data of other names are not dropped")
 
 
 def _check_giving_up(store: Store) -> None:
@@ -197,15 +197,16 @@ def _check_giving_up(store: Store) -> None:
 
 def _check_lead(store: Store) -> None:
     require(
-        store.lead("matter") and store.lead("matter") and store.lead("other matter"),
+        store.try_lead("matter") and store.try_lead("matter") and store.try_lead("other matter"),
         store,
         "the only store that is open leads, each time it is asked",
     )
+    require(store.leads("matter"), store, "a store that leads says so")
 
 
 def _check_backup(store: Store) -> None:
     _append(store, "backup", Entry("a", b"1", "k"), Entry("b", EVERY_BYTE, "l", "k"))
-    store.keep("backup", EVERY_BYTE)
+    store.put_blob("backup", EVERY_BYTE)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "copy.db"
         store.backup(path)
@@ -215,7 +216,7 @@ def _check_backup(store: Store) -> None:
             for stream in store.streams():
                 same = copy.read(stream, limit=ALL) == store.read(stream, limit=ALL)
                 require(same, store, "a backup has all events, in their places")
-            require(copy.kept("backup") == EVERY_BYTE, store, "a backup has what was kept")
+            require(copy.get_blob("backup") == EVERY_BYTE, store, "a backup has what was kept")
             (written,) = _append(copy, "backup", Entry("c", b"", "m"))
             later = written.event.position > store.read("backup")[-1].position
             require(later, store, "a backup goes on behind the last position")
@@ -230,7 +231,7 @@ def _check_reopening(make: Callable[[], Store]) -> None:
     store = make()
     written = _append(store, "reopening", Entry("kind", b"1", "k"), Entry("kind", b"2"))
     last = store.append("reopening", [Entry("kind", b"3")])
-    store.keep("reopening", EVERY_BYTE)
+    store.put_blob("reopening", EVERY_BYTE)
     before = {name: store.read(name) for name in store.streams()}
     store.close()
     store.close()
@@ -241,10 +242,12 @@ def _check_reopening(make: Callable[[], Store]) -> None:
         after = {name: again.read(name) for name in again.streams()}
         before["reopening"] = events
         require(before == after, again, "a store that is opened again shows the same events")
-        require(again.kept("reopening") == EVERY_BYTE, again, "data are kept when it is closed")
+        require(again.get_blob("reopening") == EVERY_BYTE, again, "data are kept when it is closed")
         (repeated,) = _append(again, "reopening", Entry("kind", b"4", "k"))
-        require(repeated == Written(events[0], new=False), again, "keys are known when reopened")
-        require(again.lead("matter"), again, "a store that was closed no longer leads")
+        require(
+            repeated == AppendResult(events[0], new=False), again, "keys are known when reopened"
+        )
+        require(again.try_lead("matter"), again, "a store that was closed no longer leads")
     finally:
         again.close()
 
@@ -253,7 +256,7 @@ def _check_closed(store: Store) -> None:
     store.close()
     uses: dict[str, Callable[[], object]] = {
         "an append": lambda: _append(store, "closed", Entry("kind", b"")),
-        "keeping": lambda: store.keep("closed", b""),
+        "keeping": lambda: store.put_blob("closed", b""),
         "reading": lambda: store.read("closed"),
     }
     for rule, use in uses.items():

@@ -50,7 +50,7 @@ def probabilities(bandit, **request):
     """Those that a decision is drawn from, by action."""
     bandit.decide(**request)
     record = records(bandit)[-1]
-    names = [bandit.menu.action(list(row)) for row in itertools.product(*record.shown)]
+    names = [bandit.menu.action(list(row)) for row in itertools.product(*record.eligible)]
     names = [name if isinstance(name, str) else tuple(name.values()) for name in names]
     found = dict(zip(names, record.probabilities, strict=True))
     assert sum(found.values()) == pytest.approx(1.0, rel=1e-12)

@@ -8,8 +8,8 @@ import pytest
 from submax.core.errors import ConflictError, InputError
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
-from submax.live.declaring.control import control_of
 from submax.live.declaring.declare import declare
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.doctor import examined
 from submax.live.log import history
 from submax.live.log.bandits import settings_stream
@@ -109,7 +109,7 @@ def test_later_versions_learn_from_the_log_and_the_bandits_own_rows(
     schema = Schema(menu=bandit.menu, context=bandit.settings.context)
     seed, ahead = bandit.settings.seed, fitted.ahead
     expected = Model.fitted(schema, learned.policy, [rows], seed, ahead)
-    _, model = bandit._present.loaded(2)
+    _, model = bandit._live_state.loaded(2)
     assert model.to_bytes() == expected.to_bytes()
     assert not bandit.refit()
 
@@ -124,7 +124,7 @@ def test_a_policy_that_kept_too_few_rows_is_refused_and_nothing_written(opened, 
 
 
 def test_rows_that_were_not_kept_are_not_learned_from_again(opened, clock, monkeypatch, caplog):
-    monkeypatch.setattr(history, "ENOUGH", 7)
+    monkeypatch.setattr(history, "ENOUGH_ROWS", 7)
     few = learn(log_of(), "linear-thompson", keep_rows=7)
     with caplog.at_level(logging.WARNING, "submax"):
         bandit = fed(opened(learned=few), clock)
@@ -242,16 +242,16 @@ def test_a_file_that_is_no_policy_makes_no_store(tmp_path):
 def test_damaged_rows_are_named_and_decisions_go_on(opened, store, learned, clock, damage):
     opened(learned=learned).close()
     bandit = fed(opened(), clock)
-    told = bandit._present.control.history
+    told = bandit._live_state.projection.history
     name = history._segment_name("default", 0, told)
-    whole = store.kept(name)
-    store.drop(name)
+    whole = store.get_blob(name)
+    store.delete_blob(name)
     if damage == "damaged":
-        store.keep(name, whole[: len(whole) // 2])
+        store.put_blob(name, whole[: len(whole) // 2])
     elif damage == "another":
         other = learned.rows._replace(reward=1 - learned.rows.reward)
-        store.keep(name, history.state_bytes(other, {}))
-    with pytest.raises(InputError, match="part 0 of what default was started with is"):
+        store.put_blob(name, history.state_bytes(other, {}))
+    with pytest.raises(InputError, match="segment 0 of the rows that default was started with is"):
         bandit.refit()
     decision = bandit.decide(context_of(3))
     assert decision.version == bandit.version == 1
@@ -297,7 +297,7 @@ def test_another_policy_from_the_start_is_fitted_to_the_same_rows(opened, learne
 def test_what_a_bandit_was_started_with_is_read_in_parts(opened, store, learned, monkeypatch):
     monkeypatch.setattr(history, "SEGMENT", 30)
     bandit = opened(learned=learned)
-    parts = read_history(store, "default", bandit._present.control.history)
+    parts = read_history(store, "default", bandit._live_state.projection.history)
     assert [len(part.reward) for part in parts] == [30, 30, 30, 10]
     assert Columns.joined(parts).hash == learned.rows.hash
     assert read_history(store, "default", None) == []
@@ -428,7 +428,7 @@ def test_a_history_without_the_newer_fields_is_read(store):
 
 def test_a_late_start_does_not_roll_the_bandit_back(opened, store, learned, clock):
     declare(store, "default", {**history.declaration_of(learned), "reward_wait": WAIT})
-    late = control_of(store, "default")
+    late = SettingsProjection.of(store, "default")
     bandit = fed(opened(learned=learned), clock)
     assert bandit.refit().version == 2
     before = events_of(store)
@@ -490,7 +490,7 @@ def test_the_doctor_tells_what_a_bandit_was_started_with(opened, store, learned)
     said = [one.sentence for one in found]
     assert "default: started with 100 rows of a log" in said
     assert (
-        "guessed: started with 40 rows of a log; 40 learned from rest on estimated propensities"
+        "guessed: started with 40 rows of a log; 40 rows learned from have estimated propensities"
     ) in said
 
 
@@ -501,13 +501,15 @@ def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
     monkeypatch.setattr(history, "SEGMENT", 30)
     bandit = opened(learned=learned)
     for number in (1, 3):
-        name = history._segment_name("default", number, bandit._present.control.history)
-        store.drop(name)
+        name = history._segment_name("default", number, bandit._live_state.projection.history)
+        store.delete_blob(name)
         if damage is not None:
-            store.keep(name, damage)
+            store.put_blob(name, damage)
     bad = [one.sentence for one in examined(store, ["default"]) if not one.good]
-    end = "of what default was started with is missing or damaged"
-    assert bad == [f"default: part {number} {end}" for number in (1, 3)]
+    end = "of the rows that default was started with is missing or damaged"
+    assert len(bad) == 2
+    for number, sentence in zip((1, 3), bad, strict=True):
+        assert sentence.startswith(f"default: segment {number} {end}")
 
 
 def test_a_choice_that_was_retired_before_the_export_is_never_decided(

@@ -460,11 +460,11 @@ def test_a_damaged_snapshot_is_not_believed(bandit, clock, seed):
     expected = state_of(bandit.ledger())
     bandit.snapshot()
     name, rng = f"{bandit.name}/snapshot", np.random.default_rng(seed)
-    whole = bandit.store.kept(name)
+    whole = bandit.store.get_blob(name)
     for _ in range(100):
         damaged = bytearray(whole)
         damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
-        bandit.store.keep(name, bytes(damaged))
+        bandit.store.put_blob(name, bytes(damaged))
         fresh = Ledger(bandit.settings, lambda after: [])
         assert not read_snapshot(bandit.store, bandit.name, fresh)
     assert state_of(opened(bandit.store, clock).ledger()) == expected
@@ -478,11 +478,11 @@ def test_a_damaged_segment_is_not_believed(bandit, clock, seed):
         expected = state_of(bandit.ledger())
         bandit.snapshot()
         name, rng = f"{bandit.name}/rows/2", np.random.default_rng(seed)
-        whole = bandit.store.kept(name)
+        whole = bandit.store.get_blob(name)
         for place in rng.integers(len(whole), size=30):
             damaged = bytearray(whole)
             damaged[place] ^= 255
-            bandit.store.keep(name, bytes(damaged))
+            bandit.store.put_blob(name, bytes(damaged))
             assert state_of(opened(bandit.store, clock).ledger()) == expected
-        bandit.store.drop(name)
+        bandit.store.delete_blob(name)
         assert state_of(opened(bandit.store, clock).ledger()) == expected

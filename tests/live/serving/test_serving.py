@@ -9,7 +9,7 @@ from submax.core.errors import InputError
 from submax.live.log.bandits import log_stream
 from submax.live.log.records import DecisionMade, body_of, decision_key
 from submax.live.open import open_bandit
-from submax.live.serving.lottery import KEPT
+from submax.live.serving.lottery import MAX_LOGGED_PROBABILITIES
 from submax.live.store.memory_store import MemoryStore
 
 FILE = str(Path(__file__).parents[1] / "weighted.py")
@@ -59,7 +59,7 @@ def made(bandit, decision):
 def table(bandit, decision):
     """The probabilities a decision was drawn from, by action."""
     record = made(bandit, decision)
-    rows = itertools.product(*record.shown)
+    rows = itertools.product(*record.eligible)
     names = [bandit.menu.action(list(row)) for row in rows]
     names = [name if isinstance(name, str) else tuple(name.values()) for name in names]
     return dict(zip(names, record.probabilities, strict=True))
@@ -186,7 +186,7 @@ def test_the_probabilities_that_are_kept_agree_with_the_propensity(opened, clock
 
 
 def test_probabilities_of_many_actions_are_not_kept_but_their_propensity_is(opened):
-    size = KEPT + 1
+    size = MAX_LOGGED_PROBABILITIES + 1
     bandit = opened([str(number) for number in range(size)], "random")
     decision = bandit.decide()
     assert made(bandit, decision).probabilities is None

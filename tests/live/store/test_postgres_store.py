@@ -40,7 +40,7 @@ LEAD = """
 import sys
 from submax.live.store.postgres_store import PostgresStore
 store = PostgresStore(sys.argv[1])
-print(store.lead("matter"), flush=True)
+print(store.try_lead("matter"), flush=True)
 sys.stdin.readline()
 """
 NEXT = ("CREATE TABLE more (value TEXT)", "ALTER TABLE events ADD COLUMN extra TEXT")
@@ -99,7 +99,7 @@ def select(address, statement):
 
 def leads(store):
     try:
-        return store.lead("matter")
+        return store.try_lead("matter")
     except StoreError:
         return False
 
@@ -140,14 +140,14 @@ def test_the_lead_is_handed_over_when_its_process_is_killed(postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         with process(LEAD, postgres_address) as leader:
             assert leader.stdout.readline() == "True\n"
-            assert not store.lead("matter")
-            assert store.lead("other matter")
-        until(lambda: store.lead("matter"))
+            assert not store.try_lead("matter")
+            assert store.try_lead("other matter")
+        until(lambda: store.try_lead("matter"))
         with closing(PostgresStore(postgres_address)) as other:
-            assert not other.lead("matter")
-            assert store.lead("matter")
+            assert not other.try_lead("matter")
+            assert store.try_lead("matter")
             store.close()
-            assert other.lead("matter")
+            assert other.try_lead("matter")
 
 
 def test_who_loses_the_connection_loses_the_lead(postgres, postgres_address):
@@ -155,9 +155,9 @@ def test_who_loses_the_connection_loses_the_lead(postgres, postgres_address):
         closing(PostgresStore(postgres_address)) as first,
         closing(PostgresStore(postgres_address)) as second,
     ):
-        assert first.lead("matter")
+        assert first.try_lead("matter")
         execute(postgres.address("postgres"), TERMINATE.format(postgres_address.split("/")[-1]))
-        until(lambda: second.lead("matter"))
+        until(lambda: second.try_lead("matter"))
         assert not leads(first)
 
 
@@ -175,8 +175,8 @@ def test_stores_in_two_schemas_do_not_meet(postgres_address):
     ):
         assert append(first, "k")[0].new
         assert append(second, "k")[0].new
-        assert first.lead("matter")
-        assert second.lead("matter")
+        assert first.try_lead("matter")
+        assert second.try_lead("matter")
 
 
 def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
@@ -196,15 +196,15 @@ def test_an_append_in_flight_fails_when_the_server_stops_and_can_be_repeated(
         for use in (
             lambda: append(store, "k"),
             lambda: keys(store),
-            lambda: store.lead("matter"),
-            lambda: store.keep("name", b""),
+            lambda: store.try_lead("matter"),
+            lambda: store.put_blob("name", b""),
         ):
             with pytest.raises(StoreError, match="cannot be reached"):
                 use()
         postgres.start()
         assert append(store, "k", "before")[0].new
         assert keys(store) == ["before", "k"]
-        assert store.lead("matter")
+        assert store.try_lead("matter")
 
 
 WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'advisory'"
@@ -214,12 +214,12 @@ def test_a_restart_between_two_uses_is_not_noticed(postgres, postgres_address):
     with closing(PostgresStore(postgres_address)) as store:
         append(store, "before")
         assert keys(store) == ["before"]
-        assert store.lead("matter")
+        assert store.try_lead("matter")
         postgres.stop()
         postgres.start()
         append(store, "after")
         assert keys(store) == ["before", "after"]
-        assert store.lead("matter")
+        assert store.try_lead("matter")
 
 
 def test_settings_of_the_database_do_not_weaken_the_store(postgres_address):
@@ -330,4 +330,4 @@ def test_closing_twice_does_nothing_and_writes_what_is_queued(postgres_address):
     store.close()
     assert all(each.done() and each.result()[0].new for each in appends)
     with pytest.raises(StoreError, match="closed"):
-        store.lead("matter")
+        store.try_lead("matter")

@@ -104,8 +104,8 @@ def test_a_reader_sees_what_is_committed_while_another_writes(path):
         for number in range(3):
             append(writer, str(number))
             assert keys(reader) == keys(writer) == [str(each) for each in range(number + 1)]
-        assert writer.lead("matter")
-        assert not reader.lead("matter")
+        assert writer.try_lead("matter")
+        assert not reader.try_lead("matter")
 
 
 def test_a_reader_does_not_write(path):
@@ -113,10 +113,10 @@ def test_a_reader_does_not_write(path):
     with closing(SQLiteStore(path, read_only=True)) as reader:
         for write in (
             lambda: append(reader, "k"),
-            lambda: reader.keep("n", b""),
-            lambda: reader.drop("n"),
+            lambda: reader.put_blob("n", b""),
+            lambda: reader.delete_blob("n"),
         ):
-            with pytest.raises(StoreError, match="opened to be read only"):
+            with pytest.raises(StoreError, match="opened only to be read"):
                 write()
 
 
@@ -179,7 +179,7 @@ def test_a_full_disk_fails_in_words_and_loses_nothing(path):
         with pytest.raises(StoreError, match=r"store\.db cannot grow, .* free some space"):
             store.append("s", [Entry("kind", bytes(100_000), "too large")]).result()
         with pytest.raises(StoreError, match="cannot grow"):
-            store.keep("name", bytes(100_000))
+            store.put_blob("name", bytes(100_000))
         assert keys(store) == ["before"]
         store._writer.execute("PRAGMA max_page_count = 1000000")
         store.append("s", [Entry("kind", bytes(100_000), "too large")]).result()
@@ -214,7 +214,7 @@ def test_what_is_queued_is_written_when_the_store_is_closed(path):
     store.close()
     store.close()
     assert all(append.done() and append.result()[0].new for append in appends)
-    assert not store.lead("matter")
+    assert not store.try_lead("matter")
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

@@ -63,11 +63,18 @@ class Policy(ABC, Generic[State]):
     def record(
         self, state: State, action: Actions | None = None, *, upcoming: int | None = None
     ) -> State:
-        """The state after it was told of decisions whose rewards are awaited.
+        """The state after decisions whose rewards are pending.
 
-        ``action [R, n, S]`` are decisions that were just taken. ``upcoming`` is how many decisions
-        will be taken before a reward can be learned from. Most policies learn from rewards alone
-        and need not override this.
+        ``action [R, n, S]`` are decisions that were just taken; ``simulate`` and loops of your own
+        call this after every ``act``. ``upcoming`` is how many decisions will be taken before the
+        next rewards are learned from. Most policies learn from rewards alone and need not override
+        this.
+
+        Live bandits give ``upcoming`` only, never ``action``. A version is fitted to rewarded
+        decisions in the log, serves until the next version and is shared by processes; pending
+        decisions that were recorded in it would be outdated at the first decision after the fit,
+        and decisions whose reward never comes would stay pending for ever. So a policy must decide
+        sensibly without ``action``: ``ucb1-pending`` then decides as ``ucb1``.
         """
         return state
 

@@ -1,4 +1,4 @@
-"""Declare a bandit: write down what is new, and compare what stands."""
+"""Declare a bandit: write the declaration of a new one, or compare it with the earlier one."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ import msgspec
 from submax.core.checks import one_of
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
-from submax.live.declaring.control import Control, control_of
-from submax.live.declaring.declaration import Declaration
-from submax.live.declaring.settings import Settings, declared, policy_of
+from submax.live.declaring.settings import DECLARED_TYPES, Settings
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.history import (
     check_again,
     check_choices,
     check_propensities,
     check_start,
+    choice_entries,
     declaration_of,
     history_of,
     start_from,
@@ -29,47 +29,48 @@ from submax.schema.learned import Learned
 
 
 class ContextIgnoredWarning(UserWarning):
-    """A context is declared, and the policy does not look at it."""
+    """A context was declared, and the policy does not use it."""
 
 
 def check_words(declaration: Mapping[str, Any]) -> None:
-    """Refuse words that mean nothing in a declaration."""
-    words = Declaration.__required_keys__ | Declaration.__optional_keys__
+    """Refuse unknown words in a declaration."""
     for word in declaration:
-        one_of("part of a declaration:", word, words)
+        one_of("part of a declaration:", word, DECLARED_TYPES)
 
 
 def declare(
     store: Store, name: str, declaration: Mapping[str, Any], *, new: bool = False
 ) -> Policy[Any] | None:
-    """Write down what is new; the policy, where it was given as an object.
+    """Write the declaration of a bandit; return its policy if that was given as an object.
 
-    With ``new`` a bandit that is there already is refused.
+    If the bandit exists, settings that may change are changed, and others must agree; with ``new``
+    an existing bandit is refused.
     """
     given = dict(declaration)
     own, stream = _own(given), settings_stream(name)
-    before = store.find(stream, "declared")
+    before = store.find(stream, DECLARED)
     if before is None:
         settings = _check(given, name, bandit_names(store))
-        entry = Entry(DECLARED, msgspec.msgpack.encode(settings), "declared")
-        # Another process may have been first: then its declaration stands, and is compared.
+        entry = Entry(DECLARED, msgspec.msgpack.encode(settings), DECLARED)
+        # If another process was first, its declaration holds, and this one is compared with it.
         (written,) = store.append(stream, [entry]).result()
         before, new = written.event, new and not written.new
     if new:
-        raise ConflictError(f"there is a bandit {name!r} already")
-    control = Control(before, lambda after: store.read(stream, after))
-    control.follow()
-    _declare_again(store, stream, control, given, own)
-    _warn(control.settings, policy_of(control.settings.policy, own))
+        raise ConflictError(f"there is a bandit {name!r} already: give another name")
+    projection = SettingsProjection(before, lambda after: store.read(stream, after))
+    projection.follow()
+    _declare_again(store, stream, projection, given, own)
+    _warn(projection.settings, projection.settings.build_policy(own))
     return own
 
 
 def declare_from(
     store: Store, name: str, learned: Learned, declaration: Mapping[str, Any]
 ) -> Policy[Any] | None:
-    """The same for a bandit that starts from a learned policy, where it is new declared like it.
+    """Declare a bandit that starts from a learned policy; return what ``declare`` returns.
 
-    Nothing is written unless all goes together.
+    A new bandit has the schema and the policy of the learned one, unless the declaration says
+    otherwise. If anything contradicts, nothing is written.
     """
     if name in bandit_names(store):
         given = declaration
@@ -82,65 +83,82 @@ def declare_from(
     return own
 
 
+def declare_in_memory(
+    store: Store, name: str, declaration: Mapping[str, Any], learned: Learned | None
+) -> Policy[Any] | None:
+    """Declare a new bandit in memory, which keeps the learned policy itself, not in its store."""
+    if learned is None:
+        return declare(store, name, declaration, new=True)
+    check_new(name, declaration, learned)
+    own = declare(store, name, {**declaration_of(learned), **declaration}, new=True)
+    entries = choice_entries(SettingsProjection.of(store, name).menu, learned)
+    if entries:
+        store.append(settings_stream(name), entries).result()
+    return own
+
+
 def check_new(name: str, declaration: Mapping[str, Any], learned: Learned | None) -> None:
-    """Refuse the declaration of a new bandit where something does not go together."""
+    """Refuse the declaration of a new bandit if it contradicts itself or the learned policy."""
     if learned is None:
         _check(declaration, name)
         return
     given = {**declaration_of(learned), **declaration}
     settings = _check(given, name)
-    check_start(settings, settings.menu, learned, policy_of(settings.policy, _own(given)))
+    check_start(settings, settings.menu, learned, settings.build_policy(_own(given)))
     check_choices(settings.menu, learned)
 
 
 def _check_standing(store: Store, name: str, given: Mapping[str, Any], learned: Learned) -> None:
-    """The same for a bandit that is there, with the settings as they would be."""
-    control, own = control_of(store, name), _own(given)
-    settings = _settings_again(control, given, own)
-    check_start(settings, control.menu, learned, policy_of(settings.policy, own))
-    if control.history is None:
-        check_choices(control.menu, learned)
+    """Refuse a learned policy that does not suit a bandit that exists."""
+    projection, own = SettingsProjection.of(store, name), _own(given)
+    settings = _settings_again(projection, given, own)
+    check_start(settings, projection.menu, learned, settings.build_policy(own))
+    if projection.history is None:
+        check_choices(projection.menu, learned)
     else:
-        check_again(control, name, learned, history_of(learned))
+        check_again(projection, name, learned, history_of(learned))
 
 
 def _own(given: Mapping[str, Any]) -> Policy[Any] | None:
-    """The policy, where it is given as an object."""
+    """The policy of a declaration, if it was given as an object."""
     policy = given.get("policy")
     return policy if isinstance(policy, Policy) else None
 
 
 def _check(given: Mapping[str, Any], name: str, others: Sequence[str] = ()) -> Settings:
-    """What is declared, if it goes together."""
+    """The settings of a new bandit, or an error if they contradict each other."""
     if "actions" not in given:
         there = f"; there are: {', '.join(others)}" if others else ""
         raise InputError(
             f"the bandit {name!r} is new here: declare its actions, actions=['A', 'B']{there}"
         )
-    settings = declared(**{"context": None, "policy": "rcp-adaptive", "rewards": "binary", **given})
-    settings.check(policy_of(settings.policy, _own(given)))
+    settings = Settings.of(given)
+    settings.check(settings.build_policy(_own(given)))
     return settings
 
 
 def _declare_again(
-    store: Store, stream: str, control: Control, given: Mapping[str, Any], own: Policy[Any] | None
+    store: Store,
+    stream: str,
+    projection: SettingsProjection,
+    given: Mapping[str, Any],
+    own: Policy[Any] | None,
 ) -> None:
-    """Compare with what stands, and write down what may change."""
-    settings = _settings_again(control, given, own)
-    if settings != control.settings:
+    """Compare a declaration with the settings of a bandit, and write settings that change."""
+    settings = _settings_again(projection, given, own)
+    if settings != projection.settings:
         store.append(stream, [Entry(CHANGED, msgspec.msgpack.encode(settings))]).result()
-        control.follow()
+        projection.follow()
 
 
 def _settings_again(
-    control: Control, given: Mapping[str, Any], own: Policy[Any] | None
+    projection: SettingsProjection, given: Mapping[str, Any], own: Policy[Any] | None
 ) -> Settings:
-    """The settings as they stand, but what may change as given, if it goes together."""
+    """The settings of a bandit with those of a declaration, or an error if they contradict."""
     if not given:
-        return control.settings
-    menu = control.settings.menu
-    base = {"actions": menu.declaration, "context": None, "policy": "random", "rewards": "binary"}
-    again = declared(**{**base, **given})
+        return projection.settings
+    menu = projection.settings.menu
+    again = Settings.of({"actions": menu.declaration, **given})
     if again.menu.declaration != menu.declaration:
         raise InputError(
             "this bandit was declared with other actions: leave them out, and use add, pause and "
@@ -152,12 +170,12 @@ def _settings_again(
             "added brings its own"
         )
     names = [name for name in given if name not in ("actions", "action_features")]
-    settings = control.settings_with(again, names)
-    policy = policy_of(settings.policy, own)
-    if control.history is not None:
-        check_propensities(settings, policy, control.history.without_propensity)
-    if settings != control.settings:
-        msgspec.structs.replace(settings, menu=control.menu).check(policy)
+    settings = projection.settings_with(again, names)
+    policy = settings.build_policy(own)
+    if projection.history is not None:
+        check_propensities(settings, policy, projection.history.without_propensity)
+    if settings != projection.settings:
+        msgspec.structs.replace(settings, menu=projection.menu).check(policy)
     return settings
 
 

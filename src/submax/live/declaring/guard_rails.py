@@ -1,4 +1,4 @@
-"""Limits that no policy can leave."""
+"""Limits on the probabilities of actions, which hold for every policy."""
 
 import msgspec
 
@@ -7,14 +7,14 @@ from submax.core.errors import InputError
 from submax.schema.menu import LISTED, Action, Menu
 
 
-class GuardRails(msgspec.Struct, frozen=True):
-    """What holds whatever the policy says.
+class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits that hold whatever the policy decides.
 
     Every eligible action has at least the probability ``minimum``. The action ``control`` has
-    exactly ``control_share`` where it is eligible. The first ``burn_in`` decisions are uniform but
-    for that; each of several processes on one store counts its own. A share ``holdout`` of the
-    decisions gets the action ``baseline`` and is not learned from, so that there is something to
-    compare with.
+    exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
+    drawn uniformly within these two limits; each process on a shared store counts its own
+    decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
+    from, so that the policy can be compared with the baseline.
     """
 
     minimum: float = 0.0
@@ -25,7 +25,7 @@ class GuardRails(msgspec.Struct, frozen=True):
     baseline: Action | None = None
 
     def check(self, menu: Menu) -> None:
-        """Refuse what cannot be kept."""
+        """Refuse limits that contradict each other or the actions."""
         below_one("minimum", self.minimum)
         below_one("control_share", self.control_share)
         below_one("holdout", self.holdout)
@@ -38,7 +38,10 @@ class GuardRails(msgspec.Struct, frozen=True):
             if action is not None:
                 menu.row(action)
         if self.control is not None and self.control_share < self.minimum:
-            raise InputError("control_share must not be below minimum: it is a probability too")
+            raise InputError(
+                f"control_share {self.control_share} is below minimum {self.minimum}, which holds "
+                "for the control too: raise control_share or lower minimum"
+            )
         if menu.lists and self.minimum * menu.space(menu.active).size > 1:
             raise InputError(
                 f"minimum {self.minimum} is more than {menu.space(menu.active).size} joint actions "

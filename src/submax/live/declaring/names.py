@@ -1,4 +1,4 @@
-"""Names that callers choose: of bandits, decisions and rewards."""
+"""Names that callers choose: names of bandits, ids of decisions, keys of rewards."""
 
 import os
 import re
@@ -8,21 +8,24 @@ from submax.core.errors import InputError
 from submax.schema.names import shown
 
 VARIANTS = "89ab"
+"""The hexadecimal digits that mark the variant of a UUID (RFC 9562): two fixed bits, two random."""
 BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
+"""The name of a bandit, which is part of addresses and of stream names."""
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
+"""The id of a decision or the key of a reward. Spaces separate the parts of an event's key."""
 
 
 def check_bandit(name: object) -> None:
-    """Refuse what cannot be part of an address."""
+    """Refuse a name of a bandit that could not be part of an address."""
     if not isinstance(name, str) or not BANDIT.fullmatch(name):
         raise InputError(
-            "the name of a bandit has up to 64 small letters, digits, '-' and '_', and "
-            f"{shown(name)} is none"
+            f"the bandit was named {shown(name)}, and a name has up to 64 small letters, digits, "
+            "'-' and '_': give such a name"
         )
 
 
 def check_identifier(what: str, value: object) -> None:
-    """Refuse ids that not every store and log can hold."""
+    """Refuse an id or key that not every store and log could hold."""
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
         raise InputError(
             f"{what} must be a text of 1 to 128 printable ASCII characters without spaces, "
@@ -31,9 +34,10 @@ def check_identifier(what: str, value: object) -> None:
 
 
 def new_identifier() -> str:
-    """A unique id; those made later sort behind, to the millisecond.
+    """A unique id; ids sort by the millisecond in which they were made.
 
-    The first 48 of its 128 bits are the time, the others are random: version 7 of RFC 9562.
+    It is a UUID of version 7 (RFC 9562): the first 48 of its 128 bits are the time, most others are
+    random.
     """
     at, chance = f"{time.time_ns() // 1_000_000:012x}", os.urandom(10).hex()
     variant = VARIANTS[int(chance[3], 16) & 3]

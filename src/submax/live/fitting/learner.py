@@ -1,4 +1,4 @@
-"""Contract of what learns from the log of a bandit."""
+"""Contract of a learner, which learns from the log of a bandit."""
 
 from abc import ABC, abstractmethod
 
@@ -11,24 +11,24 @@ class Learner(ABC):
 
     @abstractmethod
     def before_decision(self) -> None:
-        """Called before a decision is drawn."""
+        """Learn if it is time; called before every decision."""
 
     @abstractmethod
     def refit(self) -> RefitResult:
-        """Learn now from what has matured, or say why not."""
+        """Learn now from decisions that have matured, or say why not."""
 
     @abstractmethod
     def catch_up(self) -> Ledger:
-        """The ledger after the whole log was read."""
+        """Read the whole log, and return the ledger."""
 
     @abstractmethod
     def known(self) -> Ledger | None:
-        """The ledger for a person who looks, without waiting for another process; or None."""
+        """The ledger for a summary; None if another process reads the log."""
 
     @abstractmethod
     def counts(self) -> dict[str, int]:
-        """What was counted in the log so far, by kind."""
+        """Counts of the events read so far, by kind."""
 
     @abstractmethod
     def snapshot(self) -> None:
-        """Keep what is known, so that the next opening is quick."""
+        """Write a snapshot of the ledger, so that the next opening is quick."""

@@ -4,7 +4,7 @@ from submax.live.log.ledger import Ledger
 
 
 def why_nothing_matured(ledger: Ledger, fresh: bool) -> str:
-    """Why a ledger has no rows that are new; ``fresh`` if nothing was ever learned."""
+    """Why a ledger has no new rows; ``fresh`` if nothing was ever learned."""
     counts, settings = ledger.counts, ledger.settings
     waiting = counts["decisions"] - counts["matured"]
     if counts["decisions"] == 0:
@@ -27,8 +27,8 @@ def why_nothing_matured(ledger: Ledger, fresh: bool) -> str:
 
 def _why_none_was_learned(ledger: Ledger) -> str:
     kinds = ("held out", "never activated", "without reward")
-    told = [f"{ledger.counts[kind]} {kind}" for kind in kinds if ledger.counts[kind]]
-    return f"no decision that has matured can be learned from: {', '.join(told)}"
+    counts = [f"{ledger.counts[kind]} {kind}" for kind in kinds if ledger.counts[kind]]
+    return f"no decision that has matured can be learned from: {', '.join(counts)}"
 
 
 def _decisions(count: int) -> str:

@@ -1,16 +1,16 @@
-"""The rows that were learned from last."""
+"""The last of the rows that were learned from."""
 
 from submax.schema.columns import Columns
 
-PART = 8192
-"""Rows that are put into one part at most."""
+MAX_PART_ROWS = 8192
+"""Parts are not joined beyond this size, so that the oldest part can be forgotten in time."""
 
 
 class RecentRows:
-    """The last rows of many, at least ``most`` of them once there are so many.
+    """The last rows of a growing list: at least ``most`` of them, or all if there are fewer.
 
-    Rows come in small parts. Two parts are put together when the later one has grown to half the
-    size of the one before it, so that there are few parts and no row is copied often.
+    Rows come in small parts. Two parts are joined when the later one has at least half the rows of
+    the one before it, so that there are few parts and no row is copied often.
     """
 
     def __init__(self, most: int, parts: list[Columns] | None = None) -> None:
@@ -19,7 +19,7 @@ class RecentRows:
         self.count = sum(len(part.reward) for part in self.parts)
 
     def add(self, rows: Columns) -> None:
-        """Put rows behind the others, and give up the oldest part if it is not needed."""
+        """Append rows, and forget the oldest part if there are enough rows without it."""
         if not len(rows.reward):
             return
         self.parts.append(rows)
@@ -32,4 +32,4 @@ class RecentRows:
     @staticmethod
     def _mergeable(before: Columns, last: Columns) -> bool:
         sizes = len(before.reward), len(last.reward)
-        return 2 * sizes[1] >= sizes[0] and sum(sizes) <= PART
+        return 2 * sizes[1] >= sizes[0] and sum(sizes) <= MAX_PART_ROWS

@@ -1,4 +1,4 @@
-"""What became of a wish to learn now."""
+"""The result of a call of ``refit``."""
 
 import msgspec
 
@@ -6,9 +6,9 @@ from submax.live.log.records import Fitted
 
 
 class RefitResult(msgspec.Struct, frozen=True):
-    """What ``Bandit.refit`` did; it counts as true if something was ``learned``.
+    """What ``Bandit.refit`` did; it is true in a condition if something was ``learned``.
 
-    ``version`` is the version that decides now, ``rows`` how many rows that are new it learned
+    ``version`` is the version that decides now, ``rows`` the number of new rows that were learned
     from. ``reason`` is one sentence: what was learned, or why nothing was. ``fitted`` is the record
     of the new version, for bandits with a store.
     """

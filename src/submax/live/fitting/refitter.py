@@ -1,4 +1,4 @@
-"""New versions from what has matured."""
+"""Fits new versions to decisions that have matured."""
 
 import logging
 import math
@@ -11,8 +11,8 @@ import msgspec
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError
-from submax.live.declaring.control import Control
 from submax.live.declaring.settings import Settings
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
@@ -21,7 +21,7 @@ from submax.live.log.history import read_history
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import PUBLISHED, TICK, VERSION, Fitted, Published
 from submax.live.log.snapshot import read_snapshot, write_snapshot
-from submax.live.serving.present import Present
+from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -30,19 +30,21 @@ from submax.schema.schema import Schema
 
 LOG = logging.getLogger("submax")
 HEARTBEAT_SECONDS = 60.0
-"""Between two ticks at most, while decisions are open."""
+"""The longest time between two ticks while decisions are open, if nothing seems due."""
 SKEW_SECONDS = 5.0
-"""Between two ticks at least, where the last one did not help."""
-FEWEST = 10
-"""Rows for a first version: from one or two a policy would draw conclusions."""
-RESTING = 2.0
-"""Between two fits, times what the last one took."""
-SNAPSHOT_EVERY = 50_000
-"""Events after which the ledger is kept."""
+"""The shortest time between two ticks if the last one settled nothing although something was due:
+then the clock of the store is behind this one."""
+MIN_FIRST_ROWS = 10
+"""Rows for the first version: with one or two rows a policy would favour an action by chance."""
+REST_FACTOR = 2.0
+"""The pause between two fits, as a multiple of the time that the last fit took, so that fitting
+takes at most a third of the time."""
+SNAPSHOT_EVENTS = 50_000
+"""Events after which a snapshot of the ledger is written; reading as many takes about a second."""
 
 
-class Work(NamedTuple):
-    """All that a fit needs."""
+class FitInput(NamedTuple):
+    """Everything that a fit depends on; see ``Fitted`` for ``learned``, ``read`` and ``ahead``."""
 
     settings: Settings
     schema: Schema
@@ -54,29 +56,29 @@ class Work(NamedTuple):
 
 
 class Refitter(Learner):
-    """Follows the log, fits and publishes; of several processes, the one that leads."""
+    """Follows the log, fits versions and publishes them, in the one process that leads."""
 
     def __init__(
         self,
         store: Store,
         name: str,
-        present: Present,
+        live_state: LiveState,
         clock: Callable[[], float],
     ) -> None:
         self._store, self._name, self._clock = store, name, clock
-        self._present = present
-        # While a version is fitted, which may take long, the ledger can be read.
+        self._live_state = live_state
+        # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
         self._ledger: Ledger | None = None
         self._fitted_at, self._took = time.monotonic(), 0.0
-        self._dropped: set[int] = set()
+        self._deleted: set[int] = set()
         self._started_with: list[Columns] | None = None
-        self._ticked_at, self._patience = time.monotonic(), 0.0
+        self._ticked_at, self._tick_pause = time.monotonic(), 0.0
         self._snapshot_at = 0
 
     @property
     def ledger(self) -> Ledger:
-        """What the log says, from the last snapshot on."""
+        """The ledger, restored from the last snapshot."""
         if self._ledger is None:
             ledger = self._empty()
             if not read_snapshot(self._store, self._name, ledger):
@@ -86,52 +88,52 @@ class Refitter(Learner):
         return self._ledger
 
     def step(self) -> Fitted | None:
-        """Read what is new, and fit if it is time; the version, if there is one."""
+        """Read new events, and fit a version if it is time; return the version that was fitted."""
         with self._fitting:
             with self._lock:
-                if not self._store.lead(self._name):
-                    # Another process writes snapshots and versions; what is known here grows old.
+                if not self._store.try_lead(self._name):
+                    # Another process leads; the ledger here would become outdated.
                     self._ledger = None
                     return None
                 self._read()
-                work = self._work() if self._is_time() else None
-            return None if work is None else self._fit(work)
+                fit_input = self._fit_input() if self._is_time() else None
+            return None if fit_input is None else self._fit(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
-                if not self._store.lead(self._name):
+                if not self._store.try_lead(self._name):
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
                         "a time may: call refit there"
                     )
                 self._read()
                 new = self._new_rows()
-                work = self._work() if new or self._outdated() else None
-                if work is None:
-                    return self._nothing_done()
-            fitted = self._fit(work)
+                fit_input = self._fit_input() if new or self._outdated() else None
+                if fit_input is None:
+                    return self._nothing_learned()
+            fitted = self._fit(fit_input)
             reason = (
                 f"version {fitted.version} was fitted from {fitted.rows} rows, {new} of them new"
             )
             return RefitResult(True, fitted.version, new, reason, fitted)
 
-    def _nothing_done(self) -> RefitResult:
+    def _nothing_learned(self) -> RefitResult:
         reason = why_nothing_matured(self.ledger, fresh=not len(self.ledger.rows))
-        return RefitResult(False, self._present.serving.version, 0, reason)
+        return RefitResult(False, self._live_state.serving.version, 0, reason)
 
     def before_decision(self) -> None:
-        """Do nothing: versions are fitted beside the decisions."""
+        """Do nothing: versions are fitted in the background."""
 
     def catch_up(self) -> Ledger:
-        # Who only looks does not begin to lead.
+        # Reading does not make this process the leader.
         with self._lock:
             self._read()
             return self.ledger
 
     def known(self) -> Ledger | None:
-        # The log may be long, and a process that does not lead has not read it.
-        leads = self._store.lead(self._name, take=False)
+        # A process that does not lead has not read the log, which may be long.
+        leads = self._store.leads(self._name)
         return self.catch_up() if leads else self._ledger
 
     def counts(self) -> dict[str, int]:
@@ -142,73 +144,78 @@ class Refitter(Learner):
         with self._lock:
             ledger = self._ledger
             news = ledger is not None and ledger.heard > self._snapshot_at
-            if ledger is not None and news and self._store.lead(self._name, take=False):
-                self._keep(ledger)
+            if ledger is not None and news and self._store.leads(self._name):
+                self._write_snapshot(ledger)
 
     def _empty(self) -> Ledger:
-        return ledger_of(self._store, self._name, self._present.control.settings)
+        return ledger_of(self._store, self._name, self._live_state.projection.settings)
 
     def _read(self) -> None:
         ledger = self.ledger
         ledger.follow()
-        if not self._store.lead(self._name, take=False):
+        if not self._store.leads(self._name):
             return
         if self._must_tick(ledger):
             before, expected = ledger.settled, ledger.due(self._clock())
             self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
             ledger.follow()
             self._ticked_at = time.monotonic()
-            # The store's clock may be behind this one: ticks do not make it faster.
-            in_vain = expected and ledger.settled == before
-            self._patience = SKEW_SECONDS if in_vain else 0.0
-        if ledger.heard - self._snapshot_at >= SNAPSHOT_EVERY:
-            self._keep(ledger)
+            # If the store's clock is behind this one, more ticks do not help.
+            settled_nothing = expected and ledger.settled == before
+            self._tick_pause = SKEW_SECONDS if settled_nothing else 0.0
+        if ledger.heard - self._snapshot_at >= SNAPSHOT_EVENTS:
+            self._write_snapshot(ledger)
 
     def _must_tick(self, ledger: Ledger) -> bool:
-        """Time passes without events too, and the log must say so.
+        """Whether to write a tick, by which the log says that time has passed.
 
-        From time to time also where nothing seems due: the clock may have been set back.
+        A tick is also written from time to time if nothing seems due, because the clock may have
+        been set back.
         """
         waited = time.monotonic() - self._ticked_at
         if ledger.due(self._clock()):
-            return waited >= self._patience
+            return waited >= self._tick_pause
         return ledger.open and waited >= HEARTBEAT_SECONDS
 
-    def _keep(self, ledger: Ledger) -> None:
+    def _write_snapshot(self, ledger: Ledger) -> None:
         write_snapshot(self._store, self._name, ledger)
         self._snapshot_at = ledger.heard
 
     def _is_time(self) -> bool:
-        settings, new = self._present.control.settings, self._new_rows()
+        settings, new = self._live_state.projection.settings, self._new_rows()
         waited = time.monotonic() - self._fitted_at
-        if waited < RESTING * self._took:
+        if waited < REST_FACTOR * self._took:
             return False
-        few = min(settings.refit_rows, FEWEST) if not self._present.control.versions else 1
+        few = (
+            min(settings.refit_rows, MIN_FIRST_ROWS)
+            if not self._live_state.projection.versions
+            else 1
+        )
         late = waited >= settings.refit_seconds and new >= few
         return new >= settings.refit_rows or late or self._outdated()
 
     def _new_rows(self) -> int:
-        versions = self._present.control.versions
-        history = self._present.control.history
+        versions = self._live_state.projection.versions
+        history = self._live_state.projection.history
         rows = len(self.ledger.rows) + (0 if history is None else history.rows)
         return rows - (versions[max(versions)].rows if versions else 0)
 
     def _outdated(self) -> bool:
         """Whether the newest version was fitted for other choices or by another policy."""
-        control = self._present.control
-        if not control.versions:
+        projection = self._live_state.projection
+        if not projection.versions:
             return False
-        newest = control.versions[max(control.versions)]
-        return newest.shown != control.menu.active or newest.policy != control.settings.policy
+        newest = projection.versions[max(projection.versions)]
+        return newest.shown != projection.menu.active or newest.policy != projection.settings.policy
 
-    def _work(self) -> Work:
-        """What to fit, as it is now."""
-        self._present.follow()
-        control, ledger = self._present.control, self.ledger
-        return Work(
-            control.settings,
-            control.settings.schema(control.menu),
-            self._present.policy,
+    def _fit_input(self) -> FitInput:
+        """The input of a fit, as it is now."""
+        self._live_state.follow()
+        projection, ledger = self._live_state.projection, self.ledger
+        return FitInput(
+            projection.settings,
+            projection.settings.schema(projection.menu),
+            self._live_state.policy,
             Columns.joined([*self._history(), ledger.rows.columns()]),
             ledger.settled,
             ledger.heard,
@@ -216,58 +223,58 @@ class Refitter(Learner):
         )
 
     def _ahead(self) -> int:
-        """How many decisions are taken before those of now are learned from.
+        """How many decisions are expected before the next ones are learned from.
 
-        As many as are under way, and as many as came since the last version; where a version is
-        made because choices or policy have changed, which says nothing about the pace, at least as
-        many as the last one expected. Decisions without a reward are under way only if they mature
-        in the end.
+        This is the number of pending decisions, plus the number that came since the last version.
+        If a version is fitted because choices or policy have changed, which says nothing about how
+        fast decisions come, it is at least the number that the last version expected. Decisions
+        without a reward count as pending only if all decisions mature in the end.
         """
-        counts, versions = self.ledger.counts, self._present.control.versions
+        counts, versions = self.ledger.counts, self._live_state.projection.versions
         ahead = max(1, self._new_rows())
         if self.ledger.settings.longest_wait < math.inf:
-            # Otherwise decisions whose reward never comes would be waited for without end.
+            # Without a limit, decisions whose reward never comes would count as pending for ever.
             ahead += counts["decisions"] - counts["matured"]
         return max(ahead, versions[max(versions)].ahead) if self._outdated() else ahead
 
     def _history(self) -> list[Columns]:
-        """What the bandit was started with; it never changes."""
-        if self._started_with is None and self._present.control.history is not None:
+        """The rows that the bandit was started with; they never change."""
+        if self._started_with is None and self._live_state.projection.history is not None:
             self._started_with = read_history(
-                self._store, self._name, self._present.control.history
+                self._store, self._name, self._live_state.projection.history
             )
         return self._started_with or []
 
-    def _fit(self, work: Work) -> Fitted:
+    def _fit(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
-        seed, ahead = work.settings.seed, work.ahead
-        model = Model.fitted(work.schema, work.policy, [work.rows], seed, ahead)
+        seed, ahead = fit_input.settings.seed, fit_input.ahead
+        model = Model.fitted(fit_input.schema, fit_input.policy, [fit_input.rows], seed, ahead)
         data = model.to_bytes()
-        # A state that cannot be read back must not be announced.
-        Model.from_bytes(data, hash_of(data), work.policy)
-        control = self._present.control
+        # A model that cannot be read back must not be published.
+        Model.from_bytes(data, hash_of(data), fit_input.policy)
+        projection = self._live_state.projection
         fitted = Fitted(
-            version=max(control.versions, default=0) + 1,
+            version=max(projection.versions, default=0) + 1,
             model=hash_of(data),
-            policy=work.settings.policy,
-            rows=len(work.rows.reward),
-            learned=work.learned,
-            read=work.read,
-            rows_hash=work.rows.hash,
-            seed=work.settings.seed,
+            policy=fit_input.settings.policy,
+            rows=len(fit_input.rows.reward),
+            learned=fit_input.learned,
+            read=fit_input.read,
+            rows_hash=fit_input.rows.hash,
+            seed=fit_input.settings.seed,
             shown=model.shown,
-            ahead=work.ahead,
+            ahead=fit_input.ahead,
         )
-        self._store.keep(model_name(self._name, fitted.model), data)
-        self._announce(fitted)
-        self._present.follow()
-        self._drop_old(control)
+        self._store.put_blob(model_name(self._name, fitted.model), data)
+        self._publish(fitted)
+        self._live_state.follow()
+        self._delete_old_models(projection)
         self._fitted_at = time.monotonic()
         self._took = self._fitted_at - begin
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
 
-    def _announce(self, fitted: Fitted) -> None:
+    def _publish(self, fitted: Fitted) -> None:
         published = Published(fitted.version, model=fitted.model)
         entries = [
             Entry(VERSION, msgspec.msgpack.encode(fitted), f"version {fitted.version}"),
@@ -275,15 +282,18 @@ class Refitter(Learner):
         ]
         written = self._store.append(settings_stream(self._name), entries).result()
         if not written[0].new:
-            raise ConflictError(f"another process was first with version {fitted.version}")
+            raise ConflictError(
+                f"another process wrote version {fitted.version} first, and one process fits "
+                "versions: call refit there"
+            )
 
-    def _drop_old(self, control: Control) -> None:
-        """Keep the models of the newest versions and of the one that decides."""
-        deciding = control.published[-1].version if control.published else 0
-        limit = max(control.versions) - control.settings.keep_versions
-        old = {number for number in control.versions if number <= limit and number != deciding}
-        kept = {one.model for number, one in control.versions.items() if number not in old}
-        for number in old - self._dropped:
-            if control.versions[number].model not in kept:
-                self._store.drop(model_name(self._name, control.versions[number].model))
-        self._dropped = old
+    def _delete_old_models(self, projection: SettingsProjection) -> None:
+        """Delete models, except those of the newest versions and of the one that decides."""
+        deciding = projection.published[-1].version if projection.published else 0
+        limit = max(projection.versions) - projection.settings.keep_versions
+        old = {number for number in projection.versions if number <= limit and number != deciding}
+        kept = {one.model for number, one in projection.versions.items() if number not in old}
+        for number in old - self._deleted:
+            if projection.versions[number].model not in kept:
+                self._store.delete_blob(model_name(self._name, projection.versions[number].model))
+        self._deleted = old

@@ -1,1 +1,1 @@
-"""What the log of a bandit says."""
+"""Reading the log of a bandit: which decisions have matured, and with which reward."""

@@ -1,4 +1,4 @@
-"""How often each choice was decided, and what it earned."""
+"""Counts of decisions and sums of rewards for each choice."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -7,7 +7,7 @@ import msgspec
 
 
 class ChoiceTally(msgspec.Struct):
-    """Of one choice: its ``decisions``, and the ``rows`` learned from with their sums.
+    """The counts of one choice: its ``decisions``, and the ``rows`` that were learned from.
 
     ``reward`` and ``squares`` are the sums of the rewards and of their squares.
     """
@@ -32,7 +32,7 @@ class ChoiceTally(msgspec.Struct):
 
 
 class ValueTally(msgspec.Struct):
-    """Of the real-valued part of decisions, such as a price: how many, their sum and range."""
+    """The number, sum and range of one real-valued part of the decisions, such as a price."""
 
     decisions: int = 0
     total: float = 0.0
@@ -55,7 +55,7 @@ class ActionTally(msgspec.Struct):
 
     @classmethod
     def empty(cls, slots: int, intervals: int) -> Self:
-        """Before any decision."""
+        """The tally before any decision."""
         return cls([[] for _ in range(slots)], [ValueTally() for _ in range(intervals)])
 
     def decided(self, action: Sequence[float]) -> None:
@@ -74,7 +74,7 @@ class ActionTally(msgspec.Struct):
             tally.squares += reward * reward
 
     def choice(self, slot: int, number: int) -> ChoiceTally:
-        """The tally of one choice; choices that came later have one as soon as they are counted."""
+        """The tally of one choice; it is made if the choice was not counted before."""
         tallies = self.choices[slot]
         while len(tallies) <= number:
             tallies.append(ChoiceTally())

@@ -1,8 +1,9 @@
-"""Where the parts of a bandit are in a store."""
+"""The names of a bandit's streams and blobs in a store."""
 
 from submax.live.store.store import Store
 
 SETTINGS = "/settings"
+"""The end of the name of every stream of settings."""
 
 
 def log_stream(name: str) -> str:
@@ -11,15 +12,15 @@ def log_stream(name: str) -> str:
 
 
 def settings_stream(name: str) -> str:
-    """The stream of its settings and versions."""
+    """The stream of settings, choices and versions of a bandit."""
     return f"{name}{SETTINGS}"
 
 
 def model_name(name: str, model: str) -> str:
-    """Where a model is kept, by its hash: processes that fit at once do not meet."""
+    """The blob of a model, named by its hash: processes that fit at once write different blobs."""
     return f"{name}/models/{model}"
 
 
 def bandit_names(store: Store) -> list[str]:
-    """The names of all bandits that were declared."""
+    """The names of all bandits in a store."""
     return [name.removesuffix(SETTINGS) for name in store.streams() if name.endswith(SETTINGS)]

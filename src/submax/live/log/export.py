@@ -1,4 +1,4 @@
-"""The log of a bandit as a table."""
+"""Export the log of a bandit as Parquet files."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from submax.core.running.whole_file import whole_file
-from submax.live.declaring.control import control_of
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Reader, ledger_of
 from submax.live.log.records import (
@@ -28,43 +28,45 @@ from submax.schema.menu import Row
 from submax.schema.schema import METADATA
 
 PENDING = "pending"
+"""The status of a decision that has not matured."""
 
 
 class Export:
-    """All decisions of a bandit with what became of them.
+    """A table of all decisions of a bandit, with their status and rewards.
 
-    ``status`` is `pending` until the decision matures, then `learned`, or why not: `held out`,
-    `never activated`, `without reward`. ``reward`` is what was learned, or heard so far;
-    ``late_rewards`` counts those that came after.
+    ``status`` is `pending` until the decision matures, then `learned`, or the reason why it was not
+    learned from: `held out`, `never activated`, `without reward`. ``reward`` is the reward that was
+    learned, or the one known so far; ``late_rewards`` counts rewards that came after the decision
+    had matured.
     """
 
     def __init__(self, store: Store, name: str) -> None:
-        control = control_of(store, name)
-        self._declared = control.settings.schema(control.menu)
-        self._menu, self._context = control.menu, control.settings.context
-        self._fates: dict[int, tuple[str, float | None]] = {}
+        projection = SettingsProjection.of(store, name)
+        self._declared = projection.settings.schema(projection.menu)
+        self._menu, self._context = projection.menu, projection.settings.context
+        self._outcomes: dict[int, tuple[str, float | None]] = {}
         self._late: Counter[int] = Counter()
         stream = log_stream(name)
         self._read: Reader = lambda after: store.read(stream, after)
-        self._ledger = ledger_of(store, name, control.settings, self._saw)
+        self._ledger = ledger_of(store, name, projection.settings, self._observe)
         self._ledger.follow()
 
     def write(self, path: Path | str) -> int:
-        """Write the decisions as Parquet; how many there are."""
+        """Write the decisions as Parquet; return their number."""
         return _write(Path(path), self._schema(), self._decisions())
 
     def write_rewards(self, path: Path | str) -> int:
-        """Write every reward as it came; how many there are."""
+        """Write every reward as it came, as Parquet; return their number."""
         return _write(Path(path), _reward_schema(), self._rewards())
 
-    def _saw(self, event: Event, fate: str, reward: float | None) -> None:
+    def _observe(self, event: Event, outcome: str, reward: float | None) -> None:
         if event.kind == DECISION:
-            self._fates[event.position] = (fate, reward)
+            self._outcomes[event.position] = (outcome, reward)
         elif event.kind == REWARD:
             self._late[event.about_position] += 1
 
     def _events(self) -> Iterator[Event]:
-        """As many as the ledger has read."""
+        """The events up to the position to which the ledger has read."""
         after = 0
         while after < self._ledger.heard and (page := self._read(after)):
             for event in page:
@@ -80,7 +82,7 @@ class Export:
     def _decision(self, event: Event, identifier: str) -> dict[str, Any]:
         made = body_of(event, DecisionMade)
         heard = self._ledger.rewards.get(identifier)
-        status, reward = self._fates.get(event.position, (PENDING, heard))
+        status, reward = self._outcomes.get(event.position, (PENDING, heard))
         return {
             "id": identifier,
             "at": _time(event.at),
@@ -93,7 +95,7 @@ class Export:
             },
             "eligible": [
                 [slot.choices[number].name for number in numbers]
-                for slot, numbers in zip(self._menu.slots, made.shown, strict=True)
+                for slot, numbers in zip(self._menu.slots, made.eligible, strict=True)
             ],
             "probabilities": made.probabilities,
             "activated": made.activated or self._activated(identifier, status),
@@ -175,10 +177,11 @@ def _reward_schema() -> Any:
 
 
 BATCH = 10_000
+"""Rows that are held in memory before they are written."""
 
 
 def _write(path: Path, schema: Any, rows: Iterator[dict[str, Any]]) -> int:
-    """In batches: only what became of each decision is held in memory."""
+    """Write rows in batches, so that not all of them are in memory; return their number."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

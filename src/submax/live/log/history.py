@@ -1,4 +1,4 @@
-"""What a bandit learned before its first decision: a policy from a log, and the rows of the log."""
+"""Start a bandit from a policy that was learned from a log, and from the rows of that log."""
 
 import logging
 from typing import Any, Literal
@@ -9,8 +9,8 @@ import numpy as np
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
 from submax.core.running.state_file import read_state, state_bytes
-from submax.live.declaring.control import Control, control_of
-from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings import Settings
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, History, Published
 from submax.live.store.event import Entry
@@ -24,15 +24,16 @@ from submax.schema.schema import Schema
 
 LOG = logging.getLogger("submax")
 SEGMENT = 65_536
-"""Rows that are kept together."""
-ENOUGH = 10_000
-"""Rows from which later versions learn what the first one did; with fewer they would forget it."""
+"""Rows in one blob of the store."""
+ENOUGH_ROWS = 10_000
+"""A learned policy must have kept this many rows, or all it had: later versions are fitted to these
+rows, and with fewer they would forget what the policy had learned."""
 VERBS: dict[str, Literal["pause", "retire"]] = {"paused": "pause", "retired": "retire"}
-"""What makes a choice so."""
+"""The verb of the change that gives a choice this status."""
 
 
 def declaration_of(learned: Learned) -> dict[str, Any]:
-    """What a bandit that starts from a learned policy is declared with, unless told otherwise."""
+    """The declaration of a bandit that starts from a learned policy, if the caller gives none."""
     schema = learned.schema
     return {
         "actions": schema.menu.declaration,
@@ -44,9 +45,9 @@ def declaration_of(learned: Learned) -> dict[str, Any]:
 
 
 def check_start(settings: Settings, menu: Menu, learned: Learned, policy: Policy[Any]) -> None:
-    """Refuse what does not go together, before anything is written.
+    """Refuse a learned policy that does not suit a bandit, before anything is written.
 
-    ``menu`` has the choices of the bandit as they stand, ``policy`` is that of the settings.
+    ``menu`` has the current choices of the bandit, ``policy`` is the one of its settings.
     """
     _specification(learned)
     _check_schema(settings, menu, learned.schema)
@@ -55,39 +56,43 @@ def check_start(settings: Settings, menu: Menu, learned: Learned, policy: Policy
 
 
 def check_choices(menu: Menu, learned: Learned) -> None:
-    """Refuse to pause and retire choices as in the log where none would be left active.
+    """Refuse a learned policy whose paused and retired choices would leave no active choice.
 
-    Guard rails that hold for all choices hold for fewer.
+    Guard rails need no check: if they can be kept with all choices, they can with fewer.
     """
     for change in _changes(menu, learned.schema.menu):
         menu = menu.changed(change)
 
 
 def check_propensities(settings: Settings, policy: Policy[Any], without: int) -> None:
-    """Refuse a policy that needs propensities where rows it will learn from have none."""
+    """Refuse a policy that needs propensities if rows that it will learn from have none."""
     if policy.facts.needs_propensities and without:
         raise InputError(
             f"the policy {settings.policy!r} needs propensities, and {without} of the rows that "
-            "were learned from have none: learn by this policy, so that they are estimated"
+            "were learned from have none: learn from the log by this policy, which estimates them"
         )
 
 
-def check_again(control: Control, name: str, learned: Learned, history: History) -> None:
+def check_again(
+    projection: SettingsProjection, name: str, learned: Learned, history: History
+) -> None:
     """Refuse another learned policy than the one that a bandit was started from."""
-    before = control.history
+    before = projection.history
     if before is None:
         return
-    # What was written by an earlier submax does not say more than this.
     same = all(
         getattr(before, one) == getattr(history, one)
         for one in ("rows", "segments", "log", "model")
     )
-    if not same or not _agrees(control, learned, history.model):
-        raise ConflictError(f"the bandit {name!r} was started from another learned policy")
+    if not same or not _agrees(projection, learned, history.model):
+        raise ConflictError(
+            f"the bandit {name!r} was started from another learned policy, which cannot be "
+            "replaced: leave learned out, or open a bandit with another name"
+        )
 
 
 def history_of(learned: Learned) -> History:
-    """What is recorded of a learned policy."""
+    """The record of a learned policy in the stream of settings."""
     return History(
         rows=len(learned.rows.reward),
         segments=[part.hash for part in _parts(learned)],
@@ -99,49 +104,56 @@ def history_of(learned: Learned) -> History:
 
 
 def start_from(store: Store, name: str, learned: Learned, own: Policy[Any] | None = None) -> None:
-    """Make a learned policy the first version, and its rows part of all that follow.
+    """Make a learned policy the first version, and fit all later versions to its rows too.
 
-    Choices that were paused or retired in the log are so from the start. The same again changes
-    nothing; another one is refused. ``own`` is the bandit's policy where that is an object.
+    Choices that were paused or retired in the log are so from the start. A second call with the
+    same learned policy changes nothing; another learned policy is refused. ``own`` is the bandit's
+    policy if it was given as an object.
     """
-    control = control_of(store, name)
-    settings, menu = control.settings, control.menu
-    check_start(settings, menu, learned, policy_of(settings.policy, own))
+    projection = SettingsProjection.of(store, name)
+    settings, menu = projection.settings, projection.menu
+    check_start(settings, menu, learned, settings.build_policy(own))
     history = history_of(learned)
-    if control.history is None:
+    if projection.history is None:
         check_choices(menu, learned)
-        # The pieces first: what an entry speaks of must be there.
+        # Blobs are written first: the entries refer to them.
         for number, part in enumerate(_parts(learned)):
-            store.keep(_segment_name(name, number, history), state_bytes(part, {}))
-        store.keep(model_name(name, history.model), learned.model.to_bytes())
-        store.append(settings_stream(name), _entries(control, learned, history)).result()
-        control.follow()
-        _say_what_is_left(name, learned)
-    check_again(control, name, learned, history)
+            store.put_blob(_segment_name(name, number, history), state_bytes(part, {}))
+        store.put_blob(model_name(name, history.model), learned.model.to_bytes())
+        store.append(settings_stream(name), _entries(projection, learned, history)).result()
+        projection.follow()
+        _warn_if_rows_are_missing(name, learned)
+    check_again(projection, name, learned, history)
 
 
 def read_history(store: Store, name: str, history: History | None) -> list[Columns]:
-    """The rows that a bandit was started with, in parts."""
+    """The rows that a bandit was started with, in segments."""
     if history is None:
         return []
     return [read_segment(store, name, number, history) for number in range(len(history.segments))]
 
 
 def read_segment(store: Store, name: str, number: int, history: History) -> Columns:
-    """One of these parts, if it is what was written."""
-    data = store.kept(_segment_name(name, number, history))
+    """One segment of these rows; an error if it is missing or damaged."""
+    data = store.get_blob(_segment_name(name, number, history))
     try:
         columns: Any = None if data is None else read_state(data)[0]
     except InputError:
         columns = None
     if not isinstance(columns, Columns) or columns.hash != history.segments[number]:
-        raise InputError(f"part {number} of what {name} was started with is missing or damaged")
+        raise InputError(
+            f"segment {number} of the rows that {name} was started with is missing or damaged: "
+            "restore the store from a backup"
+        )
     return columns
 
 
-def _entries(control: Control, learned: Learned, history: History) -> list[Entry]:
-    """Each with a key: of two processes that start at once, the late one changes nothing."""
-    number = max(control.versions, default=0) + 1
+def _entries(projection: SettingsProjection, learned: Learned, history: History) -> list[Entry]:
+    """The entries that start a bandit from a learned policy.
+
+    Each has a key: if two processes start at the same time, the second one changes nothing.
+    """
+    number = max(projection.versions, default=0) + 1
     fitted = Fitted(
         version=number,
         model=history.model,
@@ -154,45 +166,52 @@ def _entries(control: Control, learned: Learned, history: History) -> list[Entry
         shown=learned.model.shown,
     )
     published = Published(number, model=history.model)
-    changes = [
-        Entry(CHOICE, msgspec.msgpack.encode(one), f"history {one.slot}\n{one.choice}")
-        for one in _changes(control.menu, learned.schema.menu)
-    ]
     return [
         Entry(HISTORY, msgspec.msgpack.encode(history), HISTORY),
-        *changes,
+        *choice_entries(projection.menu, learned),
         Entry(VERSION, msgspec.msgpack.encode(fitted), f"version {number}"),
         Entry(PUBLISHED, msgspec.msgpack.encode(published), "published history"),
     ]
 
 
+def choice_entries(menu: Menu, learned: Learned) -> list[Entry]:
+    """Entries that pause and retire the choices of ``menu`` that were so in the log."""
+    return [
+        Entry(CHOICE, msgspec.msgpack.encode(one), f"history {one.slot}\n{one.choice}")
+        for one in _changes(menu, learned.schema.menu)
+    ]
+
+
 def _changes(menu: Menu, wanted: Menu) -> list[Change]:
-    """What pauses and retires the choices that were so in the log, and are not here."""
+    """The changes that pause and retire choices as they were paused and retired in the log."""
     return [
         Change(VERBS[then.status], then.name, slot.name)
         for slot, here in zip(wanted.slots, menu.slots, strict=True)
-        # Choices that were added to the bandit come behind those of the log.
+        # Choices that were added to the bandit come after those of the log.
         for then, now in zip(slot.choices, here.choices, strict=False)
         if then.status != "active" and now.status not in (then.status, "retired")
     ]
 
 
-def _agrees(control: Control, learned: Learned, model: str) -> bool:
-    """Whether a version with this model is of this policy: two may have learned the same."""
-    # As it was written, so that a tuple is the list that it became.
+def _agrees(projection: SettingsProjection, learned: Learned, model: str) -> bool:
+    """Whether the version with this model has this policy: two policies may have equal models."""
+    # As it is read back from the store, where a tuple has become a list.
     policy = msgspec.msgpack.decode(msgspec.msgpack.encode(learned.specification))
-    found = [one.policy for one in control.versions.values() if one.model == model]
+    found = [one.policy for one in projection.versions.values() if one.model == model]
     return policy in found or not found
 
 
 def _specification(learned: Learned) -> str | dict[str, Any]:
     if learned.specification is None:
-        raise InputError("a bandit starts from a policy that has a name or a file")
+        raise InputError(
+            "the learned policy was given as an object, and a bandit starts from one with a name "
+            "or a table: learn again by such a policy, {'kind': 'my_policy.py:MyPolicy'}"
+        )
     return learned.specification
 
 
 def _check_schema(settings: Settings, menu: Menu, schema: Schema) -> None:
-    """The names and numbers are the same; which choices are active may differ."""
+    """Refuse other names or types than those of the bandit; the status of choices may differ."""
     same = {
         "actions or action features": schema.menu.revived in (settings.menu.revived, menu.revived),
         "contexts": schema.context == settings.context,
@@ -208,7 +227,7 @@ def _check_schema(settings: Settings, menu: Menu, schema: Schema) -> None:
 
 def _check_rows(learned: Learned) -> None:
     rows, kept = learned.origin.rows, len(learned.rows.reward)
-    needed = min(rows, ENOUGH, most_rows(learned.schema.context.width))
+    needed = min(rows, ENOUGH_ROWS, most_rows(learned.schema.context.width))
     if kept < needed:
         raise InputError(
             f"the policy was learned from {rows} rows and kept {kept}, so that the next version "
@@ -216,7 +235,7 @@ def _check_rows(learned: Learned) -> None:
         )
 
 
-def _say_what_is_left(name: str, learned: Learned) -> None:
+def _warn_if_rows_are_missing(name: str, learned: Learned) -> None:
     rows, kept = learned.origin.rows, len(learned.rows.reward)
     if kept < rows:
         LOG.warning("%s: later versions learn from the last %d of %d rows", name, kept, rows)

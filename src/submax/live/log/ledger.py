@@ -1,4 +1,4 @@
-"""What the log of a bandit says: which decisions have matured, and with which reward."""
+"""Which decisions of a log have matured, and with which reward."""
 
 import math
 from collections import Counter, deque
@@ -23,24 +23,24 @@ from submax.live.store.event import Event
 from submax.live.store.store import Store
 
 Reader = Callable[[int], list[Event]]
-"""The next events behind a position."""
+"""Reads the next events after a position."""
 Finder = Callable[[str], Event | None]
-"""The event with a key."""
-Witness = Callable[[Event, str, float | None], None]
-"""Told what becomes of an event, and the reward of a decision that is learned."""
+"""Finds the event with a key."""
+Observer = Callable[[Event, str, float | None], None]
+"""Called with a decision that has matured, its outcome and its reward, or with a late event."""
 
 
-def nobody(event: Event, fate: str, reward: float | None) -> None:
-    """A witness that does not care."""
+def ignore(event: Event, outcome: str, reward: float | None) -> None:
+    """An observer that does nothing."""
 
 
-def ledger_of(store: Store, name: str, settings: Settings, witness: Witness = nobody) -> "Ledger":
-    """An empty ledger over the log of a bandit in a store."""
+def ledger_of(store: Store, name: str, settings: Settings, observer: Observer = ignore) -> "Ledger":
+    """An empty ledger for the log of a bandit in a store; ``follow`` reads the log."""
     stream = log_stream(name)
     return Ledger(
         settings,
         lambda after: store.read(stream, after),
-        witness,
+        observer,
         lambda key: store.find(stream, key),
     )
 
@@ -50,24 +50,30 @@ def nothing_found(key: str) -> None:
 
 
 class Ledger:
-    """A fold over the log by two readers: one hears of rewards, the other settles decisions.
+    """Reads the log with two readers: the first collects rewards, the second settles decisions.
 
-    The first reads every event as it comes. The second follows at a distance of ``reward_wait``:
-    when it comes to a decision, the decision has matured, and what was heard of it by then is its
-    reward. Decisions so mature in the order in which they were made, each once; between the two
-    only the rewards are held in memory. What the ledger says depends on the log alone, not on when
-    or how often it was read.
+    The first reader reads every event as it comes, up to position ``heard``. The second follows
+    ``reward_wait`` seconds behind, at position ``settled``: when it comes to a decision, the
+    decision matures with the rewards that the first reader has collected for it. So decisions
+    mature in the order in which they were made, each once, and only the rewards between the two
+    positions are held in memory. The ledger depends on the log alone, not on when or how often it
+    was read.
 
-    If ``reward_wait`` is 0, a decision matures as soon as the first reader hears of its reward, and
-    ``closed`` holds the positions of such decisions. The second reader then follows at a distance
-    of ``no_reward_after`` and settles decisions without a reward; without such a limit it rests.
+    If ``reward_wait`` is 0, a decision matures as soon as the first reader reads its reward, and
+    ``closed`` has the positions of such decisions. The second reader then follows at a distance of
+    ``no_reward_after`` and settles decisions without a reward; without such a limit it does not
+    move.
+
+    ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``rewards`` and
+    ``activated`` hold what is known about decisions that have not matured, and ``waiting`` says
+    until when a reward whose decision is unknown stays in quarantine.
     """
 
     def __init__(
         self,
         settings: Settings,
         read: Reader,
-        witness: Witness = nobody,
+        observer: Observer = ignore,
         find: Finder = nothing_found,
     ) -> None:
         self.settings = settings
@@ -81,12 +87,12 @@ class Ledger:
         self.activated: set[str] = set()
         self.waiting: dict[str, float] = {}
         self.counts: Counter[str] = Counter()
-        self._read, self._witness, self._find = read, witness, find
-        self._at_once = settings.reward_wait == 0
+        self._read, self._observer, self._find = read, observer, find
+        self._matures_at_reward = settings.reward_wait == 0
         self._ahead: deque[Event] = deque()
 
     def follow(self, until: int | None = None) -> None:
-        """Read what is new, up to a position."""
+        """Read the new events, up to a position if one is given."""
         for event in self._events():
             if until is not None and event.position > until:
                 break
@@ -98,7 +104,7 @@ class Ledger:
 
     @property
     def open(self) -> bool:
-        """Whether there is anything that matures as time passes."""
+        """Whether there are decisions that mature as time passes."""
         return self._time_matters and self._next(self.heard + 1) is not None
 
     def due(self, at: float) -> bool:
@@ -115,7 +121,7 @@ class Ledger:
             yield from page
 
     def _settle(self, now: float, before: int) -> None:
-        """Come to all decisions whose time has come, none of them behind the first reader."""
+        """Let the second reader settle all decisions whose time has come, below ``before``."""
         if not self._time_matters:
             return
         while (event := self._next(before)) is not None and self._matures(event) <= now:
@@ -127,10 +133,10 @@ class Ledger:
             self.closed.forget_up_to(self.settled)
 
     def _is_closed(self, decision: Event) -> bool:
-        return self._at_once and decision.position in self.closed
+        return self._matures_at_reward and decision.position in self.closed
 
     def _next(self, before: int) -> Event | None:
-        """The next event of the second reader, below a position."""
+        """The next event of the second reader, if it is below a position."""
         if not self._ahead:
             self._ahead.extend(self._read(self.settled))
         if not self._ahead or self._ahead[0].position >= before:
@@ -143,16 +149,16 @@ class Ledger:
     def _mature(self, event: Event, identifier: str) -> None:
         decision = body_of(event, DecisionMade)
         heard = self.rewards.pop(identifier, None)
-        shown = decision.activated or identifier in self.activated
+        activated = decision.activated or identifier in self.activated
         self.activated.discard(identifier)
         reward = self.settings.default_reward if heard is None else heard
-        fate = "learned"
-        if not shown:
-            fate = "never activated"
+        outcome = "learned"
+        if not activated:
+            outcome = "never activated"
         elif decision.holdout:
-            fate = "held out"
+            outcome = "held out"
         elif reward is None:
-            fate = "without reward"
+            outcome = "without reward"
         else:
             self.rows.add(
                 self.settings.context.encode(decision.context),
@@ -162,26 +168,26 @@ class Ledger:
             )
             self.tally.learned(decision.action, reward)
         self.counts["matured"] += 1
-        self.counts[fate] += 1
-        self.counts["by default"] += fate == "learned" and heard is None
-        self._witness(event, fate, reward if shown else heard)
+        self.counts[outcome] += 1
+        self.counts["by default"] += outcome == "learned" and heard is None
+        self._observer(event, outcome, reward if activated else heard)
 
     def _hear(self, event: Event) -> None:
         if event.kind == DECISION and event.key is not None:
             self.counts["decisions"] += 1
             self.tally.decided(body_of(event, DecisionMade).action)
             self.waiting.pop(identifier_of(event.key), None)
-            if self._at_once:
+            if self._matures_at_reward:
                 self._mature_if_complete(event)
         elif event.about is not None and event.kind in (REWARD, ACTIVATION):
             self._hear_of(identifier_of(event.about), event)
 
     def _hear_of(self, identifier: str, event: Event) -> None:
-        """Something about a decision that is open, settled, or not known yet."""
+        """Process a reward or an activation of a decision that is open, settled, or unknown yet."""
         known = event.about_position > 0
         if known and (event.about_position <= self.settled or self._was_closed(event)):
             self.counts[f"late {event.kind}s"] += 1
-            self._witness(event, "late", None)
+            self._observer(event, "late", None)
         elif event.kind == ACTIVATION:
             self.counts["activations"] += 1
             self.activated.add(identifier)
@@ -191,16 +197,16 @@ class Ledger:
                 self.waiting.setdefault(identifier, self.clock.elapsed + self.settings.quarantine)
             value = body_of(event, RewardGiven).value
             self.rewards[identifier] = self._combined(self.rewards.get(identifier), value)
-        if self._at_once and known and event.about_position > self.settled:
+        if self._matures_at_reward and known and event.about_position > self.settled:
             decision = self._find(event.about or "")
             if decision is not None and not self._is_closed(decision):
                 self._mature_if_complete(decision)
 
     def _was_closed(self, event: Event) -> bool:
-        return self._at_once and event.about_position in self.closed
+        return self._matures_at_reward and event.about_position in self.closed
 
     def _mature_if_complete(self, event: Event) -> None:
-        """Without a wait: let a decision mature that has a reward and was activated."""
+        """If ``reward_wait`` is 0: let a decision mature that has a reward and was activated."""
         identifier = identifier_of(event.key or "")
         if identifier not in self.rewards:
             return
@@ -216,7 +222,7 @@ class Ledger:
         return max(before, value) if self.settings.combine == "max" else before + value
 
     def _forget(self, now: float) -> None:
-        """Give up on rewards whose decision has not come; they wait in the order they came."""
+        """Remove rewards whose quarantine is over; they are in the order in which they came."""
         while self.waiting:
             identifier = next(iter(self.waiting))
             if self.waiting[identifier] > now:

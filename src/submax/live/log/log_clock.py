@@ -1,11 +1,11 @@
-"""Time as the log tells it."""
+"""The time that has passed, computed from the times of the events in a log."""
 
 
 class LogClock:
-    """Seconds that have passed along a log of times that may jump.
+    """Seconds that have passed along a log whose clock may be set back.
 
-    A step back counts as no time at all, and the clock goes on from there: what waits for a time
-    to come is never reached twice, nor put off by as much as the clock went back.
+    A step back counts as no time, and time goes on from there. So nothing matures twice, and a
+    clock that is set back by an hour does not delay anything by an hour.
 
     >>> clock = LogClock()
     >>> [clock.advance(at) for at in (100.0, 101.0, 50.0, 52.0)]
@@ -16,7 +16,7 @@ class LogClock:
         self.elapsed, self.last = elapsed, last
 
     def advance(self, at: float) -> float:
-        """The time elapsed at the next event."""
+        """Go to the next event, which was written ``at`` this time; return the seconds elapsed."""
         self.elapsed = self.would_be(at)
         self.last = at
         return self.elapsed

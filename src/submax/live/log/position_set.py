@@ -1,11 +1,11 @@
-"""Which positions of a log are done with."""
+"""A compact set of positions of a log."""
 
 
 class PositionSet:
     """A set of positions in a log, with one bit for each position.
 
-    Positions up to ``base`` were given up by ``forget_up_to``: all of them count as members, and
-    they take no memory.
+    Positions up to ``base`` were forgotten by ``forget_up_to``: they count as members and take no
+    memory.
 
     >>> closed = PositionSet()
     >>> closed.add(3)
@@ -19,14 +19,14 @@ class PositionSet:
 
     @property
     def bits(self) -> bytes:
-        """The members behind ``base``: what a new set is made from."""
+        """The members above ``base`` as bits, from which an equal set can be made."""
         return bytes(self._bits)
 
     def add(self, position: int) -> None:
         """Make a position a member."""
         byte, bit = divmod(position - self.base, 8)
         if byte >= len(self._bits):
-            # Twice the size: adding positions one by one must not copy everything each time.
+            # The size doubles: adding positions one by one must not copy all bits each time.
             self._bits.extend(bytes(max(byte + 1 - len(self._bits), len(self._bits))))
         if byte >= 0:
             self._bits[byte] |= 1 << bit
@@ -38,7 +38,7 @@ class PositionSet:
         return byte < len(self._bits) and bool(self._bits[byte] >> bit & 1)
 
     def forget_up_to(self, position: int) -> None:
-        """Give up positions up to this one, some thousands at a time."""
+        """Forget positions up to this one, some thousands at a time."""
         whole_bytes = (position - self.base) // 8
         if whole_bytes >= 1024:
             del self._bits[:whole_bytes]

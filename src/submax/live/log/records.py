@@ -1,4 +1,7 @@
-"""The bodies of events. Fields may be added at the end, with a default; none may change place."""
+"""The bodies of events, as they are written to the store.
+
+A new field goes to the end and has a default; the order of fields must not change.
+"""
 
 from typing import Any, TypeVar
 
@@ -11,6 +14,7 @@ from submax.schema.menu import Row, Shown
 from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
+"""The kinds of events in the log. A tick has no content: it says that time has passed."""
 DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY = (
     "declared",
     "changed",
@@ -25,15 +29,15 @@ Body = TypeVar("Body")
 class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A decision as it was drawn.
 
-    ``shown`` are the choices that were eligible, by slot; ``probabilities`` those of their joint
-    actions, the last slot fastest, None where there are too many to be kept or no list of them.
+    ``eligible`` are the numbers of the eligible choices of each slot. ``probabilities`` are those
+    of their joint actions, the last slot fastest; None if there are too many or no list of them.
     """
 
     action: Row
     propensity: float
     version: int
     context: list[Value]
-    shown: Shown
+    eligible: Shown
     probabilities: list[float] | None
     activated: bool
     holdout: bool
@@ -46,11 +50,12 @@ class RewardGiven(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Fitted(msgspec.Struct, frozen=True):
-    """A version: what it learned from, and the hash of its model.
+    """A version: what it was fitted to, and the hash of its ``model``.
 
-    It learned from ``rows`` decisions with positions up to ``learned``, the log being read up to
-    ``read``; ``rows_hash`` is the hash of these rows, ``ahead`` how many decisions it expected to
-    be taken before they are learned from.
+    It was fitted to ``rows`` decisions with positions up to ``learned``, when the log had been read
+    up to position ``read``. ``rows_hash`` is the hash of these rows, ``shown`` are the numbers of
+    the choices that were active, and ``ahead`` is how many decisions were expected before the next
+    version.
     """
 
     version: int
@@ -66,10 +71,11 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """What was learned before the first decision: so many rows of a log, and a model.
+    """What a bandit had learned before its first decision: rows of a log, and a model.
 
-    ``segments`` are the hashes of the rows' parts, ``log`` and ``model`` hashes too. Of the rows,
-    ``without_propensity`` have none; ``estimated_propensities`` were guessed when it was learned.
+    ``segments``, ``log`` and ``model`` are hashes: of each segment of the rows, of the whole log
+    and of the model. ``without_propensity`` counts the rows that have no propensity, and
+    ``estimated_propensities`` those whose propensity was estimated when the log was read.
     """
 
     rows: int
@@ -81,10 +87,10 @@ class History(msgspec.Struct, frozen=True):
 
 
 class Published(msgspec.Struct, frozen=True):
-    """The version that decides from now on; ``held`` where a person chose it.
+    """The version that decides from now on; ``held`` if an operator chose it.
 
-    With the hash of a ``model`` it was published by itself: that is void while a version is held,
-    and where the version turned out to be another process's.
+    ``model`` is set if the version was published automatically. An automatic publication is ignored
+    while an operator holds a version, or if another process wrote this version number first.
     """
 
     version: int
@@ -93,12 +99,13 @@ class Published(msgspec.Struct, frozen=True):
 
 
 def body_of(event: Event, kind: type[Body]) -> Body:
-    """The record of an event."""
+    """Decode the body of an event."""
     try:
         return msgspec.msgpack.decode(event.body, type=kind)
     except msgspec.DecodeError as error:
         raise InputError(
-            f"event {event.position} of the store is damaged or from a newer submax: {error}"
+            f"event {event.position} of the store is damaged or from a newer submax ({error}): "
+            "install a newer submax, or restore a backup"
         ) from error
 
 

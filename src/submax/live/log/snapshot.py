@@ -1,4 +1,4 @@
-"""A ledger on disk, so that opening need not read the whole log."""
+"""Snapshots of a ledger in the store, so that opening a bandit need not read the whole log."""
 
 import hashlib
 from typing import Any, Self
@@ -16,10 +16,10 @@ from submax.schema.columns import Columns
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """All that a ledger knows, except its full segments of rows, of which it has the hashes.
+    """The state of a ledger, with the hashes of its full segments of rows instead of the rows.
 
-    ``last`` are the rows behind the full segments. ``closed`` is where the set of closed positions
-    begins, and its bits.
+    ``last`` are the rows after the full segments. ``closed`` is the base and the bits of the set of
+    closed positions.
     """
 
     heard: int
@@ -37,7 +37,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, ledger: Ledger) -> Self:
-        """What a ledger knows now."""
+        """The snapshot of a ledger now."""
         return cls(
             ledger.heard,
             ledger.settled,
@@ -54,7 +54,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         )
 
     def restore(self, ledger: Ledger, full: list[Columns]) -> None:
-        """Put a new ledger where this one was; ``full`` are the full segments of its rows."""
+        """Give a new ledger the state of the snapshot; ``full`` are its full segments of rows."""
         ledger.rows.full, ledger.rows.last = full, _columns(self.last)
         ledger.segments_kept = len(full)
         ledger.heard, ledger.settled = self.heard, self.settled
@@ -67,22 +67,22 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def write_snapshot(store: Store, name: str, ledger: Ledger) -> None:
-    """Keep what the ledger knows; full segments, which never change, are written once."""
+    """Write a snapshot; full segments of rows never change and are written only once."""
     for number, columns in enumerate(ledger.rows.full):
         if number >= ledger.segments_kept:
-            store.keep(f"{name}/rows/{number}", state_bytes(columns, {}))
+            store.put_blob(f"{name}/rows/{number}", state_bytes(columns, {}))
     ledger.segments_kept = len(ledger.rows.full)
     data = msgspec.msgpack.encode(Snapshot.of(ledger))
-    store.keep(f"{name}/snapshot", hashlib.sha256(data).digest() + data)
+    store.put_blob(f"{name}/snapshot", hashlib.sha256(data).digest() + data)
 
 
 def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
-    """Put a new ledger where the snapshot was; False where there is none, or it is damaged."""
-    kept = store.kept(f"{name}/snapshot")
-    if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
+    """Give a new ledger the state of the snapshot; False if there is none, or it is damaged."""
+    data = store.get_blob(f"{name}/snapshot")
+    if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
         return False
     try:
-        snapshot = msgspec.msgpack.decode(kept[32:], type=Snapshot)
+        snapshot = msgspec.msgpack.decode(data[32:], type=Snapshot)
         full = [
             _segment(store, name, number, digest) for number, digest in enumerate(snapshot.segments)
         ]
@@ -93,7 +93,7 @@ def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
 
 
 def _segment(store: Store, name: str, number: int, digest: str) -> Columns:
-    data = store.kept(f"{name}/rows/{number}")
+    data = store.get_blob(f"{name}/rows/{number}")
     columns = None if data is None else _columns(data)
     if columns is None or columns.hash != digest:
         raise InputError(f"segment {number} of the rows of {name} is missing or damaged")

@@ -8,11 +8,11 @@ from submax.core.arrays import Floats
 from submax.schema.columns import Columns
 
 SEGMENT = 8192
-"""Rows that are kept together, once and for all."""
+"""Rows in a segment, which is one blob of the store and never changes once it is full."""
 
 
 class TrainingRows:
-    """Full segments, which never change, and the rows behind them."""
+    """Rows to learn from: full segments, which never change, and the rows after them."""
 
     def __init__(self, width: int, slots: int) -> None:
         self.full: list[Columns] = []
@@ -24,7 +24,7 @@ class TrainingRows:
         return len(self.full) * SEGMENT + len(self._last.reward) + len(self._new)
 
     def add(self, context: Floats, action: Sequence[float], reward: float, log_prob: float) -> None:
-        """One row behind the others."""
+        """Append a row."""
         self._new.append((context, action, reward, log_prob))
         if len(self._last.reward) + len(self._new) >= SEGMENT:
             self.full.append(self.last)
@@ -32,7 +32,7 @@ class TrainingRows:
 
     @property
     def last(self) -> Columns:
-        """The rows behind the full segments."""
+        """The rows after the full segments."""
         if self._new:
             context, action, reward, log_prob = zip(*self._new, strict=True)
             new = Columns(
@@ -53,5 +53,5 @@ class TrainingRows:
         return Columns.joined([*self.full, self.last])
 
     def clear(self) -> None:
-        """Give up all rows."""
+        """Forget all rows."""
         self.full, self.last = [], self._empty

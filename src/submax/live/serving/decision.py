@@ -1,4 +1,4 @@
-"""What callers are told."""
+"""The answers to callers: decisions, and receipts for rewards."""
 
 import msgspec
 
@@ -6,11 +6,11 @@ from submax.schema.menu import Action
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A decision, written down before it was told.
+    """A decision of a live bandit, which is durable before the caller gets it.
 
-    ``propensity`` is the probability with which the action was drawn, ``version`` the model that
-    drew it. A ``holdout`` has the baseline, and is not learned from. ``repeated``: it was made
-    before under this id.
+    ``propensity`` is the probability with which the action was drawn, ``version`` the number of the
+    version that drew it. A decision of the ``holdout`` has the baseline action and is not learned
+    from. ``repeated``: the decision was made by an earlier call with the same id.
     """
 
     id: str
@@ -22,13 +22,19 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What became of a reward or an activation.
+    """The receipt for a reward or an activation.
 
-    ``status`` is `accepted`; `late` where ``reward_wait`` was over by the clock, so that it is kept
-    but not learned; `quarantined` where no decision has this id yet; `conflict` where another value
-    stands under its key, so that it was not kept. ``repeated``: something was there before. With
-    ``reward_wait=0`` a decision is learned from at its first reward; others are `accepted` too, and
-    kept, but not learned.
+    ``status`` is
+
+    - ``accepted``;
+    - ``late``: ``reward_wait`` was over, so that the reward is stored but not learned from;
+    - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
+      seconds of the setting ``quarantine``;
+    - ``conflict``: another value is stored under the same id and key, so that this one is not.
+
+    ``repeated``: a reward or activation was stored before under the same id and key. With
+    ``reward_wait=0`` a decision is learned from at its first reward; further rewards are accepted
+    and stored, but not learned from.
     """
 
     id: str

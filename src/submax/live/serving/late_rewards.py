@@ -1,4 +1,4 @@
-"""Notice that rewards come too late to be learned from."""
+"""Warn that rewards come too late to be learned from."""
 
 from submax.live.declaring.settings import Settings
 
@@ -8,9 +8,9 @@ class LateRewardWarning(UserWarning):
 
 
 class LateRewards:
-    """Counts rewards by whether they came in time.
+    """Counts late rewards, and says when a warning is due.
 
-    A sentence is due at the 1st, 10th, 100th, … late reward, if by then one reward in ten was late.
+    A warning is due at the 1st, 10th, 100th, … late reward, if at least one reward in ten was late.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class LateRewards:
         self._next, self._due = 1, False
 
     def count(self, late: bool) -> None:
-        """Count a reward that was not told before."""
+        """Count a reward that was not stored before."""
         self.rewards += 1
         self.late += late
         if late and self.late >= self._next:
@@ -26,7 +26,7 @@ class LateRewards:
             self._due = 10 * self.late >= self.rewards
 
     def sentence(self, settings: Settings) -> str | None:
-        """What a person should know now; None if nothing is due."""
+        """The text of a warning that is due; None if none is due."""
         if not self._due:
             return None
         self._due = False

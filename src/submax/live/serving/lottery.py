@@ -1,4 +1,4 @@
-"""Draws of one action from listed probabilities."""
+"""Draw one action from a list of probabilities."""
 
 from bisect import bisect_right
 from itertools import accumulate
@@ -9,12 +9,16 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.schema.menu import Row, Shown
 
-KEPT = 256
-"""Up to so many probabilities are kept with a decision."""
+MAX_LOGGED_PROBABILITIES = 256
+"""With more joint actions, a decision is logged without the probabilities of all of them: they
+would make up most of the log."""
 
 
-class Drawn(NamedTuple):
-    """An action, its probability, and the probabilities it was drawn from, where kept."""
+class DrawnAction(NamedTuple):
+    """An action that was drawn and its probability.
+
+    ``probabilities`` are those of all eligible joint actions; None if there are too many to log.
+    """
 
     row: Row
     propensity: float
@@ -22,27 +26,31 @@ class Drawn(NamedTuple):
 
 
 class Lottery:
-    """Probabilities ``[M]`` of the joint actions of choices, the last slot fastest."""
+    """Probabilities ``[M]`` of the joint actions of the eligible choices, the last slot fastest."""
 
-    def __init__(self, probabilities: Floats, shown: Shown) -> None:
-        self._shown = shown
-        self._kept = probabilities.tolist() if len(probabilities) <= KEPT else None
-        # Few numbers are faster in Python than in numpy.
-        self._probabilities: list[float] | Floats = self._kept or probabilities
+    def __init__(self, probabilities: Floats, eligible: Shown) -> None:
+        self._eligible = eligible
+        self._logged = (
+            probabilities.tolist() if len(probabilities) <= MAX_LOGGED_PROBABILITIES else None
+        )
+        # For few numbers Python lists are faster than numpy.
+        self._probabilities: list[float] | Floats = self._logged or probabilities
         self._cumulated: list[float] | Floats = (
-            list(accumulate(self._kept)) if self._kept else np.cumsum(probabilities)
+            list(accumulate(self._logged)) if self._logged else np.cumsum(probabilities)
         )
 
-    def draw(self, rng: np.random.Generator) -> Drawn:
-        """Inversion: the first action whose cumulated probability exceeds a uniform number."""
+    def draw(self, rng: np.random.Generator) -> DrawnAction:
+        """Draw by inversion: the first action whose cumulative probability exceeds U(0, 1)."""
         number = bisect_right(self._cumulated, rng.random() * self._cumulated[-1])
-        return Drawn(row_of(number, self._shown), float(self._probabilities[number]), self._kept)
+        return DrawnAction(
+            row_of(number, self._eligible), float(self._probabilities[number]), self._logged
+        )
 
 
-def row_of(number: int, shown: Shown) -> Row:
-    """The choices of a joint action by its place in the list."""
+def row_of(number: int, eligible: Shown) -> Row:
+    """The choices of the joint action at a place in the list."""
     row: Row = []
-    for numbers in reversed(shown):
+    for numbers in reversed(eligible):
         number, place = divmod(number, len(numbers))
         row.append(numbers[place])
     return row[::-1]

@@ -1,4 +1,4 @@
-"""Calls as entries of the log, and what was written as answers."""
+"""Turns calls into pending writes, and append results into answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -22,26 +22,26 @@ from submax.live.log.records import (
 )
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewards
-from submax.live.serving.present import Present
-from submax.live.store.event import Entry, Written
+from submax.live.serving.live_state import LiveState
+from submax.live.store.event import AppendResult, Entry
+from submax.live.store.pending_write import PendingWrite, joined
 from submax.live.store.store import Store
-from submax.live.store.writing import Writing, joined
 from submax.schema.context_schema import LARGEST, as_number
 from submax.schema.names import shown
 
 ENCODER = msgspec.msgpack.Encoder()
-ONLY = "reward"
-"""The key of a decision's reward where it has one alone."""
+DEFAULT_REWARD_KEY = "reward"
+"""The key of a reward if the caller gives none, since most decisions have one reward."""
 
 
 class Requests:
-    """Checks and draws; nothing is written here."""
+    """Checks calls and draws decisions; writing is left to the caller."""
 
     def __init__(
-        self, store: Store, stream: str, present: Present, rng: np.random.Generator
+        self, store: Store, stream: str, live_state: LiveState, rng: np.random.Generator
     ) -> None:
-        self._store, self._stream, self._present, self._rng = store, stream, present, rng
-        # Enough to know whether the burn-in is over.
+        self._store, self._stream, self._live_state, self._rng = store, stream, live_state, rng
+        # The number of decisions of this process, which says whether the burn-in is over.
         self.decided = 0
         self.late = LateRewards()
 
@@ -52,8 +52,8 @@ class Requests:
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
-    ) -> Writing[Decision]:
-        """A decision that is drawn."""
+    ) -> PendingWrite[Decision]:
+        """Draw a decision, to be written under its id."""
         if id is None:
             id = new_identifier()  # noqa: A001 - the same word as in decide
         else:
@@ -62,48 +62,54 @@ class Requests:
             raise InputError(f"activate must be true or false, not {activate!r:.60}")
         made = self._made(context, eligible, activate)
         entry = Entry(DECISION, ENCODER.encode(made), decision_key(id))
-        return Writing(self._stream, [entry], self._decision)
+        return PendingWrite(self._stream, [entry], self._decision)
 
     def _made(self, context: object, eligible: object, activate: bool) -> DecisionMade:
-        serving = self._present.serving
+        serving = self._live_state.serving
         values = serving.settings.context.clean(context)
-        shown = serving.active if eligible is None else serving.menu.eligible(eligible)
+        choices = serving.active if eligible is None else serving.menu.eligible(eligible)
         rails = serving.settings.guard_rails
-        held_out = (
+        is_holdout = (
             rails.holdout > 0
-            and serving.may_hold_out(shown)
+            and serving.may_hold_out(choices)
             and bool(self._rng.random() < rails.holdout)
         )
-        if held_out:
+        if is_holdout:
             drawn = serving.baseline()
         else:
-            drawn = serving.draw(values, shown, self.decided < rails.burn_in, self._rng)
+            drawn = serving.draw(values, choices, self.decided < rails.burn_in, self._rng)
         self.decided += 1
         return DecisionMade(
             drawn.row,
             drawn.propensity,
             serving.version,
             values,
-            shown,
+            choices,
             drawn.probabilities,
             activate,
-            held_out,
+            is_holdout,
         )
 
-    def _decision(self, written: list[Written]) -> Decision:
+    def _decision(self, written: list[AppendResult]) -> Decision:
         event, made = written[0].event, body_of(written[0].event, DecisionMade)
         self.decided -= not written[0].new
         return Decision(
             identifier_of(event.key or ""),
-            self._present.named(made.action),
+            self._live_state.named(made.action),
             made.propensity,
             made.version,
             made.holdout,
             not written[0].new,
         )
 
-    def rewarding(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
-        """A reward that is checked."""
+    def rewarding(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float,
+        *,
+        key: str = DEFAULT_REWARD_KEY,
+    ) -> PendingWrite[Receipt]:
+        """Check a reward, to be written under its id and key."""
         if isinstance(id, Decision):
             raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
@@ -114,7 +120,7 @@ class Requests:
         body = ENCODER.encode(RewardGiven(given))
         entry = Entry(REWARD, body, reward_key(id, key), decision_key(id))
 
-        def answer(written: list[Written]) -> Receipt:
+        def answer(written: list[AppendResult]) -> Receipt:
             standing = body_of(written[0].event, RewardGiven).value
             if standing != given:
                 raise ConflictError(
@@ -126,22 +132,28 @@ class Requests:
                 self.late.count(receipt.status == "late")
             return receipt
 
-        return Writing(self._stream, [entry], answer)
+        return PendingWrite(self._stream, [entry], answer)
 
-    def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> Writing[list[Receipt]]:
-        """Rewards that are checked; a conflict is told by its receipt."""
-        return joined([self._forgiving(**reward) for reward in rewards])
+    def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> PendingWrite[list[Receipt]]:
+        """Check several rewards; one that conflicts gets the receipt ``conflict``."""
+        return joined([self._rewarding_without_error(**reward) for reward in rewards])
 
-    def _forgiving(self, id: str, value: float, *, key: str = ONLY) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
+    def _rewarding_without_error(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float,
+        *,
+        key: str = DEFAULT_REWARD_KEY,
+    ) -> PendingWrite[Receipt]:
         strict = self.rewarding(id, value, key=key)
 
-        def answer(written: list[Written]) -> Receipt:
+        def answer(written: list[AppendResult]) -> Receipt:
             try:
                 return strict.answer(written)
             except ConflictError:
                 return Receipt(id, "conflict", repeated=True)
 
-        return Writing(strict.stream, strict.entries, answer)
+        return PendingWrite(strict.stream, strict.entries, answer)
 
     def _value(self, value: object) -> float:
         number = as_number(value)
@@ -150,34 +162,36 @@ class Requests:
                 f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {shown(value)}"
             )
         try:
-            self._present.scale.check(np.array([number]))
+            self._live_state.scale.check(np.array([number]))
         except InputError as error:
-            kind = self._present.settings.rewards["kind"]
+            kind = self._live_state.settings.rewards["kind"]
             raise InputError(
                 f"{error}: give a reward on the scale that was declared, {kind!r}, or declare a "
                 "bandit with another one, such as rewards='continuous'"
             ) from error
         return number
 
-    def activating(self, id: str) -> Writing[Receipt]:  # noqa: A002 - the same word as in decide
-        """An activation of a decision that is there."""
+    def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
+        """Check an activation of a decision that exists."""
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
-            raise NotFoundError(f"there is no decision {id!r} to activate")
+            raise NotFoundError(
+                f"there is no decision {id!r} to activate: give the id of a decision of this bandit"
+            )
         entry = Entry(ACTIVATION, b"", activation_key(id), decision_key(id))
-        return Writing(self._stream, [entry], lambda written: self._receipt(id, written[0]))
+        return PendingWrite(self._stream, [entry], lambda written: self._receipt(id, written[0]))
 
-    def _receipt(self, identifier: str, written: Written) -> Receipt:
+    def _receipt(self, identifier: str, written: AppendResult) -> Receipt:
         return Receipt(identifier, self._status(identifier, written), not written.new)
 
-    def _status(self, identifier: str, written: Written) -> str:
-        event, wait = written.event, self._present.settings.longest_wait
+    def _status(self, identifier: str, written: AppendResult) -> str:
+        event, wait = written.event, self._live_state.settings.longest_wait
         if event.about_position == 0:
-            return "accepted" if self._came_since(identifier, written) else "quarantined"
+            return "accepted" if self._decided_since(identifier, written) else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"
 
-    def _came_since(self, identifier: str, written: Written) -> bool:
-        """Whether a reward that is repeated has found its decision meanwhile."""
+    def _decided_since(self, identifier: str, written: AppendResult) -> bool:
+        """Whether the decision of a repeated reward was made after the reward first came."""
         if written.new:
             return False
         return self._store.find(self._stream, decision_key(identifier)) is not None

@@ -1,1 +1,1 @@
-"""Where events are kept: in memory, in SQLite, in PostgreSQL."""
+"""Stores of events: in memory, in SQLite and in PostgreSQL."""

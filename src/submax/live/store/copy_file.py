@@ -1,4 +1,4 @@
-"""A copy of a store, written at once."""
+"""Write a copy of a store into a new SQLite file."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -17,11 +17,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 
 def write_copy(
-    path: Path, events: Iterable[tuple[str, Event]], pieces: Iterable[tuple[str, bytes]]
+    path: Path, events: Iterable[tuple[str, Event]], blobs: Iterable[tuple[str, bytes]]
 ) -> None:
-    """Write events with their streams, in order, and pieces into a new file.
+    """Write events with their streams, in order of position, and blobs into a new file.
 
-    Positions stay what they are, since versions and snapshots speak of them.
+    Events keep their positions, because versions and snapshots refer to positions.
     """
     with new_file(path) as partial, closing(_connected(partial)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -31,7 +31,7 @@ def write_copy(
                 connection.execute(statement)
         connection.execute("INSERT INTO submax_schema VALUES (?)", (len(SQLITE),))
         connection.executemany(INSERT, (_row(stream, event) for stream, event in events))
-        connection.executemany("INSERT INTO pieces VALUES (?, ?)", pieces)
+        connection.executemany("INSERT INTO blobs VALUES (?, ?)", blobs)
         connection.execute("COMMIT")
 
 
@@ -41,7 +41,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A file to be written, which gets its name when it is whole; nothing is written over."""
+    """A partial file to write to; it gets its name at the end. An existing file is refused."""
     check_new(path)
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
@@ -53,11 +53,11 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def check_new(path: Path) -> None:
-    """Refuse to write over something."""
+    """Refuse a path that exists, or whose folder does not exist."""
     if path.exists():
-        raise InputError(f"{str(path)!r} is there already: give another name")
+        raise InputError(f"{str(path)!r} exists and is not replaced: give another name")
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r}")
+        raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
 
 
 def _row(stream: str, event: Event) -> tuple[object, ...]:

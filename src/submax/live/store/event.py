@@ -1,10 +1,14 @@
-"""What a store keeps: entries that were written, in order."""
+"""Entries that are given to a store, and the events that they become."""
 
 import msgspec
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """Something to be written; ``key`` is unique in its stream, ``about`` is the key of another."""
+    """Something to be appended to a stream.
+
+    ``key`` is unique within the stream, or None. ``about`` is the key of an earlier entry that this
+    one refers to, such as the decision that a reward belongs to.
+    """
 
     kind: str
     body: bytes
@@ -13,10 +17,11 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """An entry in its place.
+    """An entry that was written, with its position in the stream.
 
     ``at`` is the store's time in seconds since the epoch. ``about_position`` and ``about_at`` are
-    where and when the entry it is about was written, 0 where it had not been.
+    the position and the time of the entry that this one is about; both are 0 if that entry did not
+    exist when this one was written.
     """
 
     position: int
@@ -29,8 +34,8 @@ class Event(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Written(msgspec.Struct, frozen=True):
-    """The event that stands under an entry's key: this entry (``new``), or an earlier one."""
+class AppendResult(msgspec.Struct, frozen=True):
+    """The event under an entry's key: the entry itself (``new``), or one written before it."""
 
     event: Event
     new: bool

@@ -1,4 +1,4 @@
-"""Appends that arrive together are made durable together."""
+"""One transaction for all appends that wait at the same time."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -8,54 +8,56 @@ from threading import Lock, Thread
 from typing import NamedTuple
 
 from submax.core.errors import StoreError
-from submax.live.store.event import Entry, Written
+from submax.live.store.event import AppendResult, Entry
 
-MOST = 1024
-"""Appends in one transaction."""
+MAX_APPENDS = 1024
+"""The most appends in one transaction, so that the first caller does not wait for very many."""
 
 
-class Batch(NamedTuple):
-    """One append, and who waits for it."""
+class QueuedAppend(NamedTuple):
+    """The arguments of one append, and the future of its caller."""
 
     stream: str
     entries: Sequence[Entry]
-    done: "Future[list[Written]]"
+    done: "Future[list[AppendResult]]"
 
 
 class GroupCommit:
-    """One thread that writes: while a transaction is made durable, the next one gathers.
+    """A thread that writes: while it commits one transaction, the next appends are queued.
 
-    ``write`` puts several appends into one transaction, all or none, and raises where it cannot.
+    ``write`` puts several appends into one transaction, all or none, and raises an error if it
+    cannot.
     """
 
-    def __init__(self, write: Callable[[list[Batch]], list[list[Written]]]) -> None:
+    def __init__(self, write: Callable[[list[QueuedAppend]], list[list[AppendResult]]]) -> None:
         self._write = write
-        self._queue: SimpleQueue[Batch | None] = SimpleQueue()
+        self._queue: SimpleQueue[QueuedAppend | None] = SimpleQueue()
         self._lock = Lock()
         self._closed = False
         self._process = os.getpid()
         self._thread = Thread(target=self._run, name="submax-writer", daemon=True)
         self._thread.start()
 
-    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
-        """Queue; the future is done after the commit."""
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
+        """Queue an append; its future is done after the commit."""
         if os.getpid() != self._process:
-            # The thread that writes stayed behind in the parent: the future would wait for ever.
+            # The writing thread exists only in the parent: the future would never be done.
             raise StoreError(
-                "this process was forked after the store was opened: open it in each process"
+                "this process was forked after the store was opened, and a store works only in the "
+                "process that opened it: open it in each process"
             )
-        batch = Batch(stream, entries, Future())
-        # Begun already: a caller that gives up must not cancel what the thread will answer.
-        batch.done.set_running_or_notify_cancel()
-        # A batch behind the closing mark would wait for ever.
+        append = QueuedAppend(stream, entries, Future())
+        # A running future cannot be cancelled by a caller that gives up: the thread will set it.
+        append.done.set_running_or_notify_cancel()
+        # An append queued after the end mark would never be done.
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed: open the bandit again")
-            self._queue.put(batch)
-        return batch.done
+            self._queue.put(append)
+        return append.done
 
     def close(self) -> None:
-        """Write what is queued, then stop."""
+        """Write what is queued, then end the thread."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -65,31 +67,31 @@ class GroupCommit:
     def _run(self) -> None:
         going = True
         while going:
-            batches: list[Batch] = []
-            going = self._gather(batches)
-            if batches:
-                self._commit(batches)
+            appends: list[QueuedAppend] = []
+            going = self._gather(appends)
+            if appends:
+                self._commit(appends)
 
-    def _gather(self, batches: list[Batch]) -> bool:
-        """All that is queued, at least one; False at the end."""
-        while not batches or (len(batches) < MOST and not self._queue.empty()):
-            batch = self._queue.get()
-            if batch is None:
+    def _gather(self, appends: list[QueuedAppend]) -> bool:
+        """Take all appends that are queued, at least one; False if the end mark was reached."""
+        while not appends or (len(appends) < MAX_APPENDS and not self._queue.empty()):
+            append = self._queue.get()
+            if append is None:
                 return False
-            batches.append(batch)
+            appends.append(append)
         return True
 
-    def _commit(self, batches: list[Batch]) -> None:
+    def _commit(self, appends: list[QueuedAppend]) -> None:
         try:
-            written = self._write(batches)
+            written = self._write(appends)
         except BaseException as error:
-            # A value that the store cannot hold must not fail what came with it.
-            if len(batches) > 1 and not isinstance(error, StoreError):
-                for batch in batches:
-                    self._commit([batch])
+            # If one append has a value that the store cannot hold, the others are written alone.
+            if len(appends) > 1 and not isinstance(error, StoreError):
+                for append in appends:
+                    self._commit([append])
                 return
-            for batch in batches:
-                batch.done.set_exception(error)
+            for append in appends:
+                append.done.set_exception(error)
             return
-        for batch, result in zip(batches, written, strict=True):
-            batch.done.set_result(result)
+        for append, results in zip(appends, written, strict=True):
+            append.done.set_result(results)

@@ -1,4 +1,4 @@
-"""A store that forgets when the process ends."""
+"""A store in memory, which ends with the process."""
 
 import time
 from bisect import bisect_right
@@ -9,31 +9,30 @@ from pathlib import Path
 from threading import Lock
 
 from submax.live.store.copy_file import write_copy
-from submax.live.store.event import Entry, Event, Written
+from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.store import PAGE, Store
 
 
 @dataclass
 class MemoryStore(Store):
-    """Lists and dictionaries, for tests and for trying things out."""
+    """Lists and dictionaries: for bandits in memory, for tests and for trying things out."""
 
     clock: Callable[[], float] = time.time
     _events: dict[str, list[Event]] = field(default_factory=dict, init=False)
     _keys: dict[tuple[str, str], Event] = field(default_factory=dict, init=False)
-    _data: dict[str, bytes] = field(default_factory=dict, init=False)
+    _blobs: dict[str, bytes] = field(default_factory=dict, init=False)
     _position: int = field(default=0, init=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
-    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
-        """At once."""
-        future: Future[list[Written]] = Future()
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
+        future: Future[list[AppendResult]] = Future()
         with self._lock:
             future.set_result([self._write(stream, entry) for entry in entries])
         return future
 
-    def _write(self, stream: str, entry: Entry) -> Written:
+    def _write(self, stream: str, entry: Entry) -> AppendResult:
         if entry.key is not None and (stream, entry.key) in self._keys:
-            return Written(self._keys[stream, entry.key], new=False)
+            return AppendResult(self._keys[stream, entry.key], new=False)
         about = None if entry.about is None else self._keys.get((stream, entry.about))
         self._position += 1
         event = Event(
@@ -49,17 +48,16 @@ class MemoryStore(Store):
         self._events.setdefault(stream, []).append(event)
         if entry.key is not None:
             self._keys[stream, entry.key] = event
-        return Written(event, new=True)
+        return AppendResult(event, new=True)
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        """Halve for the place, then copy; never half of an append."""
         with self._lock:
             events = self._events.get(stream, [])
             begin = bisect_right(events, after, key=lambda event: event.position)
             return events[begin : begin + limit]
 
     def forget(self, stream: str, up_to: int) -> None:
-        """Give up the events of a stream up to a position, so that memory does not grow."""
+        """Forget the events of a stream up to a position, so that memory does not grow."""
         with self._lock:
             events = self._events.get(stream, [])
             end = bisect_right(events, up_to, key=lambda event: event.position)
@@ -83,7 +81,7 @@ class MemoryStore(Store):
     def from_contents(
         cls, contents: Sequence[tuple[str, Event]], clock: Callable[[], float]
     ) -> "MemoryStore":
-        """A store that goes on where the one with these events was."""
+        """A store that holds these events, and continues with the next position."""
         store = cls(clock)
         for stream, event in contents:
             store._events.setdefault(stream, []).append(event)
@@ -93,32 +91,29 @@ class MemoryStore(Store):
         return store
 
     def find(self, stream: str, key: str) -> Event | None:
-        """Look it up."""
         return self._keys.get((stream, key))
 
     def streams(self) -> list[str]:
-        """The keys."""
         return sorted(self._events)
 
-    def keep(self, name: str, data: bytes) -> None:
-        """Until the process ends."""
-        self._data[name] = data
+    def put_blob(self, name: str, data: bytes) -> None:
+        self._blobs[name] = data
 
-    def kept(self, name: str) -> bytes | None:
-        """Look it up."""
-        return self._data.get(name)
+    def get_blob(self, name: str) -> bytes | None:
+        return self._blobs.get(name)
 
-    def drop(self, name: str) -> None:
-        """Delete."""
-        self._data.pop(name, None)
+    def delete_blob(self, name: str) -> None:
+        self._blobs.pop(name, None)
 
-    def lead(self, name: str, *, take: bool = True) -> bool:
-        """There is no other."""
+    def try_lead(self, task: str) -> bool:
+        return True
+
+    def leads(self, task: str) -> bool:
+        """True: no other process can use a store in memory."""
         return True
 
     def backup(self, path: Path) -> None:
-        """Write everything down."""
-        write_copy(path, self.contents(), self._data.items())
+        write_copy(path, self.contents(), self._blobs.items())
 
     def close(self) -> None:
-        """Nothing to finish; what was written stays, so that it can be opened again."""
+        """Do nothing: the events stay, so that a bandit can be opened on this store again."""

@@ -1,4 +1,4 @@
-"""The tables of a store, as steps from each version to the next."""
+"""The tables of a store, as migrations from each schema version to the next."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,7 +23,7 @@ SQLITE: Sequence[Migration] = (
             UNIQUE (stream, key)
         )""",
         "CREATE INDEX events_in_order ON events (stream, position)",
-        "CREATE TABLE pieces (name TEXT PRIMARY KEY, data BLOB NOT NULL)",
+        "CREATE TABLE blobs (name TEXT PRIMARY KEY, data BLOB NOT NULL)",
     ),
 )
 
@@ -43,12 +43,12 @@ POSTGRES: Sequence[Migration] = (
             UNIQUE (stream, key)
         )""",
         "CREATE INDEX events_in_order ON events (stream, position)",
-        "CREATE TABLE pieces (name TEXT PRIMARY KEY, data BYTEA NOT NULL)",
+        "CREATE TABLE blobs (name TEXT PRIMARY KEY, data BYTEA NOT NULL)",
     ),
 )
 
 COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
-"""Those of an event, in its order."""
+"""The columns of an event, in the order of the fields of ``Event``."""
 STREAMS = """
 WITH RECURSIVE names(name) AS (
     SELECT min(stream) FROM events
@@ -57,11 +57,11 @@ WITH RECURSIVE names(name) AS (
 )
 SELECT name FROM names WHERE name IS NOT NULL
 """
-"""Skips from one to the next by the index."""
+"""The names of all streams, found by one index lookup for each name and not by a full scan."""
 
 
 def check_known(where: str, version: int, newest: int) -> None:
-    """Refuse a store that a newer submax has written."""
+    """Refuse a store whose schema was written by a newer submax."""
     if version > newest:
         raise InputError(
             f"{where} has schema version {version}, and this submax knows versions up to "
@@ -70,7 +70,7 @@ def check_known(where: str, version: int, newest: int) -> None:
 
 
 def pending(version: int, migrations: Sequence[Migration]) -> Iterator[tuple[int, Migration]]:
-    """The steps that are still to be taken, with the version each leads to."""
+    """The migrations that are still to be run, each with the version that it leads to."""
     for number, migration in enumerate(migrations, start=1):
         if number > version:
             yield number, migration

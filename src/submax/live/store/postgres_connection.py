@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL, and its errors in words."""
+"""One connection to PostgreSQL, whose errors are raised as errors of submax."""
 
 import select
 from collections.abc import Iterator
@@ -19,19 +19,23 @@ TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""A server that vanishes without a word is noticed within half a minute."""
+"""Seconds (``tcp_user_timeout``: milliseconds): a server that stops answering without closing the
+connection is noticed within half a minute."""
 UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
+"""Transaction states in which it is not known whether a commit came through."""
 FULL_SYNC = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'
 """
+"""A database may be configured to acknowledge commits before they are durable: not for us."""
 
 
 class PostgresConnection:
-    """Made when it is first used, one use at a time, and made anew after it was lost.
+    """A connection that opens at its first use, and opens again after it was lost.
 
-    What was under way when it was lost fails, and is never tried again here: whether a commit
-    came through cannot be known, and the caller can repeat it by its keys.
+    One thread uses it at a time. A statement that was under way when the connection was lost fails
+    and is not repeated here, because it is unknown whether the commit came through. The caller can
+    repeat it with the same keys.
     """
 
     def __init__(self, address: str) -> None:
@@ -44,27 +48,27 @@ class PostgresConnection:
 
     @contextmanager
     def use(self) -> Iterator["psycopg.Connection[Any]"]:
-        """Outside any transaction, alone; errors are told as those of a store."""
+        """The connection for one thread, outside transactions; errors become those of a store."""
         with self._lock:
-            connection = self._living()
+            connection = self._open_connection()
             try:
                 yield connection
             except BaseException as error:
-                told = self._told(error, connection)
+                converted = self._store_error(error, connection)
                 if connection.info.transaction_status != TransactionStatus.IDLE:
                     connection.close()
-                if told is error:
+                if converted is error:
                     raise
-                raise told from error
+                raise converted from error
 
     def close(self) -> None:
-        """Wait for the use under way, then let go for good."""
+        """Wait for the thread that uses the connection, then close it for good."""
         with self._lock:
             self._closed = True
             if self._connection is not None:
                 self._connection.close()
 
-    def _living(self) -> "psycopg.Connection[Any]":
+    def _open_connection(self) -> "psycopg.Connection[Any]":
         if self._closed:
             raise StoreError(f"{self.where} is closed: open the bandit again")
         if self._connection is None or _hung_up(self._connection):
@@ -82,8 +86,10 @@ class PostgresConnection:
                 "and that the address is right, then try again"
             ) from error
 
-    def _told(self, error: BaseException, connection: "psycopg.Connection[Any]") -> BaseException:
-        """Say what the database could not do, and what to do about it."""
+    def _store_error(
+        self, error: BaseException, connection: "psycopg.Connection[Any]"
+    ) -> BaseException:
+        """An error of submax that says what the database could not do, and what to do."""
         if isinstance(
             error, psycopg.DataError | psycopg.errors.ProgramLimitExceeded | UnicodeEncodeError
         ):
@@ -93,8 +99,7 @@ class PostgresConnection:
             )
         if not isinstance(error, psycopg.Error):
             return error
-        # Also where psycopg noticed the loss in the middle of something, and has not closed it yet:
-        # whether a commit came through is not known.
+        # psycopg may have noticed the loss during a statement and not have closed the connection.
         if connection.closed or connection.info.transaction_status in UNSETTLED:
             return StoreError(
                 f"the connection to {self.where} was lost ({_first_line(error)}): try again with "
@@ -107,12 +112,12 @@ class PostgresConnection:
 
 
 def _parsed(address: str) -> dict[str, Any]:
-    """The parts of an address; a wrong one is not repeated, since it may hold a password."""
+    """The parts of an address; an error does not repeat it, because it may hold a password."""
     try:
         given = conninfo_to_dict(address)
     except (psycopg.ProgrammingError, UnicodeDecodeError):
         given = {}
-    # An unescaped sign in a password ends up in the port or in the name of the database.
+    # If a password has an unescaped sign, its rest is read as the port or the database name.
     port, database = str(given.get("port", 0)), str(given.get("dbname", ""))
     if not given or "@" in database or not port.replace(",", "").isdigit():
         raise StoreError(
@@ -124,7 +129,7 @@ def _parsed(address: str) -> dict[str, Any]:
 
 
 def _set_up(connection: "psycopg.Connection[Any]") -> "psycopg.Connection[Any]":
-    """Commits that are durable, and statements that see what they have waited for."""
+    """Make commits durable, and let a statement see what was committed while it waited."""
     try:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         connection.execute(FULL_SYNC)
@@ -135,16 +140,23 @@ def _set_up(connection: "psycopg.Connection[Any]") -> "psycopg.Connection[Any]":
 
 
 def _hung_up(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether the server has ended the connection while it was not used."""
-    poll = select.poll()
-    # The end of a connection can be read, behind what was said before it.
+    """Whether the server has ended the connection since its last use."""
+    # The end of a connection is read like data, after everything that the server sent before.
     with suppress(psycopg.OperationalError):
-        poll.register(connection.fileno(), select.POLLIN)
-        while poll.poll(0):
+        while _readable(connection.fileno()):
             connection.pgconn.consume_input()
     return connection.closed
 
 
+def _readable(socket: int) -> bool:
+    """Whether a read from a socket would return now."""
+    if not hasattr(select, "poll"):  # On Windows.
+        return bool(select.select([socket], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    return bool(poll.poll(0))
+
+
 def _first_line(error: BaseException) -> str:
-    told = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    return (told or str(error).strip() or type(error).__name__).splitlines()[0]
+    message = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return (message or str(error).strip() or type(error).__name__).splitlines()[0]

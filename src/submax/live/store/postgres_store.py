@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from submax.core.errors import InputError, StoreError
 from submax.core.running.extras import require_extra
 from submax.live.store.copy_file import write_copy
-from submax.live.store.event import Entry, Event, Written
-from submax.live.store.group_commit import Batch, GroupCommit
+from submax.live.store.event import AppendResult, Entry, Event
+from submax.live.store.group_commit import GroupCommit, QueuedAppend
 from submax.live.store.migrations import COLUMNS, POSTGRES, STREAMS, Migration, check_known, pending
 from submax.live.store.store import PAGE, Store
 
@@ -35,16 +35,17 @@ SELECT true, {COLUMNS} FROM written
 UNION ALL
 SELECT false, {COLUMNS} FROM events WHERE stream = %(stream)s::text AND key = %(key)s::text
 """
-"""The event that stands: both halves see the table as it was before, so it is one of the two."""
+"""The new event, or the earlier one with the same key. Both halves of the union see the table as it
+was before the statement, so exactly one half returns a row."""
 LOCK = "SELECT count(pg_advisory_xact_lock(lock)) FROM unnest(%s::bigint[]) AS lock"
 
 
 class PostgresStore(Store):
-    """Any number of processes write: constraints of the database keep keys unique.
+    """Any number of processes write; a constraint of the database keeps keys unique.
 
-    Who writes to a stream holds its lock until the commit, so that events become visible in the
-    order of their positions. Time is the database's. Tables are those on the search path of the
-    connection, and are made in its first schema.
+    A writer holds the lock of its stream until the commit, so that events become visible in the
+    order of their positions. Times of events are those of the database's clock. The tables are
+    found by the search path of the connection, and are created in its first schema.
     """
 
     def __init__(
@@ -74,39 +75,40 @@ class PostgresStore(Store):
             raise
         self._commits = GroupCommit(self._write)
 
-    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
-        """By the one thread of this process that writes."""
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
         if self._read_only:
-            raise StoreError(f"{self._writer.where} was opened to be read only")
+            raise StoreError(
+                f"{self._writer.where} was opened only to be read, so that nothing can be written: "
+                "open it without read_only"
+            )
         return self._commits.append(stream, entries)
 
-    def _write(self, batches: list[Batch]) -> list[list[Written]]:
-        # In one order, lest two processes wait for each other.
-        locks = sorted({self._lock("stream", batch.stream) for batch in batches})
+    def _write(self, appends: list[QueuedAppend]) -> list[list[AppendResult]]:
+        # All processes take locks in the same order, so that two never wait for each other.
+        locks = sorted({self._lock("stream", append.stream) for append in appends})
         with self._transaction() as connection, connection.pipeline() as pipeline:
             connection.execute(LOCK, (locks,))
             answers = [
                 [
-                    connection.execute(INSERT, _values(batch.stream, entry), binary=True)
-                    for entry in batch.entries
+                    connection.execute(INSERT, _values(append.stream, entry), binary=True)
+                    for entry in append.entries
                 ]
-                for batch in batches
+                for append in appends
             ]
             pipeline.sync()
             return [[_written(answer.fetchone()) for answer in each] for each in answers]
 
     @contextmanager
     def _transaction(self) -> "Iterator[Connection[Any]]":
-        """All or nothing, and durable at the end; one after the other."""
+        """A transaction that is durable at the end; transactions wait for each other."""
         with self._writer.use() as connection, connection.transaction():
             yield connection
 
     def _lock(self, what: str, name: str) -> int:
-        """The number of a lock; it belongs to the table, as there may be one in each schema."""
+        """The number of an advisory lock of this table; each schema may have a table of its own."""
         return _number(f"submax {self._table} {what} {name}")
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        """By the index on streams and positions."""
         rows = self._select(
             f"SELECT {COLUMNS} FROM events WHERE stream = %s AND position > %s "
             "ORDER BY position LIMIT %s",
@@ -115,79 +117,79 @@ class PostgresStore(Store):
         return [Event(*row) for row in rows]
 
     def find(self, stream: str, key: str) -> Event | None:
-        """By the index on keys."""
         rows = self._select(
             f"SELECT {COLUMNS} FROM events WHERE stream = %s AND key = %s", (stream, key)
         )
         return Event(*rows[0]) if rows else None
 
     def streams(self) -> list[str]:
-        """By the index."""
         rows = self._select(STREAMS, ())
-        # The database may have the order of some language.
+        # The database may sort by the rules of a language.
         return sorted(name for (name,) in rows)
 
-    def keep(self, name: str, data: bytes) -> None:
-        """In a transaction of its own."""
+    def put_blob(self, name: str, data: bytes) -> None:
         with self._transaction() as connection:
             connection.execute(
-                "INSERT INTO pieces (name, data) VALUES (%s, %s) "
+                "INSERT INTO blobs (name, data) VALUES (%s, %s) "
                 "ON CONFLICT (name) DO UPDATE SET data = excluded.data",
                 (name, data),
             )
 
-    def kept(self, name: str) -> bytes | None:
-        """Look it up."""
-        rows = self._select("SELECT data FROM pieces WHERE name = %s", (name,))
+    def get_blob(self, name: str) -> bytes | None:
+        rows = self._select("SELECT data FROM blobs WHERE name = %s", (name,))
         return rows[0][0] if rows else None
 
-    def drop(self, name: str) -> None:
-        """Delete."""
+    def delete_blob(self, name: str) -> None:
         with self._transaction() as connection:
-            connection.execute("DELETE FROM pieces WHERE name = %s", (name,))
+            connection.execute("DELETE FROM blobs WHERE name = %s", (name,))
 
-    def lead(self, name: str, *, take: bool = True) -> bool:
-        """By a lock that ends with its connection, and so with the process, whatever ends it."""
+    def try_lead(self, task: str) -> bool:
+        return self._leadership(task, acquire=True)
+
+    def leads(self, task: str) -> bool:
+        return self._leadership(task, acquire=False)
+
+    def _leadership(self, task: str, *, acquire: bool) -> bool:
+        """By a session lock, which ends with its connection and so with the process."""
         if self._read_only:
             return False
         with self._leader.use() as connection:
             if connection is not self._led[0]:
                 self._led = connection, set()
             held = self._led[1]
-            if name in held:
-                connection.execute("SELECT 1")  # Fails where the connection, and the lock, is lost.
-            elif take and _first(
-                connection.execute("SELECT pg_try_advisory_lock(%s)", (self._lock("lead", name),))
+            if task in held:
+                # This fails if the connection, and with it the lock, was lost.
+                connection.execute("SELECT 1")
+            elif acquire and _first(
+                connection.execute("SELECT pg_try_advisory_lock(%s)", (self._lock("lead", task),))
             ):
-                held.add(name)
-            return name in held
+                held.add(task)
+            return task in held
 
     def backup(self, path: Path) -> None:
-        """As one moment sees it, on a connection of its own."""
         with (
             closing(self._connection()) as own,
             own.use() as connection,
             connection.transaction(),
         ):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            # Cursors of the server, which need not hold all rows at once.
+            # Server-side cursors: not all rows are held in memory at the same time.
             with (
                 connection.cursor("events", binary=True) as events,
-                connection.cursor("pieces", binary=True) as pieces,
+                connection.cursor("blobs", binary=True) as blobs,
             ):
                 events.execute(f"SELECT stream, {COLUMNS} FROM events ORDER BY position")
-                pieces.execute("SELECT name, data FROM pieces")
-                write_copy(path, ((row[0], Event(*row[1:])) for row in events), pieces)
+                blobs.execute("SELECT name, data FROM blobs")
+                write_copy(path, ((row[0], Event(*row[1:])) for row in events), blobs)
 
     def close(self) -> None:
-        """Write what is queued, then give back locks and connections."""
         self._commits.close()
         self._resign()
         for connection in (self._writer, self._reader, self._leader):
             connection.close()
 
     def _resign(self) -> None:
-        """At once: the server may take a while to notice that a connection has ended."""
+        """Release leadership now: the server may notice late that a connection has ended."""
         if self._led[1]:
             with suppress(StoreError), self._leader.use() as connection:
                 self._led[1].clear()
@@ -201,15 +203,17 @@ class PostgresStore(Store):
 def _check_there(
     connection: "Connection[Any]", where: str, migrations: Sequence[Migration]
 ) -> None:
-    """Refuse a database that is no store, or a newer one."""
+    """Refuse a database that is not a store, or whose schema is newer."""
     version = _version(connection, where)
     if version == 0:
-        raise InputError(f"{where} holds no store of submax: submax.open makes one")
+        raise InputError(
+            f"{where} holds no store of submax: check the address, or make a store by submax.open"
+        )
     check_known(where, version, len(migrations))
 
 
 def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Migration]) -> None:
-    """Take the steps to the newest schema."""
+    """Run the migrations to the newest schema."""
     connection.execute(LOCK, ([_number("submax schema")],))
     version = _version(connection, where)
     check_known(where, version, len(migrations))
@@ -221,7 +225,7 @@ def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Mig
 
 
 def _version(connection: "Connection[Any]", where: str) -> int:
-    """The number of the schema, 0 where there is none."""
+    """The version number of the schema; 0 if there is none."""
     ours, events = connection.execute(
         "SELECT to_regclass('submax_schema'), to_regclass('events')"
     ).fetchone() or (None, None)
@@ -245,9 +249,9 @@ def _values(stream: str, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _written(row: Any) -> Written:
+def _written(row: Any) -> AppendResult:
     new, *columns = row
-    return Written(Event(*columns), new=new)
+    return AppendResult(Event(*columns), new=new)
 
 
 def _first(answer: Any) -> Any:
@@ -255,5 +259,5 @@ def _first(answer: Any) -> Any:
 
 
 def _number(name: str) -> int:
-    """64 bits, as the database numbers its locks."""
+    """A number of 64 bits, by which PostgreSQL knows an advisory lock."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)

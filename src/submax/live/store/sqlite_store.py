@@ -1,7 +1,5 @@
-"""A store in one file, by SQLite."""
+"""A store in one SQLite file."""
 
-import fcntl
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,12 +7,13 @@ from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import Any
 
 from submax.core.errors import InputError, StoreError
 from submax.live.store.copy_file import new_file
-from submax.live.store.event import Entry, Event, Written
-from submax.live.store.group_commit import Batch, GroupCommit
+from submax.live.store.event import AppendResult, Entry, Event
+from submax.live.store.file_lock import FileLock, holder_of
+from submax.live.store.group_commit import GroupCommit, QueuedAppend
 from submax.live.store.migrations import COLUMNS, SQLITE, STREAMS, Migration, check_known, pending
 from submax.live.store.store import PAGE, Store
 
@@ -28,13 +27,15 @@ RETURNING {COLUMNS}
 """
 FIND = f"SELECT {COLUMNS} FROM events WHERE stream = ? AND key = ?"
 BUSY_SECONDS = 10.0
+"""How long a statement waits for a lock of SQLite, which another program may hold for a backup."""
 
 
 class SQLiteStore(Store):
-    """One writing process, kept alone by a lock on a file; any number that only read.
+    """One process writes, and any number of processes read.
 
-    Write-ahead log with full sync: an append is durable when its future is done, and appends that
-    wait together share one sync. A reader sees what was committed.
+    A lock on a file beside the store keeps a second writing process out. SQLite's write-ahead log
+    is synced fully: an append is durable when its future is done, and appends that wait at the same
+    time share one sync. A reader sees everything that was committed.
     """
 
     def __init__(
@@ -47,33 +48,32 @@ class SQLiteStore(Store):
     ) -> None:
         self.path = Path(path)
         self._clock = clock
-        self._lock_file: IO[str] | None = None
+        self._lock: FileLock | None = None
         self._reading, self._writing = Lock(), Lock()
         with ExitStack() as held:
             if not read_only:
-                self._lock_file = held.enter_context(_locked(self.path))
+                self._lock = held.enter_context(_locked(self.path))
                 self._writer = held.enter_context(closing(_connected(self.path, "rwc")))
                 _prepare(self._writer, self.path, migrations)
             self._reader = held.enter_context(closing(_connected(self.path, "ro")))
-            with _told(self.path):
+            with _store_errors(self.path):
                 check_known(str(self.path), _version(self._reader), len(migrations))
             self._held = held.pop_all()
         self._commits = None if read_only else GroupCommit(self._write)
 
-    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
-        """By the one thread that writes."""
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
         if self._commits is None:
-            raise StoreError(f"{self.path} was opened to be read only")
+            raise self._read_only_error()
         return self._commits.append(stream, entries)
 
-    def _write(self, batches: list[Batch]) -> list[list[Written]]:
+    def _write(self, appends: list[QueuedAppend]) -> list[list[AppendResult]]:
         with self._transaction() as connection:
             return [
-                [self._insert(connection, batch.stream, entry) for entry in batch.entries]
-                for batch in batches
+                [self._insert(connection, append.stream, entry) for entry in append.entries]
+                for append in appends
             ]
 
-    def _insert(self, connection: sqlite3.Connection, stream: str, entry: Entry) -> Written:
+    def _insert(self, connection: sqlite3.Connection, stream: str, entry: Entry) -> AppendResult:
         values = {
             "stream": stream,
             "at": self._clock(),
@@ -84,15 +84,17 @@ class SQLiteStore(Store):
         }
         rows = connection.execute(INSERT, values).fetchall()
         if rows:
-            return Written(Event(*rows[0]), new=True)
-        return Written(Event(*connection.execute(FIND, (stream, entry.key)).fetchone()), new=False)
+            return AppendResult(Event(*rows[0]), new=True)
+        return AppendResult(
+            Event(*connection.execute(FIND, (stream, entry.key)).fetchone()), new=False
+        )
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and durable at the end; one after the other."""
+        """A transaction that is durable at the end; transactions wait for each other."""
         if self._commits is None:
-            raise StoreError(f"{self.path} was opened to be read only")
-        with self._writing, _told(self.path):
+            raise self._read_only_error()
+        with self._writing, _store_errors(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
@@ -104,7 +106,6 @@ class SQLiteStore(Store):
                 raise
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        """By the index on streams and positions."""
         rows = self._select(
             f"SELECT {COLUMNS} FROM events WHERE stream = ? AND position > ? "
             "ORDER BY position LIMIT ?",
@@ -113,45 +114,42 @@ class SQLiteStore(Store):
         return [Event(*row) for row in rows]
 
     def find(self, stream: str, key: str) -> Event | None:
-        """By the index on keys."""
         rows = self._select(FIND, (stream, key))
         return Event(*rows[0]) if rows else None
 
     def streams(self) -> list[str]:
-        """By the index."""
         rows = self._select(STREAMS, ())
         return [name for (name,) in rows]
 
-    def keep(self, name: str, data: bytes) -> None:
-        """In a transaction of its own."""
+    def put_blob(self, name: str, data: bytes) -> None:
         with self._transaction() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO pieces (name, data) VALUES (?, ?)", (name, data)
+                "INSERT OR REPLACE INTO blobs (name, data) VALUES (?, ?)", (name, data)
             )
 
-    def kept(self, name: str) -> bytes | None:
-        """Look it up."""
-        rows = self._select("SELECT data FROM pieces WHERE name = ?", (name,))
+    def get_blob(self, name: str) -> bytes | None:
+        rows = self._select("SELECT data FROM blobs WHERE name = ?", (name,))
         return rows[0][0] if rows else None
 
-    def drop(self, name: str) -> None:
-        """Delete."""
+    def delete_blob(self, name: str) -> None:
         with self._transaction() as connection:
-            connection.execute("DELETE FROM pieces WHERE name = ?", (name,))
+            connection.execute("DELETE FROM blobs WHERE name = ?", (name,))
 
-    def lead(self, name: str, *, take: bool = True) -> bool:
-        """Whoever may write."""
-        return self._lock_file is not None and not self._lock_file.closed
+    def try_lead(self, task: str) -> bool:
+        return self.leads(task)
+
+    def leads(self, task: str) -> bool:
+        """Whether this process may write: the one process that may leads every task."""
+        return self._lock is not None and self._lock.held
 
     def problems(self) -> str:
-        """What SQLite finds wrong with the file, nothing where it is whole."""
+        """What SQLite finds wrong with the file; an empty text if it finds nothing."""
         found = [str(row[0]) for row in self._select("PRAGMA integrity_check(5)", ())]
         return "" if found == ["ok"] else f"the database file is damaged: {'; '.join(found)[:300]}"
 
     def backup(self, path: Path) -> None:
-        """By SQLite's own means, on a connection of its own."""
         with (
-            _told(self.path),
+            _store_errors(self.path),
             new_file(path) as partial,
             closing(_connected(self.path, "ro")) as source,
             closing(sqlite3.connect(partial)) as target,
@@ -159,20 +157,25 @@ class SQLiteStore(Store):
             source.backup(target)
 
     def close(self) -> None:
-        """Write what is queued, fold the log into the file and give the lock back."""
         if self._commits is not None:
             self._commits.close()
         with self._writing, self._reading:
             self._held.close()
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
-        with self._reading, _told(self.path):
+        with self._reading, _store_errors(self.path):
             return self._reader.execute(statement, values).fetchall()
+
+    def _read_only_error(self) -> StoreError:
+        return StoreError(
+            f"{self.path} was opened only to be read, so that nothing can be written: open it "
+            "without read_only"
+        )
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Say what the database could not do, and what to do about it."""
+def _store_errors(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite as errors of submax that say what to do."""
     try:
         yield
     except sqlite3.ProgrammingError as error:
@@ -195,11 +198,13 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection without transactions of its own making."""
+    """A connection that begins no transaction by itself."""
     place = path.absolute().as_uri()
     if mode == "ro" and not path.exists():
-        raise InputError(f"there is no store {str(path)!r}: submax.open makes one")
-    with _told(path):
+        raise InputError(
+            f"there is no store {str(path)!r}: check the name, or make it by submax.open"
+        )
+    with _store_errors(path):
         return sqlite3.connect(
             f"{place}?mode={mode}",
             uri=True,
@@ -210,8 +215,8 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
-    """Full sync, and the newest schema."""
-    with _told(path):
+    """Turn full sync on, and bring the tables to the newest schema."""
+    with _store_errors(path):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         version = _version(connection)
@@ -226,7 +231,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mi
 
 
 def _version(connection: sqlite3.Connection) -> int:
-    """The number of the schema, 0 for an empty database."""
+    """The version number of the schema; 0 for an empty database."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if "submax_schema" in tables:
         return int(connection.execute("SELECT version FROM submax_schema").fetchone()[0])
@@ -238,29 +243,22 @@ def _version(connection: sqlite3.Connection) -> int:
     return 0
 
 
-def _locked(path: Path) -> IO[str]:
-    """The lock file, held until it is closed or the process ends, whatever ends it."""
-    # Beside the file itself, whatever name it was opened by.
+def _locked(path: Path) -> FileLock:
+    """The lock of the store's writing process, in a file beside the store."""
+    # Links are resolved, so that one store has one lock, whatever name it was opened by.
     real = path.resolve()
     if not path.name or not real.parent.is_dir():
         raise InputError(f"there is no folder for a store {str(path)!r}: make it first")
-    lock = real.with_name(f"{real.name}.lock")
+    lock_path = real.with_name(f"{real.name}.lock")
     try:
-        file = lock.open("a+")
-    except OSError as error:
-        raise InputError(f"cannot make a file beside {str(path)!r}: {error.strerror}") from error
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return FileLock(lock_path)
     except BlockingIOError as error:
-        file.seek(0)
-        holder = file.read().strip() or "another process"
-        holder = f"this process, {holder}" if holder == f"process {os.getpid()}" else holder
-        file.close()
         raise StoreError(
-            f"{path} is open for writing in {holder}: close it there, send requests to its server, "
-            "or share a PostgreSQL store among processes"
+            f"{path} is open for writing in {holder_of(lock_path)}: close it there, send requests "
+            "to its server, or share a PostgreSQL store among processes"
         ) from error
-    file.truncate(0)
-    file.write(f"process {os.getpid()}")
-    file.flush()
-    return file
+    except OSError as error:
+        raise InputError(
+            f"cannot make a file beside {str(path)!r} ({error.strerror}): give a folder that can "
+            "be written"
+        ) from error

@@ -1,66 +1,70 @@
-"""Contract of a store."""
+"""Contract of a store of events."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
-from submax.live.store.event import Entry, Event, Written
+from submax.live.store.event import AppendResult, Entry, Event
 
 PAGE = 10_000
-"""Events read at a time."""
+"""The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
 
 
 class Store(ABC):
-    """Streams of events that are only ever appended to, and named pieces of data beside them.
+    """Append-only streams of events, and named blobs of bytes beside them.
 
     Positions rise within a stream in the order in which events become visible: a reader that has
-    seen position p never misses an event below it. All methods may be called from any thread.
+    seen position p never misses an event below p. All methods may be called from any thread.
     """
 
     @abstractmethod
-    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[Written]]":
-        """Write entries, all or none; the future is done when they are durable.
+    def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
+        """Write all entries or none; the future is done when the entries are durable.
 
-        An entry whose key is already there is not written again: the event that stands is
-        returned in its place.
+        If a stream already has an event with the key of an entry, the entry is not written, and its
+        result holds the earlier event.
         """
 
     @abstractmethod
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        """The next events behind a position, in order."""
+        """The next events of a stream after a position, in order, at most ``limit`` of them."""
 
     @abstractmethod
     def find(self, stream: str, key: str) -> Event | None:
-        """The event with this key."""
+        """The event of a stream with this key; None if there is none."""
 
     @abstractmethod
     def streams(self) -> list[str]:
         """The names of all streams that have events, sorted."""
 
     @abstractmethod
-    def keep(self, name: str, data: bytes) -> None:
-        """Put data under a name, in place of what was there; durable on return."""
+    def put_blob(self, name: str, data: bytes) -> None:
+        """Write a blob and replace an earlier one of the same name; durable on return."""
 
     @abstractmethod
-    def kept(self, name: str) -> bytes | None:
-        """The data under a name."""
+    def get_blob(self, name: str) -> bytes | None:
+        """The blob of this name; None if there is none."""
 
     @abstractmethod
-    def drop(self, name: str) -> None:
-        """Forget the data under a name, if there are any."""
+    def delete_blob(self, name: str) -> None:
+        """Delete the blob of this name, if there is one."""
 
     @abstractmethod
-    def lead(self, name: str, *, take: bool = True) -> bool:
-        """Whether this store leads in a matter; at most one of all that are open does.
+    def try_lead(self, task: str) -> bool:
+        """Become the leader of a task if nobody leads it; whether this store leads it now.
 
-        Without ``take`` it does not begin to.
+        Of all open stores on the same data, at most one leads a task.
         """
 
     @abstractmethod
+    def leads(self, task: str) -> bool:
+        """Whether this store leads a task already; it does not try to become the leader."""
+
+    @abstractmethod
     def backup(self, path: Path) -> None:
-        """Copy all that is committed into a new file, as a store by SQLite; others may go on."""
+        """Copy everything that is committed into a new SQLite file; others may go on writing."""
 
     @abstractmethod
     def close(self) -> None:
-        """Finish what was begun and let go; a second call does nothing."""
+        """Write what is queued and release all resources; a second call does nothing."""

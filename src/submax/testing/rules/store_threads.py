@@ -3,7 +3,7 @@
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from submax.live.store.event import Entry, Event, Written
+from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.store import Store
 from submax.testing.rules.require import require
 
@@ -34,7 +34,7 @@ def check_keys_in_threads(store: Store) -> None:
     )
 
 
-def _append_keys(store: Store) -> list[Written]:
+def _append_keys(store: Store) -> list[AppendResult]:
     keys = [f"{number % KEYS}" for number in range(3 * APPENDS)]
     return [
         written

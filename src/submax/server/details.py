@@ -1,4 +1,4 @@
-"""Bandits, versions and keys as they are told."""
+"""Bandits, versions and keys as messages of the interface."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from submax.live.bandit import Bandit
 from submax.live.log.records import Fitted
 from submax.schema.context_schema import Field, Number
 from submax.server.keys import Key
-from submax.server.messages import BanditShown, ChoiceShown, KeyShown, VersionShown
+from submax.server.messages import BanditDetails, ChoiceDetails, KeyDetails, VersionDetails
 
 
-def bandit_shown(bandit: Bandit) -> BanditShown:
-    """As it stands."""
+def bandit_details(bandit: Bandit) -> BanditDetails:
+    """The message that describes a bandit."""
     settings, menu = bandit.settings, bandit.menu
-    actions: dict[str, list[ChoiceShown | float]] = {
-        slot.name: [ChoiceShown(one.name, one.status, one.features) for one in slot.choices]
+    actions: dict[str, list[ChoiceDetails | float]] = {
+        slot.name: [ChoiceDetails(one.name, one.status, one.features) for one in slot.choices]
         for slot in menu.slots
     }
     for interval in menu.intervals:
         actions[interval.name] = [interval.low, interval.high]
     fields = zip(settings.context.names, settings.context.fields, strict=True)
-    return BanditShown(
+    return BanditDetails(
         bandit.name,
         actions,
         {name: _field(field) for name, field in fields},
@@ -39,16 +39,16 @@ def bandit_shown(bandit: Bandit) -> BanditShown:
     )
 
 
-def version_shown(fitted: Fitted) -> VersionShown:
-    """Without what only the bandit needs."""
+def version_details(fitted: Fitted) -> VersionDetails:
+    """The message that describes a version."""
     table = msgspec.structs.asdict(fitted)
-    return VersionShown(**{name: table[name] for name in VersionShown.__struct_fields__})
+    return VersionDetails(**{name: table[name] for name in VersionDetails.__struct_fields__})
 
 
-def key_shown(key: Key) -> KeyShown:
-    """Without its secret."""
+def key_details(key: Key) -> KeyDetails:
+    """The message that describes a key, without its secret."""
     bandits = None if key.bandits is None else list(key.bandits)
-    return KeyShown(key.id, list(key.scopes), bandits, key.rate)
+    return KeyDetails(key.id, list(key.scopes), bandits, key.rate)
 
 
 def _field(field: Field) -> Any:

@@ -1,4 +1,4 @@
-"""A bandit as it is now: settings, choices and the version that decides."""
+"""The current state of a bandit: settings, choices and the version that decides."""
 
 import logging
 from collections import Counter
@@ -8,22 +8,25 @@ from typing import Any
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, NotFoundError
 from submax.core.rewards.scale import Scale
-from submax.live.declaring.control import control_of
-from submax.live.declaring.settings import Settings, policy_of
+from submax.live.declaring.settings import Settings
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
+from submax.policies.specification import PolicySpecification
 from submax.schema.menu import Action, Row
 from submax.schema.model import Model
 
 DAMAGED = "damaged models"
+"""The name under which models that cannot be read are counted among the failures of a bandit."""
 LOG = logging.getLogger("submax")
 
 
-class Present:
-    """Follows the stream of settings; ``serving`` is replaced when anything changes.
+class LiveState:
+    """Follows the stream of settings, and replaces ``serving`` when anything changes.
 
     The model that decides is that of the published version, or the one last given to ``teach``.
+    ``own`` is the policy object with which the bandit was opened, if any.
     """
 
     serving: Serving
@@ -35,21 +38,21 @@ class Present:
         self._store, self._name, self._own = store, name, own
         self._lock, self._stale = Lock(), True
         self._taught: tuple[int, Model] | None = None
-        self.control = control_of(store, name)
+        self.projection = SettingsProjection.of(store, name)
         self.follow()
 
     @property
     def settings(self) -> Settings:
-        """As they stand."""
-        return self.control.settings
+        """The current settings."""
+        return self.projection.settings
 
     def follow(self) -> None:
-        """Read what is new, and decide by it from now on."""
+        """Read new events of the stream of settings, and decide by them from now on."""
         with self._lock:
-            self._stale = self.control.follow() or self._stale
+            self._stale = self.projection.follow() or self._stale
             if self._stale:
                 self._renew()
-                # Not before: where the store fails half-way, this is done again.
+                # Set at the end: if the store fails on the way, the next call tries again.
                 self._stale = False
 
     def teach(self, version: int, model: Model) -> None:
@@ -59,35 +62,37 @@ class Present:
             self.serving = self.serving.with_model(model, version)
 
     def named(self, row: Row) -> Action:
-        """The names of an action; a choice that another process has added is read now."""
+        """An action by the names of its choices; reads choices that another process has added."""
         try:
-            return self.control.menu.action(row)
+            return self.projection.menu.action(row)
         except IndexError:
             self.follow()
-            return self.control.menu.action(row)
+            return self.projection.menu.action(row)
 
     def loaded(self, version: int) -> tuple[Policy[Any], Model]:
-        """A version's policy and model."""
-        fitted = self.control.versions[version]
-        data = self._store.kept(model_name(self._name, fitted.model))
+        """The policy and the model of a version."""
+        fitted = self.projection.versions[version]
+        data = self._store.get_blob(model_name(self._name, fitted.model))
         if data is None:
-            raise NotFoundError(f"the model of version {version} is no longer kept")
-        policy = policy_of(fitted.policy, self._own)
+            raise NotFoundError(
+                f"the model of version {version} is no longer in the store: choose a newer version"
+            )
+        policy = PolicySpecification(fitted.policy).build(self._own)
         return policy, Model.from_bytes(data, fitted.model, policy)
 
     def _renew(self) -> None:
-        settings, menu = self.control.settings, self.control.menu
-        self.policy = policy_of(settings.policy, self._own)
+        settings, menu = self.projection.settings, self.projection.menu
+        self.policy = settings.build_policy(self._own)
         self.scale = settings.scale
         version, policy, model = self._best()
         self.serving = Serving(settings, menu, policy, model, version, self.failures)
 
     def _best(self) -> tuple[int, Policy[Any], Model]:
-        """The published version, or the last one before it whose model is whole."""
+        """The published version, or the last one before it whose model is undamaged."""
         if self._taught is not None:
             version, model = self._taught
             return version, self.policy, model
-        for published in reversed(self.control.published):
+        for published in reversed(self.projection.published):
             if published.version == 0:
                 break
             try:
@@ -95,5 +100,5 @@ class Present:
             except InputError as error:
                 self.failures[DAMAGED] += 1
                 LOG.warning("%s: version %d: %s", self._name, published.version, error)
-        schema = self.settings.schema(self.control.menu)
+        schema = self.settings.schema(self.projection.menu)
         return 0, self.policy, Model.fresh(schema, self.policy, self.settings.seed)

@@ -1,4 +1,6 @@
-"""The settings of a bandit as they stand, its choices and its versions."""
+"""The current settings, choices and versions of a bandit, read from its stream of settings."""
+
+from typing import Self
 
 import msgspec
 
@@ -23,19 +25,14 @@ from submax.live.store.store import Store
 from submax.schema.choices import Change
 
 
-def control_of(store: Store, name: str) -> "Control":
-    """The settings of a bandit in a store."""
-    stream = settings_stream(name)
-    declared = store.find(stream, "declared")
-    if declared is None:
-        raise NotFoundError(f"there is no bandit {name!r} in this store: declare its actions")
-    control = Control(declared, lambda after: store.read(stream, after))
-    control.follow()
-    return control
+class SettingsProjection:
+    """The projection of a bandit's stream of settings: what all its events together say.
 
-
-class Control:
-    """A fold over the stream of settings."""
+    ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
+    current status, ``versions`` all fitted versions by number, ``published`` the publications in
+    order, and ``history`` says what the bandit had learned before its first decision. ``heard`` is
+    the position up to which the stream was read.
+    """
 
     def __init__(self, declared: Event, read: Reader) -> None:
         self.settings = body_of(declared, Settings)
@@ -46,8 +43,19 @@ class Control:
         self.heard = 0
         self._read = read
 
+    @classmethod
+    def of(cls, store: Store, name: str) -> Self:
+        """The settings, choices and versions of a bandit in a store, read to the end."""
+        stream = settings_stream(name)
+        declared = store.find(stream, DECLARED)
+        if declared is None:
+            raise NotFoundError(f"there is no bandit {name!r} in this store: declare its actions")
+        projection = cls(declared, lambda after: store.read(stream, after))
+        projection.follow()
+        return projection
+
     def follow(self) -> bool:
-        """Read what is new; whether there was anything."""
+        """Read the events that are new, and return whether there were any."""
         before = self.heard
         while page := self._read(self.heard):
             for event in page:
@@ -57,7 +65,7 @@ class Control:
 
     @property
     def held(self) -> bool:
-        """Whether a person chose the version, so that new ones are not published by themselves."""
+        """Whether an operator chose the version: then newer versions are not published."""
         return bool(self.published) and self.published[-1].held
 
     def _apply(self, event: Event) -> None:
@@ -79,6 +87,7 @@ class Control:
             )
 
     def _publish(self, published: Published) -> None:
+        """Note a publication; see ``Published`` for when an automatic one is ignored."""
         if published.model is not None:
             fitted = self.versions.get(published.version)
             if self.held or fitted is None or fitted.model != published.model:
@@ -86,20 +95,24 @@ class Control:
         self.published.append(published)
 
     def _change(self, change: Change) -> None:
-        """Processes that change the same choice at the same moment both wrote it down."""
+        """Apply a change; one that another process made first is ignored here."""
         try:
             self.menu = self.menu.changed(change)
         except InputError:
             return
 
     def settings_with(self, given: Settings, names: list[str]) -> Settings:
-        """The settings as they stand, but those that were given anew; what is fixed must agree."""
+        """The settings with the values of ``names`` taken from ``given``.
+
+        Settings that are fixed once there are decisions must be equal.
+        """
         for name in names:
             before, now = getattr(self.settings, name), getattr(given, name)
             if name in FIXED and before != now:
                 raise InputError(
-                    f"this bandit was declared with another {name}, {before}, and that cannot "
-                    "change once it decides: leave it out, or open a bandit with another name"
+                    f"{name} was given as {now}, and this bandit was declared with {before}, which "
+                    "cannot change once it decides: leave it out, or open a bandit with another "
+                    "name"
                 )
         return msgspec.structs.replace(
             self.settings, **{name: getattr(given, name) for name in names}

@@ -1,0 +1,153 @@
+"""A policy in plain data: what Python, TOML, HTTP and the store have in common."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import msgspec
+
+from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning.strategy import Strategy
+from submax.core.contracts.policy import Policy
+from submax.core.errors import InputError
+from submax.policies import make_policy
+from submax.policies.policy_table import table_of
+
+OBJECT = "object"
+"""The kind of a policy object that no table can describe."""
+
+
+@dataclass(frozen=True)
+class PolicySpecification:
+    """What a policy is, in ``data`` that files can hold.
+
+    ``data`` is the name of a preset, a class of the user's own such as ``my_policy.py:MyPolicy``,
+    or a table with ``kind`` and the parameters; a table may have a ``name`` under which results
+    show the policy. If a policy was given as an object that no table can describe (its class has
+    no name by which it can be imported, or a parameter is no plain value), the table has the kind
+    ``object`` and only describes class and parameters: the object must be given again.
+
+    >>> from submax.policies import Thompson
+    >>> PolicySpecification.of(Thompson(beta=9.0))
+    PolicySpecification(data={'kind': 'thompson', 'beta': 9.0})
+    >>> PolicySpecification.of("ucb1").build()
+    UCB1(pending=False, exploration=2.0)
+    """
+
+    data: str | dict[str, Any]
+
+    @classmethod
+    def of(cls, policy: object) -> Self:
+        """The specification of a name, of a table, or of a policy object."""
+        if isinstance(policy, cls):
+            return policy
+        if isinstance(policy, Policy):
+            return cls(_table(policy) or _description(policy))
+        if isinstance(policy, str):
+            return cls(policy)
+        if isinstance(policy, Mapping):
+            return cls({key: _written(value) for key, value in policy.items()})
+        raise InputError(
+            f"policy was given as {policy!r:.80}, and a name, a table with a 'kind' or a Policy is "
+            "allowed: give one of these, such as policy='rcp-adaptive'"
+        )
+
+    @property
+    def is_object(self) -> bool:
+        """Whether the policy can only be given as an object."""
+        return isinstance(self.data, dict) and self.data.get("kind") == OBJECT
+
+    @property
+    def label(self) -> str:
+        """A short name for tables and figures: its own name, that of the preset, or its kind."""
+        if isinstance(self.data, str):
+            return self.data
+        return str(self.data.get("name", self.data.get("class", self.data.get("kind"))))
+
+    def build(self, given: Policy[Any] | None = None) -> Policy[Any]:
+        """The policy; ``given`` is the object from which the specification was made, if any."""
+        if given is not None and PolicySpecification.of(given) == self:
+            return given
+        if self.is_object:
+            raise InputError(self._missing_object(given))
+        if isinstance(self.data, str):
+            return make_policy(self.data)
+        return make_policy({key: value for key, value in self.data.items() if key != "name"})
+
+    def _missing_object(self, given: Policy[Any] | None) -> str:
+        wanted = self._described_object()
+        other = "" if given is None else f", and another one was given, {given!r:.80}"
+        return (
+            f"this bandit was declared with a policy object, {wanted}{other}: give it again, "
+            "policy=..., or declare a policy whose class is in a file, "
+            "{'kind': 'my_policy.py:MyPolicy'}"
+        )
+
+    def _described_object(self) -> str:
+        if not isinstance(self.data, dict):
+            return self.data
+        settings = self.data.get("settings")
+        pairs = settings.items() if isinstance(settings, dict) else ()
+        shown = ", ".join(f"{name}={value!r:.40}" for name, value in pairs)
+        return f"{self.data.get('class')}({shown})"
+
+
+def _table(policy: Policy[Any]) -> dict[str, Any] | None:
+    """The table of a policy, if ``make_policy`` makes an equal policy from it; else None."""
+    try:
+        table = table_of(policy, changed_only=True)
+        plain: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(table))
+        return plain if bool(make_policy(plain) == policy) else None
+    except Exception:
+        # Code of somebody else decides here: whatever it raises, the object cannot be written.
+        return None
+
+
+def _written(value: Any) -> Any:
+    """A value of a table, in which parts that are objects are replaced by their tables."""
+    if isinstance(value, Mapping):
+        return {key: _written(one) for key, one in value.items()}
+    if isinstance(value, Policy):
+        table = _table(value)
+        if table is None:
+            raise InputError(
+                f"the policy {value!r:.80} inside a table cannot be written down: give the whole "
+                "policy as an object, or name its class, {'kind': 'my_policy.py:MyPolicy'}"
+            )
+        return table
+    if isinstance(value, (Estimator, Strategy)):
+        return table_of(value, changed_only=True)
+    return value
+
+
+def _description(policy: Policy[Any]) -> dict[str, Any]:
+    """The class and the parameters of an object, to recognize an equal object by."""
+    return {"kind": OBJECT, "class": _class_name(policy), "settings": _parameters(policy)}
+
+
+def _parameters(part: object) -> dict[str, Any]:
+    if dataclasses.is_dataclass(part):
+        values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    else:
+        values = dict(getattr(part, "__dict__", {}))
+    return {name: _described(value) for name, value in values.items()}
+
+
+def _described(value: Any) -> Any:
+    """A value as plain data that is equal for equal values, as far as this is possible."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_described(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): _described(one) for key, one in value.items()}
+    if isinstance(value, (Policy, Estimator, Strategy)):
+        return {"class": _class_name(value), **_parameters(value)}
+    text = repr(value)
+    # The address of an object is another one in every process.
+    return _class_name(value) if " at 0x" in text else text
+
+
+def _class_name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -1,0 +1,85 @@
+"""Policies in plain data."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError
+from submax.policies import POLICIES, Gridded, Thompson, make_policy, presets
+from submax.policies.specification import PolicySpecification
+
+EXAMPLES = [one for kind in POLICIES.classes() for one in kind.examples()]
+
+
+class Imported(Thompson):
+    """A class of somebody's own that can be imported."""
+
+
+@pytest.mark.parametrize("policy", [*presets().values(), *EXAMPLES], ids=repr)
+def test_every_policy_of_the_package_is_written_as_a_table(policy):
+    specification = PolicySpecification.of(policy)
+    assert not specification.is_object
+    assert PolicySpecification(specification.data).build() == policy
+
+
+def test_only_parameters_that_differ_from_the_default_are_written():
+    assert PolicySpecification.of(Thompson()).data == {"kind": "thompson"}
+    nested = PolicySpecification.of(Gridded(Thompson(beta=9.0)))
+    assert nested.data == {"kind": "gridded", "policy": {"kind": "thompson", "beta": 9.0}}
+
+
+def test_a_class_that_can_be_imported_is_named_by_its_module():
+    specification = PolicySpecification.of(Imported(beta=2.0))
+    assert specification.data == {"kind": f"{__name__}:Imported", "beta": 2.0}
+    assert specification.build() == Imported(beta=2.0)
+
+
+def test_an_object_that_no_table_can_describe_is_given_again():
+    class Local(Thompson):
+        pass
+
+    specification = PolicySpecification.of(Local(beta=2.0))
+    assert specification.is_object
+    assert specification.label.endswith("Local")
+    with pytest.raises(InputError, match=r"policy object, .*Local\(alpha=1.0, beta=2.0\): give it"):
+        specification.build()
+    with pytest.raises(InputError, match="another one was given"):
+        specification.build(Local(beta=3.0))
+    given = Local(beta=2.0)
+    assert specification.build(given) is given
+
+
+def test_a_parameter_that_is_no_plain_value_makes_an_object():
+    @dataclass(frozen=True)
+    class WithArray(Thompson):
+        weights: np.ndarray = field(default_factory=lambda: np.ones(2))
+
+    one, other = (PolicySpecification.of(WithArray(weights=np.full(2, x))) for x in (1.0, 2.0))
+    assert one.is_object
+    assert one != other
+
+
+def test_tables_may_hold_presets_objects_and_a_name():
+    table = {"kind": "gridded", "policy": "thompson-1-9", "name": "mine"}
+    specification = PolicySpecification.of(table)
+    assert specification.label == "mine"
+    assert specification.build() == Gridded(Thompson(beta=9.0))
+    with_object = PolicySpecification.of({"kind": "gridded", "policy": Thompson(beta=9.0)})
+    assert with_object.data == {"kind": "gridded", "policy": {"kind": "thompson", "beta": 9.0}}
+
+
+def test_a_class_of_ones_own_is_named_by_a_plain_text(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from submax.policies.classic.thompson import Thompson\nclass Mine(Thompson): pass\n"
+    )
+    made = make_policy(f"{path}:Mine")
+    assert type(made).__name__ == "Mine"
+    assert PolicySpecification.of(made).data == {"kind": f"{path}:Mine"}
+
+
+@pytest.mark.parametrize("policy", [None, 3, ["ucb1"]])
+def test_other_values_are_refused(policy):
+    with pytest.raises(InputError, match="a name, a table with a 'kind' or a Policy"):
+        PolicySpecification.of(policy)
