@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.regression.design import OWN, Design, Prior
 from submax.regression.posterior import Posterior
+from submax.regression.prior import OWN, Prior, PriorStructure
 from submax.regression.sums import Sums
 
 GROUPS = np.array([0, 1, 1, 2, 2, 2])
@@ -22,7 +22,7 @@ class Case(NamedTuple):
     number: Any
     reward: Any
     weight: Any
-    design: Design
+    design: PriorStructure
     prior: Prior
     centre: float
 
@@ -73,9 +73,9 @@ def case_of(seed, regressions, described, variance, shared=True, rows=70):
     reward = np.sum(features * slope[number], axis=1) + rng.normal(size=rows)
     weight = rng.integers(1, 4, size=rows).astype(np.float64)
     alike = rng.normal(size=(regressions, described)) if described else None
-    design = Design.sharing(GROUPS, regressions, alike)
+    design = PriorStructure.sharing(GROUPS, regressions, alike)
     if not shared:
-        design = Design.independent(GROUPS, regressions)
+        design = PriorStructure.independent(GROUPS, regressions)
     return Case(features, number, reward, weight, design, Prior(0.7, variance), 0.2)
 
 

@@ -5,7 +5,7 @@ from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import LIKE_UNIFORM, ContextBelief
 from submax.regression.map_choice import sums_of
 from submax.regression.posterior import Posterior
-from submax.regression.sampled_rows import Rows
+from submax.regression.sampled_rows import RegressionRows
 
 SETTINGS = BeliefSettings(actions=3, features=12, rows=100, draws=8, width=1.0, discount=1.0)
 """The map is made from up to 100 rows, so that the tests see both before and after."""
@@ -15,7 +15,7 @@ def some_rows(count, seed, width=2):
     rng = np.random.default_rng((seed, 17))
     context, number = rng.normal(size=(count, width)), rng.integers(3, size=count)
     reward = np.sin(context[:, 0]) * (number - 1.0) + 0.3 * rng.normal(size=count)
-    return Rows(context, number, reward, np.full(count, -np.log(3)), np.ones(count))
+    return RegressionRows(context, number, reward, np.full(count, -np.log(3)), np.ones(count))
 
 
 def learned(rows, settings, seed, size):

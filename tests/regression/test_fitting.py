@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from submax.regression.design import KINDS, Design, Prior
 from submax.regression.fitting import EXPECTED_SHARE, LEAST_NOISE, RANGE, fitted, gradient
 from submax.regression.posterior import Posterior
+from submax.regression.prior import KINDS, Prior, PriorStructure
 from submax.regression.sums import Sums
 
 STEP = 1e-5
@@ -76,7 +76,7 @@ def test_every_step_from_far_away_finds_the_same_prior(shared_case):
 def test_the_constants_of_few_actions_can_be_learned_after_a_start_without_differences(seed):
     """Without a prior on the variance it would stay near zero, and the constants with it."""
     rng = np.random.default_rng(seed)
-    features, design = np.ones((4000, 1)), Design.sharing(np.array([0]), 3)
+    features, design = np.ones((4000, 1)), PriorStructure.sharing(np.array([0]), 3)
     number = np.arange(4000) % 3
     equal = (rng.random(4000) < 0.5).astype(float)
     better = (rng.random(4000) < 0.5 + 0.1 * (number == 2)).astype(float)
@@ -113,7 +113,7 @@ def test_rewards_without_noise_leave_a_little(seed):
     features = np.column_stack([np.ones(50), rng.normal(size=50)])
     reward, number = features @ [2.0, 3.0], np.zeros(50, dtype=int)
     sums = Sums.empty(1, 2, float(reward.mean())).add(features, number, reward, np.ones(50))
-    design = Design.independent(np.array([0, 1]), 1)
+    design = PriorStructure.independent(np.array([0, 1]), 1)
     found = fitted(sums, design, Prior.vague(2, sums.variance), float(reward.mean()), 50)
     assert found.prior.noise == pytest.approx(LEAST_NOISE * sums.variance)
     assert found.coefficients[0, 1] == pytest.approx(3.0, rel=0.01)
@@ -124,7 +124,7 @@ def test_rewards_of_noise_alone_leave_no_slopes(seed):
     features = np.column_stack([np.ones(2000), rng.normal(size=(2000, 20))])
     reward, number = rng.normal(size=2000), rng.integers(3, size=2000)
     sums = Sums.empty(3, 21, 0.0).add(features, number, reward, np.ones(2000))
-    design = Design.sharing(np.array([0] + [1] * 20), 3)
+    design = PriorStructure.sharing(np.array([0] + [1] * 20), 3)
     found = fitted(sums, design, Prior.vague(2, sums.variance), 0.0, 50)
     # By least squares alone the 60 slopes would add up to 60 · 3 / 2000.
     assert np.sum(found.coefficients[:, 1:] ** 2) < 0.3 * 60 * 3 / 2000

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from submax.regression import posterior
-from submax.regression.design import Design, Prior
 from submax.regression.posterior import Posterior
+from submax.regression.prior import Prior, PriorStructure
 from submax.regression.sums import Sums
 
 DRAWS = 40_000
@@ -47,7 +47,7 @@ def test_draws_keep_the_prior_in_directions_without_rows(seed):
         features, np.zeros(5000, dtype=int), features[:, 1], np.ones(5000)
     )
     variance = np.array([[1.0] * 3, [1.0] * 3, [1e-4] * 3])
-    design = Design.independent(np.array([0, 1, 2]), 1)
+    design = PriorStructure.independent(np.array([0, 1, 2]), 1)
     found = Posterior.of(sums, design, Prior(1e-6, variance), 0.0)
     drawn = found.draws(DRAWS, rng)[:, 0, 2]
     assert np.mean(drawn**2) == pytest.approx(

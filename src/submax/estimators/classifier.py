@@ -22,7 +22,7 @@ from submax.core.memory.memory import Memory
 from submax.core.memory.stored_buffer import StoredBuffer
 from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.spaces.space import Space
 from submax.estimators.classifier_params import ClassifierParams
 from submax.estimators.importance_values import importance_values
@@ -88,7 +88,7 @@ class Classifier(Estimator[ClassifierParams]):
         return ClassifierParams(
             problem,
             StoredBuffer.empty(problem, replicas),
-            problem.scale.ruler(nothing, nothing),
+            problem.scale.reward_encoding(nothing, nothing),
             np.zeros((replicas, problem.scale.levels, problem.space.size)),
             np.zeros(replicas, dtype=np.int64),
             ModelCache.holding((None,) * replicas),
@@ -104,10 +104,10 @@ class Classifier(Estimator[ClassifierParams]):
         if not news.any():
             return params
         buffer = params.buffer.add(feedback, self.memory, rng)
-        ruler = problem.scale.ruler(buffer.reward, buffer.weight)
+        reward_encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
         seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), params.seed)
-        counts = _counted(problem, ruler, buffer)
-        fresh = ClassifierParams(problem, buffer, ruler, counts, seed, ModelCache())
+        counts = _counted(problem, reward_encoding, buffer)
+        fresh = ClassifierParams(problem, buffer, reward_encoding, counts, seed, ModelCache())
         models = tuple(
             self._fitted(fresh, replica) if new else before
             for replica, (new, before) in enumerate(zip(news, self._models(params), strict=True))
@@ -130,10 +130,10 @@ class Classifier(Estimator[ClassifierParams]):
         """Ask the models, all levels at once."""
         replicas, rows = context.shape[:2]
         levels = params.counts.shape[1]
-        asked = np.broadcast_to(params.ruler.levels[:, None], (replicas, rows, levels))
+        asked = np.broadcast_to(params.reward_encoding.levels[:, None], (replicas, rows, levels))
         repeated = np.repeat(context, levels, axis=1)
         reward = asked.reshape(replicas, rows * levels)
-        features = reward_features(repeated, reward, params.ruler, self.encoding)
+        features = reward_features(repeated, reward, params.reward_encoding, self.encoding)
         mass = np.repeat(params.counts[:, None], rows, axis=1)
         for replica, model in enumerate(self._models(params)):
             if model is not None:
@@ -157,7 +157,7 @@ class Classifier(Estimator[ClassifierParams]):
 
     def levels(self, params: ClassifierParams) -> Floats:
         """As the scale has them."""
-        return params.ruler.levels
+        return params.reward_encoding.levels
 
     def level_prior(self, params: ClassifierParams, context: Floats) -> Floats:
         """Share of the rows at each level, whatever the context; equal shares before the first."""
@@ -206,18 +206,22 @@ class Classifier(Estimator[ClassifierParams]):
         if rows < self.minimum_rows:
             return None
         one, there = slice(replica, replica + 1), slice(0, rows)
-        ruler = Ruler(params.ruler.levels[one], params.ruler.knots[one])
+        reward_encoding = RewardEncoding(
+            params.reward_encoding.levels[one], params.reward_encoding.bin_edges[one]
+        )
         context = buffer.context[one, there].astype(np.float64, copy=False)
-        features = reward_features(context, buffer.reward[one, there], ruler, self.encoding)
+        features = reward_features(
+            context, buffer.reward[one, there], reward_encoding, self.encoding
+        )
         action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))
         weight = buffer.weight[replica, there]
         return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
 
 
-def _counted(problem: Problem, ruler: Ruler, buffer: StoredBuffer) -> Floats:
+def _counted(problem: Problem, reward_encoding: RewardEncoding, buffer: StoredBuffer) -> Floats:
     """The weight of the rows at each level with each joint action, ``[R, L, A]``."""
-    replicas, levels = ruler.levels.shape
+    replicas, levels = reward_encoding.levels.shape
     size = problem.space.size
     action = problem.space.index(buffer.action.astype(np.int64))
-    joint = ruler.nearest(buffer.reward) * size + action
+    joint = reward_encoding.nearest(buffer.reward) * size + action
     return tally(joint, buffer.weight, levels * size).reshape(replicas, levels, size)

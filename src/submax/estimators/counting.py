@@ -17,7 +17,7 @@ from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 from submax.estimators.fitted_smoothing import fitted_smoothing
@@ -36,7 +36,7 @@ class CountingParams(NamedTuple):
     problem: Problem
     counts: Floats
     importance: Floats
-    ruler: Ruler
+    reward_encoding: RewardEncoding
     history: Buffer | None
     smoothing: Floats | None = None
 
@@ -75,7 +75,7 @@ class Counting(Estimator[CountingParams]):
             problem,
             np.zeros((replicas, problem.scale.levels, size)),
             np.zeros((replicas, size)),
-            problem.scale.ruler(nothing, nothing),
+            problem.scale.reward_encoding(nothing, nothing),
             Buffer.empty(_without_context(problem), replicas) if again else None,
             np.ones((replicas, problem.scale.levels)) if self.smoothing == "fitted" else None,
         )
@@ -87,16 +87,16 @@ class Counting(Estimator[CountingParams]):
         problem, history = params.problem, params.history
         feedback.check(problem)
         if history is None:
-            counts, importance = _counted(problem, params.ruler, feedback)
+            counts, importance = _counted(problem, params.reward_encoding, feedback)
             counts, importance = params.counts + counts, params.importance + importance
             smoothing = self._fitted(counts, params)
             return params._replace(counts=counts, importance=importance, smoothing=smoothing)
         context = np.zeros((*feedback.reward.shape, 0))
         history = history.add(feedback._replace(context=context), self.memory, rng)
-        ruler = problem.scale.ruler(history.reward, history.weight)
-        counts, importance = _counted(problem, ruler, _as_feedback(history))
+        encoding = problem.scale.reward_encoding(history.reward, history.weight)
+        counts, importance = _counted(problem, encoding, _as_feedback(history))
         smoothing = self._fitted(counts, params)
-        return CountingParams(problem, counts, importance, ruler, history, smoothing)
+        return CountingParams(problem, counts, importance, encoding, history, smoothing)
 
     def log_prob(self, params: CountingParams, context: Floats, action: Integers) -> Floats:
         """Logarithm of the smoothed counts."""
@@ -150,7 +150,7 @@ class Counting(Estimator[CountingParams]):
 
     def levels(self, params: CountingParams) -> Floats:
         """As the scale has them."""
-        return params.ruler.levels
+        return params.reward_encoding.levels
 
     def level_prior(self, params: CountingParams, context: Floats) -> Floats:
         """Share of the observations at each level; equal shares before the first."""
@@ -215,12 +215,14 @@ def _for_rows(values: Floats, context: Floats) -> Floats:
     return np.broadcast_to(values[:, None], (replicas, rows, *values.shape[1:]))
 
 
-def _counted(problem: Problem, ruler: Ruler, feedback: Feedback) -> tuple[Floats, Floats]:
+def _counted(
+    problem: Problem, encoding: RewardEncoding, feedback: Feedback
+) -> tuple[Floats, Floats]:
     """Counts of level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
-    replicas, levels = ruler.levels.shape
+    replicas, levels = encoding.levels.shape
     size = problem.space.size
     arm = problem.space.index(feedback.action)
-    joint = ruler.nearest(feedback.reward) * size + arm
+    joint = encoding.nearest(feedback.reward) * size + arm
     counts = tally(joint, feedback.weight, levels * size)
     return counts.reshape(replicas, levels, size), _importance(feedback, arm, size)
 

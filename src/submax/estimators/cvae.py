@@ -32,8 +32,8 @@ class CVAE(NetworkEstimator):
     Reference: Xu et al. (2024), section 4.3.
 
     *Departs from the paper:* the draws are kept between refits and shared by the levels, and the
-    reward is injected by its place between knots, one-hot at a knot, since a gate on a reward of 0
-    would be shut. Real-valued actions are not in the paper.
+    reward is injected by its place between bin edges, one-hot at an edge, since a gate on a reward
+    of 0 would be shut. Real-valued actions are not in the paper.
     """
 
     hidden: int = 32

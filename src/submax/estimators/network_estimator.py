@@ -20,7 +20,7 @@ from submax.core.memory.memory import Memory
 from submax.core.memory.minibatches import Minibatches
 from submax.core.memory.training import Training
 from submax.core.numerics.divergence import warn_of_divergence
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.extras import require_extra
 from submax.core.spaces.real_space import RealSpace
 from submax.core.spaces.space import Space
@@ -42,7 +42,7 @@ from submax.networks.slot_network import SlotNetwork
 class NetworkEstimator(Estimator[NetworkParams]):
     """A network trained on the feedback that its memory keeps, for all replicas at once, by JAX.
 
-    It is told the reward itself, embedded by its place between knots, so that any reward can be
+    It is told the reward itself, embedded by its place between bin edges, so that any reward can be
     asked for. Once trained it is evaluated in numpy. Before the first feedback it knows nothing.
     """
 
@@ -86,11 +86,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
             )
         require_extra("neural", who, "jax", "equinox", "optax")
         nothing = np.zeros((replicas, 0))
-        ruler = problem.scale.ruler(nothing, nothing)
+        encoding = problem.scale.reward_encoding(nothing, nothing)
         latent = np.zeros((replicas, 1, self.latent_draws, 0))
         network = self._silent(problem, replicas, problem.scale.levels)
         return NetworkParams.of(
-            problem, Buffer.empty(problem, replicas), {}, network, ruler, latent
+            problem, Buffer.empty(problem, replicas), {}, network, encoding, latent
         )
 
     def fit(
@@ -104,19 +104,19 @@ class NetworkEstimator(Estimator[NetworkParams]):
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return params
-        if params.ruler.levels.shape[1] != problem.scale.levels:
-            params = self.at_levels(params, _ruler(problem, params.buffer).levels)
+        if params.reward_encoding.levels.shape[1] != problem.scale.levels:
+            params = self.at_levels(params, _encoding(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
-        ruler = _ruler(problem, buffer)
+        encoding = _encoding(problem, buffer)
         scaling = None
         if self.training.standardizes:
             scaling = ContextScaling.of(buffer, self.largest_deviation)
-        action, reward = problem.space.scaled(buffer.action), ruler.embedded(buffer.reward)
+        action, reward = problem.space.scaled(buffer.action), encoding.embedded(buffer.reward)
         rows = Minibatches.of(buffer, action, reward, scaling)
-        start, before = self._start(params, ruler), params.buffer.filled
+        start, before = self._start(params, encoding), params.buffer.filled
         trained = train(self.design(problem), self.training, rows, rng, start, before)
         latent = self.drawn(len(news), problem.scale.levels, rng)
-        network = self._written(problem, trained.parameters, ruler, latent)
+        network = self._written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
         # A replica without news, or whose training diverged, stays as it was.
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
@@ -127,7 +127,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
             buffer,
             parameters_where(learned, trained.parameters, params.parameters),
             network.where(learned, params.network),
-            ruler.where(learned, params.ruler),
+            encoding.where(learned, params.reward_encoding),
             latent,
             scaling if scaling is None else scaling.where(learned, params.scaling),
         )
@@ -135,13 +135,19 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
         """The same belief, asked for other rewards: ``levels [R, L]``, rising."""
         self._check_levels(params, levels)
-        problem, ruler = params.problem, params.ruler._replace(levels=levels)
+        problem, encoding = params.problem, params.reward_encoding._replace(levels=levels)
         network = self._silent(problem, *levels.shape)
         if params.parameters:
-            written = self._written(problem, params.parameters, ruler, params.latent)
+            written = self._written(problem, params.parameters, encoding, params.latent)
             network = written.where(params.buffer.filled > 0, network)
         return NetworkParams.of(
-            problem, params.buffer, params.parameters, network, ruler, params.latent, params.scaling
+            problem,
+            params.buffer,
+            params.parameters,
+            network,
+            encoding,
+            params.latent,
+            params.scaling,
         )
 
     def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
@@ -157,8 +163,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
                 f"{levels.shape[1]}"
             )
 
-    def _start(self, params: NetworkParams, ruler: Ruler) -> Parameters | None:
-        """The last parameters where training goes on from them, for knots that have moved."""
+    def _start(self, params: NetworkParams, encoding: RewardEncoding) -> Parameters | None:
+        """The last parameters where training goes on from them, for bin edges that have moved."""
         from submax.nn.training.parameters import moved
 
         goes_on = self.training.continued
@@ -167,23 +173,23 @@ class NetworkEstimator(Estimator[NetworkParams]):
             goes_on = not self.memory.forgets
         if not (goes_on and params.parameters):
             return None
-        if np.array_equal(ruler.knots, params.ruler.knots):
+        if np.array_equal(encoding.bin_edges, params.reward_encoding.bin_edges):
             return params.parameters
-        knots = params.ruler.embedded(ruler.knots).astype(np.float32)
-        return moved(self.design(params.problem), params.parameters, knots)
+        bin_edges = params.reward_encoding.embedded(encoding.bin_edges).astype(np.float32)
+        return moved(self.design(params.problem), params.parameters, bin_edges)
 
     def _written(
         self,
         problem: Problem,
         parameters: Parameters,
-        ruler: Ruler,
+        encoding: RewardEncoding,
         latent: Floats,
     ) -> SlotNetwork:
-        """The trained network as plain arrays, at the levels of the ruler."""
+        """The trained network as plain arrays, at the levels of the encoding."""
         from submax.nn.training.parameters import restored
 
         design = self.design(problem)
-        levels = ruler.embedded(ruler.levels).astype(np.float32)
+        levels = encoding.embedded(encoding.levels).astype(np.float32)
         network: SlotNetwork = design.exported(restored(design, parameters), levels, latent)
         return network
 
@@ -247,7 +253,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def levels(self, params: NetworkParams) -> Floats:
         """Those the network is written out at."""
-        return params.ruler.levels
+        return params.reward_encoding.levels
 
     def level_prior(self, params: NetworkParams, context: Floats) -> Floats:
         """Share of the observations at each level, whatever the context."""
@@ -263,11 +269,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def values(self, params: NetworkParams) -> Floats:
         """The sum over the observations whose reward is not 0, some rows at a time."""
-        levels = params.ruler.levels.shape[1]
+        levels = params.reward_encoding.levels.shape[1]
         numbers = len(params.share) * levels * self.latent_draws * self.hidden
         conditioned = partial(self.prob, params)
         return importance_values(params.buffer, params.problem, conditioned, levels, numbers)
 
 
-def _ruler(problem: Problem, buffer: Buffer) -> Ruler:
-    return problem.scale.ruler(buffer.reward, buffer.weight)
+def _encoding(problem: Problem, buffer: Buffer) -> RewardEncoding:
+    return problem.scale.reward_encoding(buffer.reward, buffer.weight)

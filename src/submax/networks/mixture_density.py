@@ -19,7 +19,7 @@ from submax.networks.slot_choices import choice_probabilities, first_choices
 
 FEW_DIMENSIONS = 3
 """The product of so many densities stays within the range of single precision."""
-AT_ONCE = 2**17
+DENSITIES_PER_BLOCK = 2**17
 """About so many densities are worked on at a time, so that they stay near the processor."""
 
 
@@ -71,7 +71,7 @@ class MixtureDensity(NamedTuple):
         replicas, rows, count, _ = numbers.shape
         _, levels, _, draws, components = self.location.shape[:-1]
         found = np.empty((replicas, levels, rows, draws, count))
-        step = max(1, AT_ONCE // max(1, replicas * levels * count * draws * components))
+        step = max(1, DENSITIES_PER_BLOCK // max(1, replicas * levels * count * draws * components))
         for begin in range(0, rows, step):
             part = slice(begin, begin + step)
             weight = self.component[:, :, part, :, None].astype(np.float32)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from submax.core.arrays import Floats, Integers
-from submax.regression.design import Design
+from submax.regression.prior import PriorStructure
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class BeliefSettings:
     action_features: Floats | None = field(default=None, compare=False)
     shared: bool = True
 
-    def design(self, groups: Integers) -> Design:
+    def design(self, groups: Integers) -> PriorStructure:
         """How the regressions of the actions are related, for features in these groups."""
         if self.shared:
-            return Design.sharing(groups, self.actions, self.action_features)
-        return Design.independent(groups, self.actions)
+            return PriorStructure.sharing(groups, self.actions, self.action_features)
+        return PriorStructure.independent(groups, self.actions)

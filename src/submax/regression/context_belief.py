@@ -8,13 +8,13 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
 from submax.regression.belief_settings import BeliefSettings
-from submax.regression.design import Design, Prior
 from submax.regression.feature_map import FeatureMap
 from submax.regression.fitting import fitted
 from submax.regression.map_choice import best_map
 from submax.regression.posterior import Posterior
-from submax.regression.sampled_rows import Rows, SampledRows
-from submax.regression.solution import Solution
+from submax.regression.posterior_covariance import PosteriorCovariance
+from submax.regression.prior import Prior, PriorStructure
+from submax.regression.sampled_rows import RegressionRows, SampledRows
 from submax.regression.sums import Sums
 
 GROWTH = 1.6
@@ -30,7 +30,7 @@ LIKE_UNIFORM = 2.0
 probability. What a policy earns that has learned something says nothing about the other actions."""
 LARGEST_WEIGHT = 10.0
 """Such a row counts at most as this many rows that were chosen uniformly, so that none decides."""
-ROUNDING = 1e-12
+CONTRAST_TOLERANCE = 1e-12
 """Coefficients of two actions that differ by less than this share of the largest are equal."""
 
 
@@ -47,7 +47,7 @@ class DrawNoise(NamedTuple):
     """The random numbers of which the kept draws are made, ``[P, K, F]`` each.
 
     ``prior`` are standard normal numbers, and ``rows`` is Σ √w φ ε over the rows, with a standard
-    normal ε for each row and draw; see ``Solution.draw_responses``.
+    normal ε for each row and draw; see ``PosteriorCovariance.draw_responses``.
     """
 
     prior: Floats
@@ -70,7 +70,9 @@ class KeptDraws(NamedTuple):
         """Draws ``[P, K, F]`` in two parts."""
         common = coefficients.mean(axis=1)
         contrasts = coefficients - common[:, None]
-        contrasts[np.abs(contrasts) <= ROUNDING * np.abs(coefficients).max(initial=0.0)] = 0.0
+        contrasts[
+            np.abs(contrasts) <= CONTRAST_TOLERANCE * np.abs(coefficients).max(initial=0.0)
+        ] = 0.0
         return cls(common, contrasts)
 
 
@@ -96,17 +98,19 @@ class ContextBelief(NamedTuple):
     mapped: int
     solved: float
     fitted: float
-    solution: Solution | None = None
+    solution: PosteriorCovariance | None = None
     noise: DrawNoise | None = None
 
     @classmethod
     def unlearned(cls, width: int) -> Self:
         """Before any row."""
-        sample = SampledRows(Rows.empty(width), 0)
+        sample = SampledRows(RegressionRows.empty(width), 0)
         nothing = UniformRewards(0.0, 0.0)
         return cls(None, 0.0, None, None, None, None, sample, nothing, 0, 0.0, 0.0)
 
-    def learned(self, new: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+    def learned(
+        self, new: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
+    ) -> Self:
         """The belief after more rows."""
         if self.feature_map is not None and self.sums is None:
             raise InputError(
@@ -177,7 +181,7 @@ class ContextBelief(NamedTuple):
         assert self.prior is not None, "nothing was learned"
         return Posterior.of(self.sums, self._design(settings), self.prior, self.centre)
 
-    def _explored(self, new: Rows, settings: BeliefSettings) -> UniformRewards:
+    def _explored(self, new: RegressionRows, settings: BeliefSettings) -> UniformRewards:
         factor = settings.discount ** len(new.reward)
         known = ~np.isnan(new.log_prob)
         chance = np.exp(np.where(known, new.log_prob, 0.0))
@@ -189,11 +193,13 @@ class ContextBelief(NamedTuple):
             self.uniform.reward * factor + float(weight @ new.reward),
         )
 
-    def _design(self, settings: BeliefSettings) -> Design:
+    def _design(self, settings: BeliefSettings) -> PriorStructure:
         assert self.feature_map is not None, "a map comes first"
         return settings.design(self.feature_map.groups)
 
-    def _mapped(self, rows: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+    def _mapped(
+        self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
+    ) -> Self:
         """With a map made from rows, or from some of them, and the sums of all of them."""
         offset = float(np.average(rows.reward, weights=rows.weight))
         some = rows
@@ -225,7 +231,9 @@ class ContextBelief(NamedTuple):
         noise = self.noise._replace(rows=self.noise.rows * factor**0.5)
         return self._replace(sums=self.sums.faded(factor), noise=noise, solution=None)
 
-    def _with_rows(self, rows: Rows, settings: BeliefSettings, rng: np.random.Generator) -> Self:
+    def _with_rows(
+        self, rows: RegressionRows, settings: BeliefSettings, rng: np.random.Generator
+    ) -> Self:
         """With more rows in everything that is a sum over them."""
         assert self.feature_map is not None, "a map comes first"
         assert self.sums is not None, "a map comes first"
@@ -266,7 +274,7 @@ class ContextBelief(NamedTuple):
         due = grown or settings.discount < 1
         if due or solution is None:
             known = None if solution is None else solution.inverse
-            solution = Solution.of(fitted(sums, design, prior, centre, int(due), known))
+            solution = PosteriorCovariance.of(fitted(sums, design, prior, centre, int(due), known))
         moment, _ = sums.centred(centre)
         response = moment * (solution.unit / solution.prior.noise)
         drawn = solution.draw_responses(design, noise.prior, noise.rows)
@@ -291,7 +299,7 @@ def _products(raw: Floats, coefficients: Floats) -> Floats:
 
 
 def _different_rewards(reward: Floats, most: int, rng: np.random.Generator) -> Integers:
-    """Rows picked at random; if all their rewards are equal, half of them are others."""
+    """RegressionRows picked at random; if all their rewards are equal, half of them are others."""
     order = rng.permutation(len(reward))
     chosen = order[:most]
     if np.ptp(reward[chosen]) == 0:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.regression.design import KINDS, OWN, Design, Prior
 from submax.regression.posterior import Posterior, along, times
+from submax.regression.prior import KINDS, OWN, Prior, PriorStructure
 from submax.regression.sums import Sums
 
 LARGEST_STEP = 100.0
@@ -39,7 +39,7 @@ class Moments(NamedTuple):
 
 def fitted(
     sums: Sums,
-    design: Design,
+    design: PriorStructure,
     prior: Prior,
     centre: float,
     steps: int,

@@ -6,10 +6,10 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.regression.belief_settings import BeliefSettings
-from submax.regression.design import Prior
 from submax.regression.feature_map import GROUPS, FeatureMap, new_map
 from submax.regression.fitting import fitted
-from submax.regression.sampled_rows import Rows
+from submax.regression.prior import Prior
+from submax.regression.sampled_rows import RegressionRows
 from submax.regression.sums import Sums
 
 LENGTHS = (0.35, 0.7, 1.4)
@@ -35,7 +35,7 @@ class FittedMap(NamedTuple):
 
 
 def best_map(
-    rows: Rows,
+    rows: RegressionRows,
     centre: float,
     prior: Prior | None,
     settings: BeliefSettings,
@@ -63,7 +63,7 @@ def best_map(
     return another
 
 
-def sums_of(rows: Rows, feature_map: FeatureMap, actions: int) -> Sums:
+def sums_of(rows: RegressionRows, feature_map: FeatureMap, actions: int) -> Sums:
     """The sums over rows, counted from their mean reward."""
     offset = float(np.average(rows.reward, weights=rows.weight))
     sums = Sums.empty(actions, feature_map.width, offset)
@@ -75,7 +75,7 @@ def sums_of(rows: Rows, feature_map: FeatureMap, actions: int) -> Sums:
 
 def _fitted(
     feature_map: FeatureMap,
-    rows: Rows,
+    rows: RegressionRows,
     centre: float,
     prior: Prior | None,
     settings: BeliefSettings,
@@ -90,7 +90,7 @@ def _fitted(
     return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
 
 
-def _relevance(best: FittedMap, rows: Rows) -> Floats:
+def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
     """How much each number of the context counts for distances, 1 on average.
 
     Its square is the sensitivity of the regressions to the number, drawn towards equal relevance

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from submax.core.arrays import Floats
-from submax.regression.design import OWN, Design, Prior
+from submax.regression.prior import OWN, Prior, PriorStructure
 from submax.regression.sums import Sums
 
 SMALL = 48
@@ -28,7 +28,7 @@ class Posterior(NamedTuple):
     regressions need whose rewards exclude each other. ``log_evidence`` is the marginal likelihood.
     """
 
-    design: Design
+    design: PriorStructure
     prior: Prior
     centre: float
     unit: Floats
@@ -45,7 +45,7 @@ class Posterior(NamedTuple):
     def of(
         cls,
         sums: Sums,
-        design: Design,
+        design: PriorStructure,
         prior: Prior,
         centre: float,
         inverse: Floats | None = None,
@@ -169,7 +169,7 @@ def _root(gram: Floats) -> Floats:
     return root
 
 
-def along(design: Design, matrices: Floats) -> Floats:
+def along(design: PriorStructure, matrices: Floats) -> Floats:
     """Uᵀ blockdiag(matrices) U: ``[K, F, F] -> [q F, q F]``."""
     directions = design.directions
     count, features = directions.shape[1], matrices.shape[-1]
@@ -192,7 +192,7 @@ def times(matrices: Floats, vectors: Floats) -> Floats:
     return product.swapaxes(0, 1)
 
 
-def _applied(design: Design, inverse: Floats, coupling: Floats, response: Floats) -> Floats:
+def _applied(design: PriorStructure, inverse: Floats, coupling: Floats, response: Floats) -> Floats:
     """The covariance times responses: ``[K, F] -> [K, F]``, or ``[P, K, F] -> [P, K, F]``."""
     alone = times(inverse, response)
     if not len(coupling):

@@ -11,11 +11,11 @@ from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
 
 PIECE = 4096
-"""Rows are turned into features this many at a time, so that the features need little memory."""
+"""RegressionRows are turned into features this many at a time, so that the features need little memory."""
 
 
-@stored("rows")
-class Rows(NamedTuple):
+@stored("regression-rows")
+class RegressionRows(NamedTuple):
     """Contexts ``[n, D]`` and, ``[n]`` each, the number of the action, the reward and the rest.
 
     ``log_prob`` is NaN if the logging policy did not say.
@@ -79,17 +79,19 @@ class Rows(NamedTuple):
 class SampledRows(NamedTuple):
     """Up to so many rows, each row seen with the same chance; ``seen`` counts all of them."""
 
-    rows: Rows
+    rows: RegressionRows
     seen: int
 
-    def standing_for_all(self) -> Rows:
+    def standing_for_all(self) -> RegressionRows:
         """The rows, each with the weight of as many as it stands for."""
         kept = len(self.rows.reward)
         if kept in (0, self.seen):
             return self.rows
         return self.rows.faded(self.seen / kept)
 
-    def add(self, new: Rows, most: int, discount: float, rng: np.random.Generator) -> Self:
+    def add(
+        self, new: RegressionRows, most: int, discount: float, rng: np.random.Generator
+    ) -> Self:
         """Take in new rows; the weight of a row is multiplied by ``discount`` for each later one.
 
         Reference: Vitter (1985), Random sampling with a reservoir.
@@ -108,7 +110,7 @@ class SampledRows(NamedTuple):
         for column, coming in zip(columns, rest, strict=True):
             # If two rows come to one place, the later one stays.
             column[place[enters]] = coming[enters]
-        return self._replace(rows=Rows._make(columns), seen=seen)
+        return self._replace(rows=RegressionRows._make(columns), seen=seen)
 
     def none(self) -> Self:
         """The same without its rows."""

@@ -8,8 +8,8 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.core.running.stored import stored
-from submax.regression.design import Design, Prior
 from submax.regression.fitting import fitted
+from submax.regression.prior import Prior, PriorStructure
 from submax.regression.slot_map import GROUPS, SlotMap
 from submax.regression.sums import Sums
 
@@ -165,7 +165,7 @@ class SlotBelief(NamedTuple):
         prior = self.prior or Prior.vague(GROUPS, sums.variance)
         due = sums.weight - self.fitted >= PRIOR_SHARE * sums.weight
         steps = (STEPS if self.fitted else FIRST_STEPS) if due else 0
-        design = Design.independent(self.slot_map.groups, 1)
+        design = PriorStructure.independent(self.slot_map.groups, 1)
         posterior = fitted(sums, design, prior, centre, steps)
         # Matheron's rule with the noise of the rows themselves: a draw from the prior, corrected by
         # what the rows would have said about it.

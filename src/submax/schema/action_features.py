@@ -10,7 +10,7 @@ from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.schema.choices import ARMS, Choice, Features, Slot, where
 from submax.schema.context_schema import LARGEST, as_number
-from submax.schema.names import check_name, shown
+from submax.schema.names import check_name, short_repr
 
 MOST_FEATURES = 100
 """Features that a choice may have."""
@@ -27,7 +27,9 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
     slots with such tables. Every choice of a slot that is named must have the same features.
     """
     if not isinstance(given, Mapping):
-        raise InputError(f"action_features must be a table such as {EXAMPLE}, not {shown(given)}")
+        raise InputError(
+            f"action_features must be a table such as {EXAMPLE}, not {short_repr(given)}"
+        )
     tables = {ARMS: given} if [slot.name for slot in slots] == [ARMS] else given
     for name in tables:
         one_of("slot in action_features:", str(name), [slot.name for slot in slots])
@@ -40,7 +42,7 @@ def _described(slot: Slot, table: object) -> Slot:
     if not isinstance(table, Mapping):
         raise InputError(
             f"the action_features{where(slot.name)} must be a table such as {EXAMPLE}, not "
-            f"{shown(table)}"
+            f"{short_repr(table)}"
         )
     known = {choice.name for choice in slot.choices}
     for name in table:
@@ -65,7 +67,7 @@ def clean_features(choice: str, given: object) -> Features:
     if not isinstance(given, Mapping) or len(given) > MOST_FEATURES:
         raise InputError(
             f"the features of {choice!r} must be a table of at most {MOST_FEATURES} numbers and "
-            f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {shown(given)}"
+            f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {short_repr(given)}"
         )
     return {name: _value(choice, name, value) for name, value in given.items()}
 
@@ -116,7 +118,7 @@ def _value(choice: str, name: object, value: object) -> float | str:
     if number is None:
         raise InputError(
             f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
-            f"{LARGEST:g}, or a text, not {shown(value)}"
+            f"{LARGEST:g}, or a text, not {short_repr(value)}"
         )
     return number
 

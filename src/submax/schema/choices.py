@@ -31,7 +31,7 @@ class Slot(msgspec.Struct, frozen=True):
     choices: tuple[Choice, ...]
 
 
-class Interval(msgspec.Struct, frozen=True):
+class NumberRange(msgspec.Struct, frozen=True):
     """A real-valued part, such as a price."""
 
     name: str
@@ -79,13 +79,13 @@ def slot_of(name: str, names: object) -> Slot:
     return Slot(name, tuple(Choice(one) for one in names))
 
 
-def interval_of(name: str, low: float, high: float) -> Interval:
+def number_range_of(name: str, low: float, high: float) -> NumberRange:
     """A real-valued part within bounds."""
     check_bounds((low,), (high,))
-    return Interval(name, float(low), float(high))
+    return NumberRange(name, float(low), float(high))
 
 
-def is_interval(given: object) -> bool:
+def is_number_range(given: object) -> bool:
     """Whether these are two numbers."""
     return (
         isinstance(given, (list, tuple))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.checks import finite, one_of
 from submax.core.errors import InputError
-from submax.schema.names import check_name, shown
+from submax.schema.names import check_name, short_repr
 
 MOST_CATEGORIES = 10_000
 MOST_FIELDS = 1000
@@ -42,7 +42,7 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
         if number is None:
             raise InputError(
                 f"context {name!r} must be a number from {-LARGEST:g} to {LARGEST:g}, "
-                f"not {shown(value)}"
+                f"not {short_repr(value)}"
             )
         return number
 

@@ -176,5 +176,5 @@ def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
         first = max(len(part.reward) - count, 0)
         kept.insert(0, part.rows(slice(first, None)))
         count -= len(part.reward) - first
-    slots = len(schema.menu.slots) + len(schema.menu.intervals)
+    slots = len(schema.menu.slots) + len(schema.menu.ranges)
     return Columns.joined(kept) if kept else Columns.empty(schema.context.width, slots)

@@ -51,7 +51,7 @@ def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[
 
 def _check_shapes(rows: Columns, schema: Schema) -> None:
     count = rows.reward.size if isinstance(rows.reward, np.ndarray) else 0
-    slots = len(schema.menu.slots) + len(schema.menu.intervals)
+    slots = len(schema.menu.slots) + len(schema.menu.ranges)
     wanted = ((count, schema.context.width), (count, slots), (count,), (count,))
     for name, shape in zip(rows._fields, wanted, strict=True):
         column: Any = getattr(rows, name)
@@ -65,7 +65,7 @@ def _check_values(rows: Columns, schema: Schema) -> None:
         raise InputError("a context of its rows is not finite")
     menu = schema.menu
     limits = [(0.0, len(slot.choices) - 1.0) for slot in menu.slots]
-    limits += [(one.low, one.high) for one in menu.intervals]
+    limits += [(one.low, one.high) for one in menu.ranges]
     low, high = np.array(limits).T
     whole = rows.action[:, : len(menu.slots)]
     if not ((rows.action >= low) & (rows.action <= high)).all() or (whole % 1).any():

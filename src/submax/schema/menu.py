@@ -20,13 +20,13 @@ from submax.schema.choices import (
     STATUS,
     Change,
     Choice,
-    Interval,
+    NumberRange,
     Slot,
     active_names,
     check_move,
-    interval_of,
-    is_interval,
     is_list,
+    is_number_range,
+    number_range_of,
     slot_of,
     where,
 )
@@ -45,10 +45,10 @@ Shown = tuple[tuple[int, ...], ...]
 
 
 class Menu(msgspec.Struct, frozen=True):
-    """What can be decided: slots of named choices, of which plain arms are one, and intervals."""
+    """What can be decided: slots of named choices, of which plain arms are one, and ranges."""
 
     slots: tuple[Slot, ...]
-    intervals: tuple[Interval, ...] = ()
+    ranges: tuple[NumberRange, ...] = ()
 
     @classmethod
     def of(cls, actions: object, features: object = None) -> "Menu":
@@ -78,10 +78,10 @@ class Menu(msgspec.Struct, frozen=True):
             raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
         for name in actions:
             check_name("the name of a slot", name)
-        numbers = {name: given for name, given in actions.items() if is_interval(given)}
-        intervals = tuple(interval_of(name, *given) for name, given in numbers.items())
+        numbers = {name: given for name, given in actions.items() if is_number_range(given)}
+        ranges = tuple(number_range_of(name, *given) for name, given in numbers.items())
         named = [name for name in actions if name not in numbers]
-        return cls(tuple(slot_of(name, actions[name]) for name in named), intervals)
+        return cls(tuple(slot_of(name, actions[name]) for name in named), ranges)
 
     @property
     def plain(self) -> bool:
@@ -99,7 +99,7 @@ class Menu(msgspec.Struct, frozen=True):
     @property
     def lists(self) -> bool:
         """Whether all joint actions can be written out."""
-        return not self.intervals and self.space(self.active).size <= LISTED
+        return not self.ranges and self.space(self.active).size <= LISTED
 
     @property
     def declaration(self) -> list[str] | dict[str, Any]:
@@ -107,7 +107,7 @@ class Menu(msgspec.Struct, frozen=True):
         if self.plain:
             return [choice.name for choice in self.slots[0].choices]
         slots = {slot.name: [choice.name for choice in slot.choices] for slot in self.slots}
-        return {**slots, **{one.name: (one.low, one.high) for one in self.intervals}}
+        return {**slots, **{one.name: (one.low, one.high) for one in self.ranges}}
 
     @property
     def features(self) -> dict[str, Any] | None:
@@ -126,7 +126,7 @@ class Menu(msgspec.Struct, frozen=True):
             Slot(slot.name, tuple(Choice(one.name, features=one.features) for one in slot.choices))
             for slot in self.slots
         )
-        return Menu(slots, self.intervals)
+        return Menu(slots, self.ranges)
 
     def action_features(self, shown: Shown) -> ActionFeatures:
         """The features of some of the choices as numbers, as a policy is told of them."""
@@ -136,9 +136,9 @@ class Menu(msgspec.Struct, frozen=True):
     def space(self, shown: Shown) -> Space:
         """The space of joint actions of some of the choices."""
         sizes = tuple(len(choices) for choices in shown)
-        low = tuple(interval.low for interval in self.intervals)
-        high = tuple(interval.high for interval in self.intervals)
-        if not self.intervals:
+        low = tuple(part.low for part in self.ranges)
+        high = tuple(part.high for part in self.ranges)
+        if not self.ranges:
             return Arms(sizes[0]) if self.plain else Slots(sizes)
         return Mixed(sizes, low, high) if sizes else Box(low, high)
 
@@ -165,7 +165,7 @@ class Menu(msgspec.Struct, frozen=True):
         if not isinstance(wanted, Mapping):
             raise InputError(f"eligible must be a table of slots, not {wanted!r:.60}")
         for name in wanted:
-            if name in [interval.name for interval in self.intervals]:
+            if name in [part.name for part in self.ranges]:
                 raise InputError(f"{name!r} is an interval, and cannot be restricted here")
             one_of("slot", str(name), [slot.name for slot in self.slots])
         return wanted
@@ -193,26 +193,26 @@ class Menu(msgspec.Struct, frozen=True):
             slot.name: slot.choices[int(number)].name
             for slot, number in zip(self.slots, row, strict=False)
         }
-        for interval, value in zip(self.intervals, row[len(self.slots) :], strict=True):
-            named[interval.name] = float(value)
+        for part, value in zip(self.ranges, row[len(self.slots) :], strict=True):
+            named[part.name] = float(value)
         return named
 
     def row(self, action: object) -> Row:
         """The numbers of an action by name."""
         if self.plain:
             return [self._number(self.slots[0], action)]
-        names = [slot.name for slot in self.slots] + [one.name for one in self.intervals]
+        names = [slot.name for slot in self.slots] + [one.name for one in self.ranges]
         if not isinstance(action, Mapping) or set(action) != set(names):
             raise InputError(
                 f"an action has a value for each of {', '.join(names)}, and {action!r:.80} has not"
             )
         row: Row = [self._number(slot, action[slot.name]) for slot in self.slots]
-        for interval in self.intervals:
-            value = action[interval.name]
+        for part in self.ranges:
+            value = action[part.name]
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not interval.low <= value <= interval.high:
+            if not number or not part.low <= value <= part.high:
                 raise InputError(
-                    f"{interval.name} must be a number from {interval.low} to {interval.high}, "
+                    f"{part.name} must be a number from {part.low} to {part.high}, "
                     f"not {value!r:.60}"
                 )
             row.append(float(value))

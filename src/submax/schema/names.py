@@ -9,11 +9,11 @@ def check_name(what: str, value: object) -> None:
     """Refuse names of choices, slots and categories that are empty, too long or not printable."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
         raise InputError(
-            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not {shown(value)}"
+            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not {short_repr(value)}"
         )
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """A value in few words, whatever it is."""
     try:
         text = repr(value)

@@ -1,4 +1,4 @@
-"""Contract of a policy."""
+"""Base class of policies."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -7,49 +7,50 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 
 
 class PolicyState(Protocol):
-    """What is learned: a NamedTuple of arrays that also names the problem it belongs to."""
+    """What a policy has learned: a NamedTuple of arrays, and the problem it belongs to."""
 
     @property
     def problem(self) -> Problem:
-        """The problem the state was made for."""
+        """The problem that the state was initialized for."""
 
 
 State = TypeVar("State", bound=PolicyState)
 
 
 class Policy(ABC, Generic[State]):
-    """Hyper-parameters and the pure functions between states.
+    """Hyper-parameters, and pure functions that map a state to decisions and to the next state.
 
-    Every array begins ``[R, n]``: R replicas, n decisions taken together.
+    The first axes of every array are ``[R, n]``: R replicas, and n decisions taken together.
     """
 
     @abstractmethod
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> State:
-        """The state before any feedback."""
+        """Return the state before any feedback."""
 
     @abstractmethod
-    def act(self, state: State, context: Floats, rng: np.random.Generator) -> Decision:
-        """Decide once for every row of ``context [R, n, D]``."""
+    def act(self, state: State, context: Floats, rng: np.random.Generator) -> ChosenActions:
+        """Choose an action for every row of ``context [R, n, D]``."""
 
     @abstractmethod
     def log_prob(self, state: State, context: Floats, action: Actions) -> Floats:
-        """Log-probability that ``act`` chooses these actions, row by row."""
+        """Return the log-probability that ``act`` chooses the action of each row: ``[R, n]``."""
 
     @abstractmethod
     def update(self, state: State, feedback: Feedback, rng: np.random.Generator) -> State:
-        """The state after feedback has come back."""
+        """Return the state after learning from the feedback."""
 
     def probabilities(self, state: State, context: Floats) -> Floats:
-        """Probability of every joint action in each row, ``[R, n, M]``, or ``[R, 1, M]`` for all.
+        """Return the probability of every joint action: ``[R, n, M]``.
 
-        A policy that has them at hand overrides this.
+        The shape is ``[R, 1, M]`` if all rows have the same probabilities. By default ``log_prob``
+        is evaluated for all joint actions. A policy that has a faster way overrides this method.
         """
         listing = state.problem.space.listing()
         replicas, rows, _ = context.shape
@@ -63,25 +64,25 @@ class Policy(ABC, Generic[State]):
     def record(
         self, state: State, action: Actions | None = None, *, upcoming: int | None = None
     ) -> State:
-        """The state after it was told of decisions whose rewards are awaited.
+        """Return the state after recording decisions whose rewards have not arrived yet.
 
-        ``action [R, n, S]`` are decisions that were just taken. ``upcoming`` is how many decisions
-        will be taken before a reward can be learned from. Most policies learn from rewards alone
-        and need not override this.
+        ``action [R, n, S]`` are the actions that were just chosen. ``upcoming`` is the number of
+        decisions that will be taken before the next update. Most policies learn from rewards alone
+        and do not override this method.
         """
         return state
 
     @property
     def facts(self) -> Facts:
-        """What callers rely on beyond the decisions."""
+        """Properties of the policy that callers rely on."""
         return Facts()
 
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
-        """Instances that the conformance suite runs."""
+        """Yield instances for the conformance suite."""
 
     @classmethod
     def presets(cls) -> Mapping[str, Self]:
-        """Instances with a name of their own, on the command line, in TOML and over HTTP."""
+        """Return named instances, for use on the command line, in TOML files and over HTTP."""
         return {}

@@ -1,4 +1,4 @@
-"""Policies that stand in front of another one."""
+"""Base class of policies that wrap another policy."""
 
 from collections.abc import Iterator
 from typing import Any, Self
@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -14,7 +14,7 @@ from submax.core.contracts.problem import Problem
 
 
 class WrapperPolicy(Policy[Any]):
-    """Forward everything to another ``policy``; a subclass overrides what it changes."""
+    """Forward every call to ``policy``; a subclass overrides the methods that it changes."""
 
     policy: Policy[Any]
 
@@ -25,7 +25,7 @@ class WrapperPolicy(Policy[Any]):
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
         return self.policy.init(problem, replicas, rng)
 
-    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
         return self.policy.act(state, context, rng)
 
     def log_prob(self, state: Any, context: Floats, action: Actions) -> Floats:
@@ -44,5 +44,5 @@ class WrapperPolicy(Policy[Any]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """None: the suite runs the policies that are wrapped."""
+        """Yield nothing: the conformance suite tests the wrapped policies."""
         yield from ()

@@ -1,4 +1,4 @@
-"""Draws from tables of probabilities, for all replicas at once."""
+"""Random draws from tables of probabilities, for all replicas at once."""
 
 import numpy as np
 
@@ -6,21 +6,22 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 
 TOLERANCE = 1e-6
+"""Largest deviation of a sum of probabilities from 1 that counts as a rounding error."""
 LOTS = 6.0
-"""A batch of n is given out in this many times √n lots; see docs/research."""
-SMALL = 32
-"""Up to so many numbers it is faster to look at all of them than to halve."""
+"""``draw_lots`` divides n draws into this many times √n groups; docs/research gives the reason."""
+LINEAR_SEARCH_SIZE = 32
+"""Up to this many probabilities, comparing with all of them is faster than binary search."""
 
 
 def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
     """Draw ``count`` indices for each replica: ``[R, 1 or count, M] -> [R, count]``.
 
-    One row of probabilities is shared by all draws of a replica; ``count`` rows give one draw
-    each. Inversion: the first index whose cumulated probability exceeds a uniform number, found
-    by halving, all draws at once.
+    One row of probabilities serves all draws of a replica; ``count`` rows give one draw each. A
+    draw is the first index whose cumulative probability exceeds a uniform random number. The index
+    is found by binary search, for all draws at once.
     """
     replicas, rows, size = probabilities.shape
-    if rows == count and size <= SMALL:
+    if rows == count and size <= LINEAR_SEARCH_SIZE:
         return _draw_each(probabilities, rng)
     halvings = (size - 1).bit_length()
     table = np.empty((replicas, rows, 1 << halvings))
@@ -28,7 +29,7 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     cumulated = np.cumsum(probabilities, axis=-1, out=table[..., :size])
     _check_sums(cumulated[..., -1])
     uniform = rng.random((replicas, count))
-    # The sum need not be one to the last bit; a uniform number times the sum is always below it.
+    # The sum may differ from 1 by rounding; scaling keeps the uniform numbers below it.
     uniform *= cumulated[..., -1]
     first = np.arange(0, table.size, 1 << halvings, dtype=np.int64).reshape(replicas, rows)
     place = first + np.zeros(uniform.shape, dtype=np.int64)
@@ -40,12 +41,13 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
 
 
 def draw_lots(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
-    """Draw ``count`` indices for each replica in lots: ``[R, 1, M] -> [R, count]``.
+    """Draw ``count`` indices for each replica in groups: ``[R, 1, M] -> [R, count]``.
 
-    About 6 √count lots are spread evenly over the probabilities, and each is one index for as many
-    draws, in random places. The probability of an index is in every place what it is in ``draw``,
-    but the places depend on each other: a batch tries fewer indices, each more often, and says
-    more about those. Up to 36 draws are lots of their own.
+    The draws are divided into about 6 √count groups at random positions, and all draws of a group
+    have the same index. The indices of the groups are a systematic sample from the probabilities.
+    At every position an index has the same probability as in ``draw``, but positions depend on each
+    other: a batch tries fewer indices, each more often, and so learns more about these. Up to 36
+    draws are groups of one draw each.
 
     >>> rng = np.random.default_rng(0)
     >>> drawn = draw_lots(np.full((1, 1, 500), 1 / 500), 900, rng)
@@ -58,22 +60,22 @@ def draw_lots(probabilities: Floats, count: int, rng: np.random.Generator) -> In
     cumulated = np.cumsum(probabilities[:, 0], axis=-1)
     total = cumulated[:, -1:]
     _check_sums(total)
-    # Cut at an offset plus 0, 1, 2, ...: an index is met as often as its share of lots, rounded.
+    # Systematic sampling: an index gets its expected number of groups, rounded down or up.
     met = np.ceil(cumulated * (lots / total) - rng.random((len(total), 1))).astype(np.int64)
-    # Rounding must not leave a lot to an index behind the last that has a probability.
+    # Rounding must not give a group to an index behind the last one with positive probability.
     met[cumulated == total] = lots
     np.minimum(met, lots, out=met)
     times = met.copy()
     times[:, 1:] -= met[:, :-1]
     index = np.repeat(np.tile(np.arange(met.shape[1]), len(met)), times.ravel())
     lot = index.reshape(len(met), lots)
-    # Some lots are longer by one: which, is drawn.
+    # Some groups are larger by one draw; the permutation decides which.
     drawn = rng.permuted(lot, axis=1)[:, np.arange(count) * lots // count]
     return rng.permuted(drawn, axis=1)
 
 
 def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
-    """One draw from each of few numbers: count those that the uniform number has passed."""
+    """Draw one index per row: the number of cumulative probabilities up to a uniform number."""
     cumulated = probabilities.cumsum(axis=-1)
     total = cumulated[..., -1]
     _check_sums(total)
@@ -84,7 +86,7 @@ def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
 
 
 def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
-    """Log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``."""
+    """Return the log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``."""
     replicas, rows, size = probabilities.shape
     first = np.arange(0, probabilities.size, size, dtype=np.int64).reshape(replicas, rows)
     with np.errstate(divide="ignore"):
@@ -93,7 +95,7 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
 
 
 def _check_sums(total: Floats) -> None:
-    # Written so that NaN does not pass.
+    # A comparison with NaN is false, so NaN is refused, too.
     if not (total.size == 0 or np.abs(total - 1).max() < TOLERANCE):
         raise InputError(
             "the probabilities of all actions must sum to 1, and here they sum to "

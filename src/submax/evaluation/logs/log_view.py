@@ -28,14 +28,14 @@ def log_summary(log: "Log") -> Summary:
     columns = ["rows", "share", "mean reward", "± s.e."]
     if menu.plain:
         return Summary(sentences, ["action", *columns], _rows(log, 0))
-    parts = len(menu.slots) + len(menu.intervals)
+    parts = len(menu.slots) + len(menu.ranges)
     room = max(1, (LINES - len(sentences) - 2) // parts)
     rows, more = [], 0
     for number_of_slot, slot in enumerate(menu.slots):
         found = _rows(log, number_of_slot)
         rows += [[slot.name, *row] for row in found[:room]]
         more += len(found[room:])
-    for place, interval in enumerate(menu.intervals, start=len(menu.slots)):
+    for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
         rows.append([interval.name, *_value_cells(log, place)])
     return Summary(sentences, ["slot", "choice", *columns], rows, texts=2, more=more)
 

@@ -58,7 +58,7 @@ def slot_estimates(log: "Log", seed: int) -> Floats:
     p_s(a_s | x) = softmax(θ_s · (1, x))[a_s], fitted by maximum likelihood; choices that were not
     eligible have probability 0.
     """
-    if log.schema.menu.intervals:
+    if log.schema.menu.ranges:
         raise InputError("propensities of real-valued actions cannot be estimated: log them")
     parts = log.parts
     standardization = Standardization.of(parts, log.schema.context.numeric)

@@ -15,7 +15,7 @@ from submax.evaluation.reading.vocabulary import as_name
 from submax.schema.action_features import described
 from submax.schema.choices import ARMS, Slot, where
 from submax.schema.menu import Menu
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 ACTION, SLOT, CHOICE = "action", "slot", "choice"
 """Columns that say which choice a row describes: the first alone, or the other two."""
@@ -82,7 +82,7 @@ def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
     if read.wrong.any():
         row = int(np.argmax(read.wrong))
         raise InputError(
-            f"the action feature {name!r} has numbers, and {shown(column[row].as_py())} in row "
+            f"the action feature {name!r} has numbers, and {short_repr(column[row].as_py())} in row "
             f"{row + 1}: give finite numbers to all choices, or texts to all"
         )
     return [None if np.isnan(value) else float(value) for value in read.values]

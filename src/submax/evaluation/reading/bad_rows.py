@@ -9,7 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans
 from submax.core.errors import InputError
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 NO_DEFAULT = "no default is declared"
 TOLD = 12
@@ -61,7 +61,7 @@ class BadRows:
         before = self._kinds.get((column, reason))
         if before is None:
             place = int(np.argmax(bad))
-            before = Kind(column, reason, 0, first_row + place, shown(value(place)))
+            before = Kind(column, reason, 0, first_row + place, short_repr(value(place)))
         self._kinds[column, reason] = replace(before, count=before.count + count)
 
     def note_repeats(self, column: str, count: int, row: int, before: int) -> None:

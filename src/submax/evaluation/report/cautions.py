@@ -63,7 +63,7 @@ def log_cautions(witness: Witness) -> Iterator[Caution]:
             f"add up to {fit.ratio:.2f} of what they should, and chance does not explain that",
         )
     rarest = float(log.propensity.min())
-    if rarest * len(log) < 1 and not log.schema.menu.intervals:
+    if rarest * len(log) < 1 and not log.schema.menu.ranges:
         yield Caution(
             "propensities",
             f"a propensity is as small as {rarest:.2g}: of {len(log)} rows less than one is "
@@ -104,7 +104,7 @@ def _about_support(seen: Seen, found: Diagnostics, witness: Witness) -> Iterator
         )
     # A policy may surely take what was rare in the log.
     rarest = 1.0 / float(witness.log.propensity.min())
-    intervals = witness.log.schema.menu.intervals
+    intervals = witness.log.schema.menu.ranges
     z = distance(seen.evidence.weight, found.largest if intervals else rarest)
     if abs(z) > STRANGE:
         why = "some of its actions had no chance in the log" if z < 0 else "that cannot be chance"

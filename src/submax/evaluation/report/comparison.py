@@ -157,7 +157,7 @@ class _Trial(NamedTuple):
 
 
 def _has_slots(log: Log) -> bool:
-    return len(log.schema.menu.slots) > 1 and not log.schema.menu.intervals
+    return len(log.schema.menu.slots) > 1 and not log.schema.menu.ranges
 
 
 def _asked(given: Sequence[str | Mapping[str, Any]], log: Log) -> dict[str, OffPolicyEstimator]:

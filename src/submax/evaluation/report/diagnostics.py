@@ -79,7 +79,7 @@ def calibration(log: Log) -> Calibration | None:
     """The worst choice of all slots; None where nothing can be compared."""
     found: list[Calibration] = []
     inverse, menu = 1.0 / log.propensity, log.schema.menu
-    volume = float(np.prod([one.high - one.low for one in menu.intervals]))
+    volume = float(np.prod([one.high - one.low for one in menu.ranges]))
     sizes = np.array([[len(numbers) for numbers in shown] for shown in log.menus], dtype=float)
     joint = sizes.prod(axis=1) * volume
     for slot, one in enumerate(menu.slots):

@@ -249,7 +249,7 @@ def _lost(shares: list[Floats], never: list[Booleans]) -> Floats:
 def _slot_propensities(log: Log, seed: int) -> tuple[Floats | None, bool]:
     """The propensity of each slot's choice, None for plain arms, and whether it is a guess."""
     menu = log.schema.menu
-    if len(menu.slots) < 2 or menu.intervals:
+    if len(menu.slots) < 2 or menu.ranges:
         return None, False
     if log.slot_propensity is not None:
         gaps = np.isnan(log.slot_propensity)

@@ -5,7 +5,7 @@ import re
 import time
 
 from submax.core.errors import InputError
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 VARIANTS = "89ab"
 BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
@@ -17,7 +17,7 @@ def check_bandit(name: object) -> None:
     if not isinstance(name, str) or not BANDIT.fullmatch(name):
         raise InputError(
             "the name of a bandit has up to 64 small letters, digits, '-' and '_', and "
-            f"{shown(name)} is none"
+            f"{short_repr(name)} is none"
         )
 
 
@@ -26,7 +26,7 @@ def check_identifier(what: str, value: object) -> None:
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
         raise InputError(
             f"{what} must be a text of 1 to 128 printable ASCII characters without spaces, "
-            f"not {shown(value)}"
+            f"not {short_repr(value)}"
         )
 
 

@@ -27,7 +27,7 @@ from submax.live.store.event import Entry, Written
 from submax.live.store.store import Store
 from submax.live.store.writing import Writing, joined
 from submax.schema.context_schema import LARGEST, as_number
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 ENCODER = msgspec.msgpack.Encoder()
 ONLY = "reward"
@@ -147,7 +147,7 @@ class Requests:
         number = as_number(value)
         if number is None:
             raise InputError(
-                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {shown(value)}"
+                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {short_repr(value)}"
             )
         try:
             self._present.scale.check(np.array([number]))

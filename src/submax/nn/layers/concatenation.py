@@ -27,10 +27,10 @@ class Concatenation(Injection):
         """Append the reward."""
         return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
 
-    def moved(self, knots: NDArray[np.float32]) -> "Concatenation":
-        """The columns of the reward at the new knots."""
+    def moved(self, bin_edges: NDArray[np.float32]) -> "Concatenation":
+        """The columns of the reward at the new bin_edges."""
         weight, columns = np.split(np.asarray(self.dense.weight), [-self.width], axis=-1)
-        moved = (knots @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
+        moved = (bin_edges @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
         joined: Any = np.concatenate([weight, moved], axis=-1)
         return Concatenation(Dense(joined, self.dense.bias), self.width)
 

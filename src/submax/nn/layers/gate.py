@@ -34,9 +34,9 @@ class Gate(Injection):
         """Gate what the activation let through."""
         return jax.nn.relu(self.dense(x)) * jax.nn.sigmoid(reward @ self.opening)
 
-    def moved(self, knots: NDArray[np.float32]) -> "Gate":
-        """What opens the gate at the new knots."""
-        return Gate(self.dense, knots @ np.asarray(self.opening))
+    def moved(self, bin_edges: NDArray[np.float32]) -> "Gate":
+        """What opens the gate at the new bin_edges."""
+        return Gate(self.dense, bin_edges @ np.asarray(self.opening))
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """The gate g_l is positive, so it can stand before the ReLU: g_l ⊙ W and g_l ⊙ b."""

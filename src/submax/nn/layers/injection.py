@@ -24,11 +24,11 @@ class Injection(eqx.Module):
         """``[I]`` and ``[E] -> [H]``."""
 
     @abstractmethod
-    def moved(self, knots: NDArray[np.float32]) -> "Injection":
-        """The same function of the reward with other knots, from numpy parameters.
+    def moved(self, bin_edges: NDArray[np.float32]) -> "Injection":
+        """The same function of the reward with other bin_edges, from numpy parameters.
 
-        ``knots [R, E, E]`` are the new knots, embedded by the old ones: what enters a layer is
-        linear in the embedding, so that its value at the new knots is all that is needed.
+        ``bin_edges [R, E, E]`` are the new bin_edges, embedded by the old ones: what enters a layer is
+        linear in the embedding, so that its value at the new bin_edges is all that is needed.
         """
 
     @abstractmethod

@@ -34,9 +34,9 @@ class Modulation(Injection):
         """Scale and shift before the activation."""
         return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)
 
-    def moved(self, knots: NDArray[np.float32]) -> "Modulation":
-        """γ and β at the new knots."""
-        scale, shift = (knots @ np.asarray(part) for part in (self.scale, self.shift))
+    def moved(self, bin_edges: NDArray[np.float32]) -> "Modulation":
+        """γ and β at the new bin_edges."""
+        scale, shift = (bin_edges @ np.asarray(part) for part in (self.scale, self.shift))
         return Modulation(self.dense, scale, shift)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:

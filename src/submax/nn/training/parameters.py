@@ -49,14 +49,16 @@ def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]])
 
 
 def moved(
-    design: Design[Any], parameters: Mapping[str, NDArray[np.float32]], knots: NDArray[np.float32]
+    design: Design[Any],
+    parameters: Mapping[str, NDArray[np.float32]],
+    bin_edges: NDArray[np.float32],
 ) -> Parameters:
-    """The parameters of the same function when rewards are embedded by other knots.
+    """The parameters of the same function when rewards are embedded by other bin_edges.
 
-    ``knots [R, E, E]`` are the new knots, embedded by the old ones.
+    ``bin_edges [R, E, E]`` are the new bin_edges, embedded by the old ones.
     """
     model = jax.tree_util.tree_map(
-        lambda part: part.moved(knots) if isinstance(part, Injection) else part,
+        lambda part: part.moved(bin_edges) if isinstance(part, Injection) else part,
         restored(design, parameters),
         is_leaf=lambda part: isinstance(part, Injection),
     )

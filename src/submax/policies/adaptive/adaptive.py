@@ -9,7 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -47,7 +47,7 @@ class Adaptive(Policy[Any]):
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
         return self.part(problem).init(problem, replicas, rng)
 
-    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
         return self.part(state.problem).act(state, context, rng)
 
     def log_prob(self, state: Any, context: Floats, action: Actions) -> Floats:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -34,11 +34,11 @@ class Random(Policy[RandomState]):
         """Remember the problem."""
         return RandomState(problem)
 
-    def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         """Draw uniformly."""
         state.problem.check_context(context)
         action = state.problem.space.uniform(context.shape[:2], rng)
-        return Decision(action, self.log_prob(state, context, action))
+        return ChosenActions(action, self.log_prob(state, context, action))
 
     def log_prob(self, state: RandomState, context: Floats, action: Actions) -> Floats:
         """−log of the number of joint actions, or of their volume."""

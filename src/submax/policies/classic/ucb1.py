@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -55,10 +55,10 @@ class UCB1(Policy[UCB1State]):
         arms = ArmStatistics.empty(problem, replicas)
         return UCB1State(problem, arms, np.zeros_like(arms.pulls))
 
-    def act(self, state: UCB1State, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: UCB1State, context: Floats, rng: np.random.Generator) -> ChosenActions:
         """Nothing is random: the probability is one."""
         index = self._choices(state, context.shape[1])
-        return Decision(state.problem.space.action(index), np.zeros(index.shape))
+        return ChosenActions(state.problem.space.action(index), np.zeros(index.shape))
 
     def log_prob(self, state: UCB1State, context: Floats, action: Integers) -> Floats:
         """0 for what ``act`` takes in that row, −∞ for everything else."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import positive, whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -88,7 +88,9 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         pool = ClimbingPool.empty(effects, replicas, self.draws, self.restarts)
         return HillClimbingState(problem, regression, pool, np.zeros(replicas, dtype=np.bool_))
 
-    def act(self, state: HillClimbingState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(
+        self, state: HillClimbingState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
         """Climb with one of the draws each, or look up where that climb ends."""
         state.problem.check_context(context)
         effects = self._effects(state.problem)
@@ -100,9 +102,9 @@ class HillClimbingThompson(Policy[HillClimbingState]):
             anything = rng.integers(effects.sizes, size=(*shape, len(effects.sizes)))
             action = np.where(uniform[..., None], anything, action)
         if effects.contexts:
-            return Decision(action, None)
+            return ChosenActions(action, None)
         log_prob = np.where(uniform, _uniform(effects), state.pool.log_shares(member))
-        return Decision(action, log_prob)
+        return ChosenActions(action, log_prob)
 
     def log_prob(self, state: HillClimbingState, context: Floats, action: Integers) -> Floats:
         """The share of draws whose climb ends at the action."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative, positive, whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -47,13 +47,15 @@ class NeuralThompson(Policy[GradientBelief]):
         """Nothing observed."""
         return GradientBelief.empty(problem, replicas, self.hidden, self.ridge)
 
-    def act(self, state: GradientBelief, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(
+        self, state: GradientBelief, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
         """Sample the scores; ties, as before the first feedback, are broken at random."""
         logit, deviation = state.scores(context)
         score = logit + self.scale * deviation * rng.normal(size=logit.shape)
         best = score == score.max(axis=-1, keepdims=True)
         index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
-        return Decision(state.problem.space.action(index), None)
+        return ChosenActions(state.problem.space.action(index), None)
 
     def log_prob(self, state: GradientBelief, context: Floats, action: Integers) -> Floats:
         """Quadrature."""

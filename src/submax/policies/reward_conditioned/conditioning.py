@@ -48,7 +48,7 @@ class Conditioning(Policy[RewardConditionedState]):
     ) -> RewardConditionedState:
         """The estimator's belief before any data."""
         if self.levels is not None:
-            problem = replace(problem, scale=problem.scale.asking(self.levels))
+            problem = replace(problem, scale=problem.scale.with_levels(self.levels))
         self.strategy.check_levels(problem.scale.levels)
         self.check_space(problem.space)
         params = self.estimator.init(problem, replicas, rng)

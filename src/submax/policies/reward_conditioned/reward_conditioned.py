@@ -12,7 +12,7 @@ from submax.core.conditioning.estimated_density import EstimatedDensity
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.marginalization import mixture_of_one, unseen
 from submax.core.conditioning.strategy import Strategy
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_lots, log_prob_of
@@ -78,14 +78,14 @@ class RewardConditioned(Conditioning):
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
-    ) -> Decision:
+    ) -> ChosenActions:
         """Draw from the list of all actions, with its probability, or by rejection."""
         self.check_rows(state, context)
         space = state.problem.space
         if not self._lists(state.problem):
             rows = max(1, REJECTED_ROWS // len(context))
             parts = [self._rejected(state, part, rng) for part in split(context, rows)]
-            return Decision(joined(parts), None)
+            return ChosenActions(joined(parts), None)
         if context.shape[:2] == (1, 1):
             return drawn_one(space, self.probabilities(state, context)[0, 0], rng)
         if state.problem.context_width == 0 or self.gives_lots:
@@ -97,7 +97,7 @@ class RewardConditioned(Conditioning):
             drawn_listed(space, self.probabilities(state, part), part.shape[1], rng)
             for part in split(context, self._at_once(state, context))
         ]
-        return Decision(*map(joined, zip(*listed, strict=True)))
+        return ChosenActions(*map(joined, zip(*listed, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         """Look the actions up in the list of all; where there is none, see ``density``."""

@@ -7,12 +7,12 @@ from scipy.linalg import blas, lapack
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
-from submax.regression.design import OWN, Design, Prior
 from submax.regression.posterior import Posterior, along, times
+from submax.regression.prior import OWN, Prior, PriorStructure
 
 
-@stored("solution")
-class Solution(NamedTuple):
+@stored("posterior-covariance")
+class PosteriorCovariance(NamedTuple):
     """What maps responses to coefficients: the posterior covariance, in units of the prior.
 
     ``inverse [K, F, F]`` is (I + G_k / σ²)⁻¹ in the ``unit [F]`` of `Posterior`, whose prior it was
@@ -45,7 +45,7 @@ class Solution(NamedTuple):
             blas.dgemm(-1.0, halved, halved, 1.0, inverse[one].T, trans_a=True, overwrite_c=True)
         return self._replace(inverse=inverse)
 
-    def applied(self, design: Design, response: Floats) -> Floats:
+    def applied(self, design: PriorStructure, response: Floats) -> Floats:
         """The covariance times responses, ``[P, K, F] -> [P, K, F]``; see `Posterior`."""
         alone = times(self.inverse, response)
         directions = design.directions
@@ -60,7 +60,7 @@ class Solution(NamedTuple):
         back = directions @ shared.reshape(projected.shape)
         return alone + times(self.inverse, back)
 
-    def draw_responses(self, design: Design, normal: Floats, noise: Floats) -> Floats:
+    def draw_responses(self, design: PriorStructure, normal: Floats, noise: Floats) -> Floats:
         """Responses whose solutions deviate from the posterior mean as draws do, ``[P, K, F]``.
 
         ``normal`` are standard normal numbers, and ``noise`` is Σ √w φ ε over the rows of each
@@ -75,7 +75,7 @@ class Solution(NamedTuple):
         response -= noise * (self.unit / np.sqrt(self.prior.noise))
         return response
 
-    def _ratio(self, design: Design) -> Floats:
+    def _ratio(self, design: PriorStructure) -> Floats:
         """Prior variances along the directions, relative to a regression's own, ``[q, F]``."""
         ratio = self.prior.variance / self.prior.variance[:, OWN, None]
         return ratio[design.groups][:, design.kinds].T

@@ -19,7 +19,7 @@ SMALLEST = 1e-8
 differ by less than this share of the largest one are equal."""
 
 
-class Design(NamedTuple):
+class PriorStructure(NamedTuple):
     """Groups of features, and directions between regressions, that share a prior variance.
 
     ``groups [F]`` is the number of the group of each feature. The columns of ``directions [K, q]``
