@@ -45,7 +45,10 @@ def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):
     settings = BeliefSettings(3, 12, 100, 4000, 0.5, 1.0)
     belief = learned(rows, settings, seed, 300)
     posterior = Posterior.of(
-        belief.sums, settings.design(belief.feature_map.groups), belief.prior, belief.centre
+        belief.sums,
+        settings.prior_structure(belief.feature_map.groups),
+        belief.prior,
+        belief.centre,
     )
     asked = rows.context[:5]
     features = belief.feature_map.rows(asked)

@@ -46,7 +46,7 @@ class Buffer(NamedTuple):
         )
 
     def add(self, feedback: Feedback, memory: Memory, rng: np.random.Generator) -> Self:
-        """Return the old rows that the memory keeps, followed by the new rows with positive weight."""
+        """Return the old rows that the memory keeps, followed by new rows of positive weight."""
         there = feedback.weight > 0
         new = there.sum(axis=1)
         old, weight, priority = self, feedback.weight, None

@@ -54,7 +54,7 @@ class ContextScaling(NamedTuple):
         return cut
 
     def where(self, chosen: Booleans, other: "ContextScaling | None") -> "ContextScaling":
-        """Return this scaling in the replicas ``chosen [R]``, and the other, if any, in the rest."""
+        """Return this scaling in the replicas ``chosen [R]``, and the other, if any, elsewhere."""
         if other is None:
             return self
         here = chosen[:, None, None]

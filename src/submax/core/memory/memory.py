@@ -30,7 +30,7 @@ class Memory:
                 whole_number(name, rows, at_least=1)
         if self.window is not None and self.reservoir is not None:
             raise InputError(
-                "window and reservoir were both given, and only one of them is allowed: leave one out"
+                "window and reservoir were both given, and only one is allowed: leave one out"
             )
         number = isinstance(self.discount, (int, float)) and not isinstance(self.discount, bool)
         if not (number and 0 < self.discount <= 1):

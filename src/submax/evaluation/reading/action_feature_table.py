@@ -82,8 +82,8 @@ def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
     if read.wrong.any():
         row = int(np.argmax(read.wrong))
         raise InputError(
-            f"the action feature {name!r} has numbers, and {short_repr(column[row].as_py())} in row "
-            f"{row + 1}: give finite numbers to all choices, or texts to all"
+            f"the action feature {name!r} has numbers, and {short_repr(column[row].as_py())} in "
+            f"row {row + 1}: give finite numbers to all choices, or texts to all"
         )
     return [None if np.isnan(value) else float(value) for value in read.values]
 

@@ -147,7 +147,8 @@ class Requests:
         number = as_number(value)
         if number is None:
             raise InputError(
-                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {short_repr(value)}"
+                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, "
+                f"not {short_repr(value)}"
             )
         try:
             self._present.scale.check(np.array([number]))

@@ -16,7 +16,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.core.rewards.quantile_levels import MOST
+from submax.core.rewards.quantile_levels import MOST_QUANTILES
 from submax.core.spaces.space import Space
 from submax.policies.reward_conditioned.pace import Pace
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
@@ -138,4 +138,4 @@ class Conditioning(Policy[RewardConditionedState]):
 def check_levels(levels: int | None) -> None:
     """Refuse a number of levels that cannot be asked for."""
     if levels is not None:
-        whole_number("levels", levels, at_least=2, at_most=MOST)
+        whole_number("levels", levels, at_least=2, at_most=MOST_QUANTILES)
