@@ -111,7 +111,8 @@ def test_bounds_are_known_or_not(scale):
         with pytest.raises(InputError) as refusal:
             scale.known_bounds("someone")
         assert str(refusal.value) == (
-            f"someone needs to know the lowest and the highest reward, and {scale} does not say"
+            f"someone needs to know the lowest and the highest reward, and {scale} does not say: "
+            "use a scale with both, such as Continuous(low=0.0, high=1.0)"
         )
     else:
         assert scale.known_bounds("someone") == BOUNDS[scale]
@@ -265,14 +266,14 @@ def test_replicas_do_not_reach_one_another(scale, seed):
         (
             Continuous,
             {"low": -np.inf},
-            "low, where there is one, must be a finite",
+            "low, if it is given, must be a finite",
         ),
         (
             Continuous,
             {"high": np.inf},
-            "high, where there is one, must be a finite",
+            "high, if it is given, must be a finite",
         ),
-        (Continuous, {"low": np.nan}, "low, where there is one, must be a finite number, not nan"),
+        (Continuous, {"low": np.nan}, "low, if it is given, must be a finite number, not nan"),
         (Continuous, {"low": 1.0, "high": 1.0}, "low must be below high, not 1.0 and 1.0"),
         (Continuous, {"low": 2.0, "high": 1.0}, "low must be below high, not 2.0 and 1.0"),
         (Continuous, {"quantiles": (0.9, 0.1)}, "quantiles must rise from low to high, not (0.9"),
@@ -280,7 +281,11 @@ def test_replicas_do_not_reach_one_another(scale, seed):
         (Continuous, {"quantiles": (-0.1, 0.5)}, "each of quantiles must be a number between 0"),
         (Continuous, {"quantiles": (0.5, 1.1)}, "each of quantiles must be a number between 0"),
         (Continuous, {"quantiles": (0.5, np.nan)}, "each of quantiles must be a number between 0"),
-        (Continuous, {"quantiles": (0.5,)}, "quantiles must be two shares, low and high, not"),
+        (
+            Continuous,
+            {"quantiles": (0.5,)},
+            "quantiles must be a tuple of two probabilities, low and high, not",
+        ),
         (Continuous, {"asked": 1}, "asked must be a whole number, at least 2, not 1"),
         (Continuous, {"bin_edges": 1}, "bin_edges must be a whole number, at least 2, not 1"),
         (Counts, {"quantiles": (0.9, 0.1)}, "quantiles must rise from low to high, not (0.9, 0.1)"),

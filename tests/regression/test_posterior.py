@@ -57,7 +57,7 @@ def test_draws_keep_the_prior_in_directions_without_rows(seed):
 
 def test_roots_are_those_of_the_covariance_of_each_regression(case):
     if len(case.posterior.coupling):
-        with pytest.raises(AssertionError, match="share something"):
+        with pytest.raises(AssertionError, match="must be independent"):
             case.posterior.roots()
         return
     _, covariance, _ = case.dense()

@@ -5,7 +5,7 @@ from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_f
 
 
 def rows_from(first, count):
-    """RegressionRows whose numbers all say which they are."""
+    """Rows whose numbers all say which they are."""
     place = np.arange(first, first + count)
     as_float = place.astype(np.float64)
     return RegressionRows(as_float[:, None], place, as_float, -as_float, np.ones(count))

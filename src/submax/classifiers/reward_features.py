@@ -1,4 +1,4 @@
-"""What a classifier is told: a context and a reward as one row of numbers."""
+"""The inputs of a classifier: a context and a reward as one row of numbers."""
 
 import numpy as np
 
@@ -6,12 +6,13 @@ from submax.core.arrays import Floats
 from submax.core.rewards.reward_encoding import RewardEncoding
 
 ENCODINGS = ("crossed", "one-hot", "value")
+"""How a reward is encoded; ``reward_features`` explains them."""
 
 
 def reward_features(
     context: Floats, reward: Floats, reward_encoding: RewardEncoding, encoding: str
 ) -> Floats:
-    """The rows a classifier is given: ``[R, n, D]`` and ``[R, n] -> [R, n, W]``.
+    """Return the inputs of a classifier: ``[R, n, D]`` and ``[R, n] -> [R, n, W]``.
 
     With c the context and e the one-hot vector of the reward level nearest to the reward r, a row
     is (c, e, e ⊗ c) if ``encoding`` is "crossed", (c, e) if it is "one-hot" and (c, r) if it is

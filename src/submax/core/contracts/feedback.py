@@ -40,7 +40,7 @@ class Feedback(NamedTuple):
         if not problem.space.contains(self.action[rows]):
             raise InputError(f"an action does not belong to the space {problem.space}")
         if self.context.size and not np.isfinite(self.context[rows]).all():
-            raise InputError("context must hold finite numbers, and some number is not finite")
+            raise InputError("context must be finite, and some number of it is not")
         problem.scale.check(self.reward[rows])
         if self.log_prob is not None:
             self._check_log_prob(problem, self.log_prob[rows])
@@ -70,7 +70,7 @@ class Feedback(NamedTuple):
     def _check_log_prob(self, problem: Problem, log_prob: Floats) -> None:
         highest = log_prob.max(initial=-np.inf)
         if not (log_prob.min(initial=0.0) > -np.inf and highest < np.inf):
-            raise InputError("log_prob must hold finite numbers, and some number is not finite")
+            raise InputError("log_prob must be finite, and some number of it is not")
         if highest > PROBABILITY_TOLERANCE and not problem.space.reals:
             raise InputError(
                 f"log_prob must be the logarithm of a probability, 0 or less, not {highest:.6g}"

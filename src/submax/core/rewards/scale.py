@@ -60,7 +60,7 @@ class Scale(ABC):
         """Return the bounds; raise an ``InputError`` that names ``who`` needs them if unknown."""
         if self.bounds is None:
             raise InputError(
-                f"{who} needs the lowest and the highest reward, and {self} does not give them: "
+                f"{who} needs to know the lowest and the highest reward, and {self} does not say: "
                 "use a scale with both, such as Continuous(low=0.0, high=1.0)"
             )
         return self.bounds

@@ -13,7 +13,7 @@ from submax.evaluation.reading.cells import numbers
 from submax.evaluation.reading.source import Source, open_source
 from submax.evaluation.reading.vocabulary import as_name
 from submax.schema.action_features import described
-from submax.schema.choices import ARMS, Slot, where
+from submax.schema.choices import ARMS, Slot, of_slot
 from submax.schema.menu import Menu
 from submax.schema.names import short_repr
 
@@ -53,7 +53,9 @@ def described_menu(menu: Menu, features: Mapping[str, Any]) -> tuple[Menu, list[
         table = tables.get(slot.name)
         if isinstance(table, Mapping):
             known = {choice.name for choice in slot.choices}
-            strangers += [f"{name!s:.80}{where(slot.name)}" for name in table if name not in known]
+            strangers += [
+                f"{name!s:.80}{of_slot(slot.name)}" for name in table if name not in known
+            ]
             tables[slot.name] = {name: one for name, one in table.items() if name in known}
     slots: tuple[Slot, ...] = described(menu.slots, tables[ARMS] if menu.plain else tables)
     note = (
@@ -98,7 +100,7 @@ def _by_name(
         choices = found.setdefault(slot, {})
         if choice in choices:
             raise InputError(
-                f"row {row + 1} of the action features describes {choice!r}{where(slot)} again: "
+                f"row {row + 1} of the action features describes {choice!r}{of_slot(slot)} again: "
                 "leave one of its rows out"
             )
         cells = {name: column[row] for name, column in columns.items()}
