@@ -19,7 +19,7 @@ class DecodedDensity(Conditioned):
     space: RealSpace
 
     def prob(self, action: Floats) -> Floats:
-        """Return the density in the units of the space: that on the unit cube divided by the volume."""
+        """Return the density in the units of the space: that on the unit cube over the volume."""
         found = self.mixture.density(self.space.scaled(action), self.space.choices)
         found /= math.exp(self.space.log_volume)
         return found

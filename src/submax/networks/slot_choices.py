@@ -58,7 +58,7 @@ def joint_probabilities(probabilities: Floats, sizes: Sizes) -> Floats:
 
 
 def action_probabilities(probabilities: Floats, action: Integers, sizes: Sizes) -> Floats:
-    """Return the probability of actions: ``[R, L, n, Z, C]`` and ``[R, n, M, S] -> [R, n, L, M]``."""
+    """Return the probability of actions ``[R, n, M, S]``: ``[R, L, n, Z, C] -> [R, n, L, M]``."""
     replicas, levels, rows, draws, choices = probabilities.shape
     first = np.arange(0, probabilities.size, choices).reshape(replicas, levels, rows, draws, 1)
     choice = (action + first_choices(sizes))[:, None, :, None]
@@ -77,7 +77,7 @@ def draw_actions(
 
     Each draw selects a part of the mixture, then a choice in each slot by inversion. The
     probabilities of a slot sum to 1. So the cumulative sum over all parts is one sorted list, in
-    which slot s of part k lies between kS + s and kS + s + 1, and one binary search serves all draws.
+    which slot s of part k lies between kS + s and kS + s + 1; one binary search serves all draws.
     """
     replicas, rows, draws, choices = probabilities.shape
     slots = len(sizes)
@@ -109,7 +109,7 @@ def _half(sizes: Sizes) -> int:
 
 
 def _outer(slots: list[Floats]) -> Floats:
-    """Return the joint probabilities of some slots in every part: ``[..., Z, K_s] -> [..., Z, Π K_s]``."""
+    """Return joint probabilities of some slots in every part: ``[..., Z, Π K_s]``."""
     joint = slots[0]
     for slot in slots[1:]:
         size = joint.shape[-1] * slot.shape[-1]

@@ -19,8 +19,8 @@ Weights = NDArray[np.float32]
 class SlotNetwork(NamedTuple):
     """Logits of every choice in every slot, at L reward levels and Z draws of the latent variable.
 
-    At a fixed level every form of injection is a plain layer, so each level has its own weights. The
-    latent draws are fixed, so their contribution to the first layer is part of its bias. With D
+    At a fixed level every form of injection is a plain layer, so each level has its own weights.
+    The latent draws are fixed, so their contribution to the first layer is part of its bias. With D
     context numbers, H hidden units and C choices in all slots together, shapes are ``context_weight
     [R, L, D, H]``, ``first_bias [R, L, Z, H]``, ``second_weight [R, L, H, H]``, ``second_bias
     [R, L, 1, H]``, ``head_weight [R, 1, H, C]``, ``head_bias [R, 1, 1, C]``.

@@ -70,7 +70,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         rewards: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
     ) -> Self:
-        """Learn from scratch, from decisions with rewards, or from labels if ``rewards`` is None."""
+        """Learn from scratch: from decisions with rewards, or from labels without rewards."""
         context, actions = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(actions)
         self.classes_ = unique_labels(actions)
@@ -141,7 +141,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         return float(earned / total) if total > 0 else float("nan")
 
     def _start(self) -> Self:
-        """Reset the policy; its state is initialized with the first rewards, which give the scale."""
+        """Reset the policy; the first rewards give the scale and initialize the state."""
         given = self.policy
         self.policy_ = given if isinstance(given, Policy) else make_policy(given)
         seed = check_random_state(self.random_state).randint(LARGEST_SEED)
