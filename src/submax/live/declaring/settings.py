@@ -136,6 +136,9 @@ def declared(
         others.setdefault("combine", "first")
     if "combine" in others:
         one_of("combine", str(others["combine"]), COMBINING)
+    for name, least in (("refit_rows", 1), ("seed", 0), ("keep_versions", 2)):
+        if name in others:
+            whole_number(name, others[name], at_least=least)
     rails = others.pop("guard_rails", None)
     settings = Settings(
         menu=Menu.of(actions, action_features),

@@ -95,8 +95,8 @@ def begins_anew(before: Integers, filled: Integers) -> Booleans:
 
     It does if the number of rows has passed a power of two, or is too small to hold rows out.
     Continuing from the last parameters is cheap, but parameters that fit few rows may be a bad
-    start for many rows. Between two new starts the rows double, so all earlier starts together cost about
-    as much as the last one. Without held-out rows, continued training would overfit.
+    start for many rows. Between two new starts the rows double, so all earlier starts together cost
+    about as much as the last one. Without held-out rows, continued training would overfit.
     """
     doublings = [np.floor(np.log2(np.maximum(rows, 1))) for rows in (before, filled)]
     anew: Booleans = (doublings[0] != doublings[1]) | (filled < FEWEST)
