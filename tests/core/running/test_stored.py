@@ -34,7 +34,7 @@ def test_a_tag_leads_to_its_class_and_back(record):
 
 def test_a_second_class_with_the_same_tag_is_refused_and_the_first_one_keeps_it():
     stored("some-tag")(Pair)
-    with pytest.raises(InputError, match="'some-tag' of Point is also the tag of Pair.*another"):
+    with pytest.raises(InputError, match=r"'some-tag' of Point is also the tag of Pair.*another"):
         stored("some-tag")(Point)
     assert class_of("some-tag", {}) is Pair
 
