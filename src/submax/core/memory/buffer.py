@@ -156,9 +156,9 @@ def _highest(buffer: Buffer, count: int) -> Booleans:
 
 
 def _appended(
-    old: NDArray, new: NDArray, place: tuple[Integers, Integers], capacity: int
-) -> NDArray:  # type: ignore[type-arg]  # any dtype, the same in and out
+    old: NDArray[Any], new: NDArray[Any], index: tuple[Integers, Integers], capacity: int
+) -> NDArray[Any]:
     joined = np.zeros((old.shape[0], capacity, *old.shape[2:]), dtype=old.dtype)
     joined[:, : old.shape[1]] = old
-    joined[place] = new
+    joined[index] = new
     return joined
