@@ -20,7 +20,7 @@ import numpy as np
 from claim import Claim, print_claims, print_table
 from stopwatch import seconds
 from submax.core.arrays import Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.environments.arms.bernoulli import Bernoulli
@@ -77,12 +77,14 @@ def _costs(replicas: int) -> dict[str, float]:
     return best
 
 
-def _plain_thompson(state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
+def _plain_thompson(
+    state: ArmStatistics, context: Floats, rng: np.random.Generator
+) -> ChosenActions:
     """Thompson sampling with a posterior draw for every arm and every decision."""
     a, b = 1 + state.rewards, 1 + state.pulls - state.rewards
     shape = (context.shape[1], *a.shape)
     index = rng.beta(a, b, size=shape).argmax(axis=-1).T
-    return Decision(state.problem.space.action(index), None)
+    return ChosenActions(state.problem.space.action(index), None)
 
 
 def _repeat(task: Callable[[], object], times: int) -> None:
@@ -91,7 +93,7 @@ def _repeat(task: Callable[[], object], times: int) -> None:
 
 
 def _batch(
-    policy: Policy[Any], act: Callable[..., Decision], replicas: int
+    policy: Policy[Any], act: Callable[..., ChosenActions], replicas: int
 ) -> Callable[[], object]:
     """A function that decides one batch and learns from one, with a state of mid-run."""
     rng = np.random.default_rng(1)

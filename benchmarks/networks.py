@@ -39,8 +39,8 @@ def _training() -> Claim:
     estimator, training = CVAE(hidden=32, latent=8), Training(steps=150, batch=256)
     feedback = _feedback(problem, REPLICAS, ROWS, rng)
     buffer = Buffer.empty(problem, REPLICAS).add(feedback, estimator.memory, rng)
-    ruler = problem.scale.ruler(buffer.reward, buffer.weight)
-    rows = Minibatches.of(buffer, buffer.action, ruler.embedded(buffer.reward))
+    encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
+    rows = Minibatches.of(buffer, buffer.action, encoding.embedded(buffer.reward))
     design = estimator.design(problem)
     train(design, training, rows, rng)
     rates: list[tuple[float, float]] = []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from submax.core.conditioning.strategy_facts import StrategyFacts as StrategyFacts
     from submax.core.conditioning.table import Table as Table
     from submax.core.conditioning.weighted_strategy import WeightedStrategy as WeightedStrategy
-    from submax.core.contracts.decision import Decision as Decision
+    from submax.core.contracts.chosen_actions import ChosenActions as ChosenActions
     from submax.core.contracts.environment import Environment as Environment
     from submax.core.contracts.facts import Facts as Facts
     from submax.core.contracts.feedback import Feedback as Feedback
@@ -83,6 +83,7 @@ _HOME = {
     "Box": "submax.core.spaces.box",
     "Bump": "submax.environments.networks.bump",
     "Category": "submax.schema.context_schema",
+    "ChosenActions": "submax.core.contracts.chosen_actions",
     "Classification": "submax.environments.tables.classification",
     "Client": "submax.server.client",
     "Combinatorial": "submax.environments.networks.combinatorial",
@@ -90,7 +91,6 @@ _HOME = {
     "Contextual": "submax.environments.networks.contextual",
     "Continuous": "submax.core.rewards.continuous",
     "Counts": "submax.core.rewards.counts",
-    "Decision": "submax.core.contracts.decision",
     "Designs": "submax.environments.tables.designs",
     "Discrete": "submax.core.rewards.discrete",
     "DriftingBernoulli": "submax.environments.arms.drifting_bernoulli",

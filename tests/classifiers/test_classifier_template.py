@@ -59,10 +59,10 @@ def test_an_object_without_probabilities_is_refused(given):
         ("nowhere_at_all.Classifier", "install nowhere_at_all"),
         ("sklearn.no_such_module.Classifier", "check the name"),
         ("sklearn.linear_model.LogisticRegresion", "no such name in its module"),
-        ("sklearn.datasets.load_iris", "no such class"),
-        ("numpy.random.Generator", "no such class"),
-        ("LogisticRegression", "no dotted name"),
-        ("my file.py", "no dotted name"),
+        ("sklearn.datasets.load_iris", "not a class with a method fit"),
+        ("numpy.random.Generator", "not a class with a method fit"),
+        ("LogisticRegression", "not a dotted name"),
+        ("my file.py", "not a dotted name"),
     ],
 )
 def test_a_name_that_leads_to_no_classifier_is_refused(name, expected):

@@ -26,7 +26,7 @@ MY_POLICY = """
 
     import numpy as np
 
-    from submax.core.contracts.decision import Decision
+    from submax.core.contracts.chosen_actions import ChosenActions
     from submax.core.contracts.facts import Facts
     from submax.core.contracts.policy import Policy
     from submax.policies.classic.random import RandomState
@@ -49,7 +49,7 @@ MY_POLICY = """
 
         def act(self, state, context, rng):
             index = np.full(context.shape[:2], self.arm, dtype=np.int64)
-            return Decision(state.problem.space.action(index), None)
+            return ChosenActions(state.problem.space.action(index), None)
 
         def log_prob(self, state, context, action):
             return np.where(state.problem.space.index(action) == self.arm, 0.0, -np.inf)

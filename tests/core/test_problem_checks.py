@@ -64,7 +64,8 @@ def test_an_action_outside_the_space_is_named(stranger):
     with pytest.raises(InputError) as error:
         PROBLEM.check_action(action)
     expected = (
-        f"an action of Slots(sizes=(2, 3)) has 2 parts within its bounds, and {stranger} is none"
+        f"the action {stranger} is not in Slots(sizes=(2, 3)), whose actions have 2 parts within "
+        "their bounds"
     )
     assert str(error.value) == expected
 
@@ -76,5 +77,5 @@ def test_actions_of_the_space_pass():
 
 @pytest.mark.parametrize("shape", [(1, 2, 1), (1, 2, 3)])
 def test_actions_of_another_width_are_refused(shape):
-    with pytest.raises(InputError, match="has 2 parts"):
+    with pytest.raises(InputError, match="actions have 2 parts"):
         PROBLEM.check_action(np.zeros(shape, dtype=np.int64))

@@ -34,18 +34,18 @@ BOUNDS = {
 }
 MOVING = [
     Continuous(),
-    Continuous(quantiles=(0.0, 1.0), asked=4, knots=3),
-    Continuous(quantiles=(0.3, 0.55), asked=3, knots=2),
+    Continuous(quantiles=(0.0, 1.0), asked=4, bin_edges=3),
+    Continuous(quantiles=(0.3, 0.55), asked=3, bin_edges=2),
     Counts(),
-    Counts(quantiles=(0.25, 0.75), asked=5, knots=7),
+    Counts(quantiles=(0.25, 0.75), asked=5, bin_edges=7),
 ]
 
 
-def laid(scale, rewards, weight=None):
-    """The ruler of one replica."""
+def encoded_by(scale, rewards, weight=None):
+    """The encoding of one replica."""
     reward = np.array([rewards], dtype=np.float64)
     given = np.ones(reward.shape) if weight is None else np.array([weight], dtype=np.float64)
-    return scale.ruler(reward, given)
+    return scale.reward_encoding(reward, given)
 
 
 def slow_quantile(pairs, share):
@@ -78,9 +78,9 @@ def slow_levels(pairs, scale):
     return padded(asked)
 
 
-def slow_knots(pairs, scale):
+def slow_bin_edges(pairs, scale):
     different = [(reward, 1.0) for reward in {reward for reward, _ in pairs}]
-    return padded([slow_quantile(different, share) for share in np.linspace(0, 1, scale.knots)])
+    return padded([slow_quantile(different, share) for share in np.linspace(0, 1, scale.bin_edges)])
 
 
 def some_rewards(kind, shape, rng):
@@ -111,7 +111,8 @@ def test_bounds_are_known_or_not(scale):
         with pytest.raises(InputError) as refusal:
             scale.known_bounds("someone")
         assert str(refusal.value) == (
-            f"someone needs to know the lowest and the highest reward, and {scale} does not say"
+            f"someone needs to know the lowest and the highest reward, and {scale} does not say: "
+            "use a scale with both, such as Continuous(low=0.0, high=1.0)"
         )
     else:
         assert scale.known_bounds("someone") == BOUNDS[scale]
@@ -132,9 +133,11 @@ def test_fixed_levels_are_there_whatever_is_observed(scale, levels, seed):
     assert not scale.moves
     assert scale.levels == scale.width == len(levels)
     for rows in (0, 7):
-        ruler = scale.ruler(np.random.default_rng(seed).normal(size=(3, rows)), np.ones((3, rows)))
-        assert np.array_equal(ruler.levels, [levels] * 3)
-        assert np.array_equal(ruler.knots, [levels] * 3)
+        encoding = scale.reward_encoding(
+            np.random.default_rng(seed).normal(size=(3, rows)), np.ones((3, rows))
+        )
+        assert np.array_equal(encoding.levels, [levels] * 3)
+        assert np.array_equal(encoding.bin_edges, [levels] * 3)
 
 
 @pytest.mark.parametrize("kind", ["different", "few", "mostly zero"])
@@ -148,16 +151,16 @@ def test_moving_levels_are_weighted_quantiles_of_each_replica(scale, kind, seed)
     weight *= rng.uniform(0.9, 1.1, size=shape)
     weight[0] = 0.0
     assert scale.moves
-    ruler = scale.ruler(reward, weight)
-    assert ruler.levels.shape == (20, scale.levels)
-    assert ruler.knots.shape == (20, scale.width)
-    assert not ruler.levels[0].any()
-    assert not ruler.knots[0].any()
+    encoding = scale.reward_encoding(reward, weight)
+    assert encoding.levels.shape == (20, scale.levels)
+    assert encoding.bin_edges.shape == (20, scale.width)
+    assert not encoding.levels[0].any()
+    assert not encoding.bin_edges[0].any()
     for replica in range(1, 20):
         there = weight[replica] > 0
         pairs = list(zip(reward[replica][there], weight[replica][there], strict=True))
-        assert ruler.levels[replica].tolist() == slow_levels(pairs, scale)
-        assert ruler.knots[replica].tolist() == slow_knots(pairs, scale)
+        assert encoding.levels[replica].tolist() == slow_levels(pairs, scale)
+        assert encoding.bin_edges[replica].tolist() == slow_bin_edges(pairs, scale)
 
 
 @pytest.mark.parametrize("scale", MOVING, ids=repr)
@@ -165,42 +168,45 @@ def test_rows_of_weight_0_and_the_order_of_rows_change_nothing(scale, seed):
     rng = np.random.default_rng(seed)
     reward = rng.poisson(2.0, size=(3, 25)).astype(np.float64)
     weight = rng.choice([1.0, 2.0], size=(3, 25))
-    expected = scale.ruler(reward, weight)
+    expected = scale.reward_encoding(reward, weight)
     absent = np.tile([np.nan, np.inf, -np.inf, 1e9, -1e9], (3, 1))
     more = np.concatenate([absent, reward, absent], axis=1)
     counted = np.concatenate([np.zeros((3, 5)), weight, np.zeros((3, 5))], axis=1)
     order = rng.permutation(35)
-    for found in (scale.ruler(more, counted), scale.ruler(more[:, order], counted[:, order])):
+    for found in (
+        scale.reward_encoding(more, counted),
+        scale.reward_encoding(more[:, order], counted[:, order]),
+    ):
         assert np.array_equal(found.levels, expected.levels)
-        assert np.array_equal(found.knots, expected.knots)
+        assert np.array_equal(found.bin_edges, expected.bin_edges)
 
 
 @pytest.mark.parametrize("scale", MOVING, ids=repr)
 def test_before_the_first_reward_all_levels_are_0(scale):
     for rows in (0, 4):
-        ruler = scale.ruler(np.full((2, rows), np.nan), np.zeros((2, rows)))
-        assert np.array_equal(ruler.levels, np.zeros((2, scale.levels)))
-        assert np.array_equal(ruler.knots, np.zeros((2, scale.width)))
+        encoding = scale.reward_encoding(np.full((2, rows), np.nan), np.zeros((2, rows)))
+        assert np.array_equal(encoding.levels, np.zeros((2, scale.levels)))
+        assert np.array_equal(encoding.bin_edges, np.zeros((2, scale.width)))
 
 
 @pytest.mark.parametrize("scale", MOVING, ids=repr)
 @pytest.mark.parametrize("rewards", [[0.0] * 95 + [3.0] * 5, [0.0] * 5 + [3.0] * 95], ids=str)
 def test_rare_rewards_are_still_a_level_of_their_own(scale, rewards):
-    ruler = laid(scale, rewards)
-    assert ruler.levels[0, 0] == 0.0
-    assert ruler.levels[0, -1] == 3.0
-    place = ruler.nearest(np.array([rewards]))
+    encoding = encoded_by(scale, rewards)
+    assert encoding.levels[0, 0] == 0.0
+    assert encoding.levels[0, -1] == 3.0
+    place = encoding.nearest(np.array([rewards]))
     assert set(place.ravel()) == {0, scale.levels - 1}
 
 
 @pytest.mark.parametrize("scale", MOVING, ids=repr)
 def test_fewer_values_than_levels_leave_the_first_and_the_last_seen(scale):
     rewards = [1.0, 1.0, 4.0, 4.0, 4.0, 9.0]
-    ruler = laid(scale, rewards)
-    levels = ruler.levels[0].tolist()
+    encoding = encoded_by(scale, rewards)
+    levels = encoding.levels[0].tolist()
     assert levels == padded(levels)
     assert set(levels) <= set(rewards)
-    place = ruler.nearest(np.array([rewards]))
+    place = encoding.nearest(np.array([rewards]))
     assert {0, scale.levels - 1} <= set(place.ravel())
     # Levels that stand again have no rewards of their own.
     again = {one for one in range(1, scale.levels) if levels[one] == levels[0]}
@@ -227,22 +233,22 @@ def test_levels_of_counts_are_observed_whole_numbers(seed):
     rng = np.random.default_rng(seed)
     reward = rng.poisson(4.0, size=(50, 40)).astype(np.float64)
     scale = Counts(asked=4)
-    ruler = scale.ruler(reward, rng.uniform(0.1, 2.0, size=reward.shape))
+    encoding = scale.reward_encoding(reward, rng.uniform(0.1, 2.0, size=reward.shape))
     for replica in range(50):
-        assert set(ruler.levels[replica]) <= set(reward[replica])
-        assert set(ruler.knots[replica]) <= set(reward[replica])
-    assert scale.contains(ruler.levels).all()
+        assert set(encoding.levels[replica]) <= set(reward[replica])
+        assert set(encoding.bin_edges[replica]) <= set(reward[replica])
+    assert scale.contains(encoding.levels).all()
 
 
 @pytest.mark.parametrize("scale", MOVING, ids=repr)
 def test_replicas_do_not_reach_one_another(scale, seed):
     rng = np.random.default_rng(seed)
     reward, weight = rng.normal(size=(4, 15)), rng.uniform(0.1, 2.0, size=(4, 15))
-    ruler = scale.ruler(reward, weight)
+    encoding = scale.reward_encoding(reward, weight)
     for replica in range(4):
-        alone = laid(scale, reward[replica], weight[replica])
-        assert np.array_equal(ruler.levels[replica], alone.levels[0])
-        assert np.array_equal(ruler.knots[replica], alone.knots[0])
+        alone = encoded_by(scale, reward[replica], weight[replica])
+        assert np.array_equal(encoding.levels[replica], alone.levels[0])
+        assert np.array_equal(encoding.bin_edges[replica], alone.bin_edges[0])
 
 
 @pytest.mark.parametrize(
@@ -260,14 +266,14 @@ def test_replicas_do_not_reach_one_another(scale, seed):
         (
             Continuous,
             {"low": -np.inf},
-            "low, where there is one, must be a finite",
+            "low, if it is given, must be a finite",
         ),
         (
             Continuous,
             {"high": np.inf},
-            "high, where there is one, must be a finite",
+            "high, if it is given, must be a finite",
         ),
-        (Continuous, {"low": np.nan}, "low, where there is one, must be a finite number, not nan"),
+        (Continuous, {"low": np.nan}, "low, if it is given, must be a finite number, not nan"),
         (Continuous, {"low": 1.0, "high": 1.0}, "low must be below high, not 1.0 and 1.0"),
         (Continuous, {"low": 2.0, "high": 1.0}, "low must be below high, not 2.0 and 1.0"),
         (Continuous, {"quantiles": (0.9, 0.1)}, "quantiles must rise from low to high, not (0.9"),
@@ -275,12 +281,16 @@ def test_replicas_do_not_reach_one_another(scale, seed):
         (Continuous, {"quantiles": (-0.1, 0.5)}, "each of quantiles must be a number between 0"),
         (Continuous, {"quantiles": (0.5, 1.1)}, "each of quantiles must be a number between 0"),
         (Continuous, {"quantiles": (0.5, np.nan)}, "each of quantiles must be a number between 0"),
-        (Continuous, {"quantiles": (0.5,)}, "quantiles must be two shares, low and high, not"),
+        (
+            Continuous,
+            {"quantiles": (0.5,)},
+            "quantiles must be a tuple of two probabilities, low and high, not",
+        ),
         (Continuous, {"asked": 1}, "asked must be a whole number, at least 2, not 1"),
-        (Continuous, {"knots": 1}, "knots must be a whole number, at least 2, not 1"),
+        (Continuous, {"bin_edges": 1}, "bin_edges must be a whole number, at least 2, not 1"),
         (Counts, {"quantiles": (0.9, 0.1)}, "quantiles must rise from low to high, not (0.9, 0.1)"),
         (Counts, {"asked": 2.5}, "asked must be a whole number, at least 2, not 2.5"),
-        (Counts, {"knots": 0}, "knots must be a whole number, at least 2, not 0"),
+        (Counts, {"bin_edges": 0}, "bin_edges must be a whole number, at least 2, not 0"),
     ],
     ids=str,
 )

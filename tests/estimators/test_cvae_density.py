@@ -229,8 +229,8 @@ def test_others_refuse_real_valued_actions(space, seed):
         Softmax(): f"the Softmax estimator is made for choices, and {space} is real-valued: take "
         "the CVAE",
         Counting(): "the counting estimator keeps a number for every joint action, and "
-        f"{space} has no list: take one with the CVAE, such as rcp-cvae-submax or, for slots, "
-        "rcp-cvae-submax-by-slot",
+        f"those of {space} cannot be listed: take one with the CVAE, such as rcp-cvae-submax or, "
+        "for slots, rcp-cvae-submax-by-slot",
     }
     for estimator, sentence in sentences.items():
         with pytest.raises(InputError) as refusal:

@@ -114,6 +114,6 @@ def test_a_memory_that_forgets_begins_anew(seed):
     estimator = Softmax(hidden=16, training=TRAINING, memory=Memory(window=150))
     params = estimator.init(PROBLEM, REPLICAS, rng)
     params = estimator.fit(params, rows_of(feedback, slice(0, 180)), rng)
-    assert estimator._start(params, params.ruler) is None
+    assert estimator._start(params, params.reward_encoding) is None
     whole = POLICIES[0].estimator
-    assert whole._start(params, params.ruler) is params.parameters
+    assert whole._start(params, params.reward_encoding) is params.parameters

@@ -189,7 +189,7 @@ def counted(rewards, rng):
 
 
 @pytest.mark.parametrize("injection", ["modulation", "gate", "concatenation"])
-def test_going_on_with_other_knots_begins_where_training_ended(injection, seed):
+def test_going_on_with_other_bin_edges_begins_where_training_ended(injection, seed):
     rng = np.random.default_rng(seed)
     training = Training(steps=300, batch=64, learning_rate=0.01, continued=True)
     first = Softmax(hidden=16, injection=injection, training=training)
@@ -197,8 +197,8 @@ def test_going_on_with_other_knots_begins_where_training_ended(injection, seed):
     slight = Training(steps=1, batch=1, learning_rate=1e-9, continued=True)
     then = Softmax(hidden=16, injection=injection, training=slight)
     after = then.fit(params, counted([4.0], rng), rng)
-    assert params.ruler.knots.tolist() == [[0, 0, 1, 2, 3]]
-    assert after.ruler.knots.tolist() == [[0, 1, 2, 3, 4]]
+    assert params.reward_encoding.bin_edges.tolist() == [[0, 0, 1, 2, 3]]
+    assert after.reward_encoding.bin_edges.tolist() == [[0, 1, 2, 3, 4]]
     rewards, nothing = np.array([[0.0, 1.0, 2.0, 3.0]]), np.zeros((1, 1, 0))
     before, found = (
         first.belief(first.at_levels(one, rewards), nothing).prob_of_all()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -34,7 +34,7 @@ class Weighted(Policy[WeightedState]):
         probabilities = self.probabilities(state, context)
         number = rng.choice(probabilities.shape[-1], size=context.shape[:2], p=probabilities[0, 0])
         action = state.problem.space.action(number)
-        return Decision(action, self.log_prob(state, context, action))
+        return ChosenActions(action, self.log_prob(state, context, action))
 
     def log_prob(self, state, context, action):
         return log_prob_of(self.probabilities(state, context), state.problem.space.index(action))

@@ -20,13 +20,13 @@ from submax.policies.neural.gradient_belief import GradientBelief, _squares, _su
 from submax.policies.neural.value_belief import ValueBelief
 from submax.testing.rules.examples import some_feedback
 
-SIZES, WIDTH, KNOTS, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
+SIZES, WIDTH, BIN_EDGES, HIDDEN, LATENT = (2, 1, 3), 2, 3, 5, 2
 REPLICAS, ROWS, DRAWS = 3, 4, 3
 CHOICES = sum(SIZES)
 PRECISION = {"rtol": 1e-5, "atol": 1e-5}
-# Every replica is asked for levels of its own: at each knot, and one between two.
+# Every replica is asked for levels of its own: at each bin edge, and one between two.
 LEVELS = np.array(
-    [np.roll([*np.eye(KNOTS), [0.4, 0.6, 0.0]], shift, axis=0) for shift in range(REPLICAS)],
+    [np.roll([*np.eye(BIN_EDGES), [0.4, 0.6, 0.0]], shift, axis=0) for shift in range(REPLICAS)],
     dtype=np.float32,
 )
 ASKED = LEVELS.shape[1]
@@ -61,7 +61,7 @@ def read_back(network):
 @pytest.mark.parametrize("shared", [True, False], ids=["shared draws", "draws a level"])
 @pytest.mark.parametrize("form", INJECTION_FORMS)
 def test_the_decoder_of_a_cvae(form, shared, width, reals, seed):
-    design = CVAEDesign(SIZES, reals, width, KNOTS, HIDDEN, LATENT, form, 0.5, 2)
+    design = CVAEDesign(SIZES, reals, width, BIN_EDGES, HIDDEN, LATENT, form, 0.5, 2)
     model = restored(design, some_parameters(design, seed))
     shape = (REPLICAS, 1 if shared else ASKED, DRAWS, LATENT)
     latent = np.random.default_rng((seed, 3)).normal(size=shape).astype(np.float32)
@@ -85,7 +85,7 @@ def test_the_decoder_of_a_cvae(form, shared, width, reals, seed):
 @pytest.mark.parametrize("width", [0, WIDTH])
 @pytest.mark.parametrize("form", INJECTION_FORMS)
 def test_a_softmax_network(form, width, seed):
-    design = SoftmaxDesign(SIZES, width, KNOTS, HIDDEN, form)
+    design = SoftmaxDesign(SIZES, width, BIN_EDGES, HIDDEN, form)
     model = restored(design, some_parameters(design, seed))
     context = some_context(seed, width)
     axes = [(0, 0, 0), (None, None, 0), (None, 0, None)]

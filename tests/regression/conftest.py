@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.regression.design import OWN, Design, Prior
 from submax.regression.posterior import Posterior
+from submax.regression.prior import OWN, Prior, PriorStructure
 from submax.regression.sums import Sums
 
 GROUPS = np.array([0, 1, 1, 2, 2, 2])
@@ -22,28 +22,28 @@ class Case(NamedTuple):
     number: Any
     reward: Any
     weight: Any
-    design: Design
+    structure: PriorStructure
     prior: Prior
     centre: float
 
     @property
     def sums(self):
-        empty = Sums.empty(self.design.regressions, len(GROUPS), offset=0.3)
+        empty = Sums.empty(self.structure.regressions, len(GROUPS), offset=0.3)
         return empty.add(self.features, self.number, self.reward, self.weight)
 
     @property
     def posterior(self):
-        return Posterior.of(self.sums, self.design, self.prior, self.centre)
+        return Posterior.of(self.sums, self.structure, self.prior, self.centre)
 
     def dense(self):
         """Mean, covariance and log-evidence with all coefficients in one vector."""
-        count, width = self.design.regressions, len(GROUPS)
+        count, width = self.structure.regressions, len(GROUPS)
         row = np.repeat(np.arange(len(self.reward)), self.weight.astype(int))
         matrix = np.zeros((len(row), count, width))
         matrix[np.arange(len(row)), self.number[row]] = self.features[row]
         matrix = matrix.reshape(len(row), count * width)
         noise, reward = self.prior.noise, self.reward[row] - self.centre
-        before = prior_covariance(self.design, self.prior)
+        before = prior_covariance(self.structure, self.prior)
         covariance = np.linalg.inv(np.linalg.inv(before) + matrix.T @ matrix / noise)
         mean = (covariance @ matrix.T @ reward / noise).reshape(count, width)
         marginal = matrix @ before @ matrix.T + noise * np.eye(len(row))
@@ -51,14 +51,14 @@ class Case(NamedTuple):
         return mean, covariance, float(evidence)
 
 
-def prior_covariance(design, prior):
+def prior_covariance(structure, prior):
     """Feature by feature, from the regressions' own variance and that of each direction."""
-    count, width = design.regressions, len(design.groups)
+    count, width = structure.regressions, len(structure.groups)
     found = np.zeros((count, width, count, width))
-    directions = design.directions
-    for feature, group in enumerate(design.groups):
+    directions = structure.directions
+    for feature, group in enumerate(structure.groups):
         variance = prior.variance[group]
-        added = np.diag(variance[design.kinds] - variance[OWN])
+        added = np.diag(variance[structure.kinds] - variance[OWN])
         block = variance[OWN] * np.eye(count) + directions @ added @ directions.T
         found[:, feature, :, feature] = block
     return found.reshape(count * width, count * width)
@@ -73,10 +73,10 @@ def case_of(seed, regressions, described, variance, shared=True, rows=70):
     reward = np.sum(features * slope[number], axis=1) + rng.normal(size=rows)
     weight = rng.integers(1, 4, size=rows).astype(np.float64)
     alike = rng.normal(size=(regressions, described)) if described else None
-    design = Design.sharing(GROUPS, regressions, alike)
+    structure = PriorStructure.sharing(GROUPS, regressions, alike)
     if not shared:
-        design = Design.independent(GROUPS, regressions)
-    return Case(features, number, reward, weight, design, Prior(0.7, variance), 0.2)
+        structure = PriorStructure.independent(GROUPS, regressions)
+    return Case(features, number, reward, weight, structure, Prior(0.7, variance), 0.2)
 
 
 CASES = {

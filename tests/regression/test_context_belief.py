@@ -5,7 +5,7 @@ from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import LIKE_UNIFORM, ContextBelief
 from submax.regression.map_choice import sums_of
 from submax.regression.posterior import Posterior
-from submax.regression.sampled_rows import Rows
+from submax.regression.sampled_rows import RegressionRows
 
 SETTINGS = BeliefSettings(actions=3, features=12, rows=100, draws=8, width=1.0, discount=1.0)
 """The map is made from up to 100 rows, so that the tests see both before and after."""
@@ -15,7 +15,7 @@ def some_rows(count, seed, width=2):
     rng = np.random.default_rng((seed, 17))
     context, number = rng.normal(size=(count, width)), rng.integers(3, size=count)
     reward = np.sin(context[:, 0]) * (number - 1.0) + 0.3 * rng.normal(size=count)
-    return Rows(context, number, reward, np.full(count, -np.log(3)), np.ones(count))
+    return RegressionRows(context, number, reward, np.full(count, -np.log(3)), np.ones(count))
 
 
 def learned(rows, settings, seed, size):
@@ -45,7 +45,10 @@ def test_the_mean_and_the_draws_are_those_of_the_posterior(seed):
     settings = BeliefSettings(3, 12, 100, 4000, 0.5, 1.0)
     belief = learned(rows, settings, seed, 300)
     posterior = Posterior.of(
-        belief.sums, settings.design(belief.feature_map.groups), belief.prior, belief.centre
+        belief.sums,
+        settings.prior_structure(belief.feature_map.groups),
+        belief.prior,
+        belief.centre,
     )
     asked = rows.context[:5]
     features = belief.feature_map.rows(asked)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from submax.regression.design import KINDS, Design, Prior
-from submax.regression.fitting import EXPECTED_SHARE, LEAST_NOISE, RANGE, fitted, gradient
+from submax.regression.fitting import EXPECTED_SHARE, LEAST_NOISE, RANGE, fitted, moments_of
 from submax.regression.posterior import Posterior
+from submax.regression.prior import KINDS, OWN, Prior, PriorStructure
 from submax.regression.sums import Sums
 
 STEP = 1e-5
@@ -14,11 +14,22 @@ def evidence(case, logarithms):
     """The log-evidence for logarithms of the noise and of all variances."""
     variance = np.exp(logarithms[1:]).reshape(-1, KINDS)
     prior = Prior(float(np.exp(logarithms[0])), variance)
-    return Posterior.of(case.sums, case.design, prior, case.centre)
+    return Posterior.of(case.sums, case.structure, prior, case.centre)
 
 
 def logarithms(prior):
     return np.log(np.append(prior.noise, prior.variance))
+
+
+def gradient(posterior):
+    """Derivatives of the log-evidence by the logarithms of the noise and of each variance."""
+    moments, prior = moments_of(posterior), posterior.prior
+    groups = len(prior.variance)
+    dimensions = np.array([posterior.structure.dimensions(group) for group in range(groups)])
+    ratio = prior.variance / prior.variance[:, OWN, None]
+    by_variance = ((moments.squares + moments.variances) / ratio - dimensions) / 2
+    left = moments.residual / prior.noise + moments.used
+    return (left - posterior.weight) / 2, by_variance
 
 
 def test_the_gradient_is_that_of_finite_differences(case):
@@ -41,7 +52,7 @@ def penalized(case, point):
     expected = EXPECTED_SHARE * case.sums.variance * np.exp(-logarithm)
     # Variances of kinds that no direction has do not count.
     groups = len(case.prior.variance)
-    counts = np.ravel([case.design.dimensions(group) for group in range(groups)]) > 0
+    counts = np.ravel([case.structure.dimensions(group) for group in range(groups)]) > 0
     value = posterior.log_evidence - np.sum(counts * (logarithm + expected)) / 2
     slope = np.append(*gradient(posterior))
     slope[1:] += counts * (expected - 1) / 2
@@ -50,7 +61,7 @@ def penalized(case, point):
 
 def test_many_steps_end_where_the_penalized_evidence_is_highest(shared_case):
     case = shared_case
-    found = fitted(case.sums, case.design, case.prior, case.centre, steps=500)
+    found = fitted(case.sums, case.structure, case.prior, case.centre, steps=500)
 
     def loss(point):
         value, slope = penalized(case, point)
@@ -67,7 +78,7 @@ def test_many_steps_end_where_the_penalized_evidence_is_highest(shared_case):
 def test_every_step_from_far_away_finds_the_same_prior(shared_case):
     case = shared_case
     ends = [
-        fitted(case.sums, case.design, Prior.vague(3, scale * case.sums.variance), 0.2, 500)
+        fitted(case.sums, case.structure, Prior.vague(3, scale * case.sums.variance), 0.2, 500)
         for scale in (1e-3, 1.0, 1e3)
     ]
     assert np.ptp([end.log_evidence for end in ends]) < 0.01
@@ -76,14 +87,14 @@ def test_every_step_from_far_away_finds_the_same_prior(shared_case):
 def test_the_constants_of_few_actions_can_be_learned_after_a_start_without_differences(seed):
     """Without a prior on the variance it would stay near zero, and the constants with it."""
     rng = np.random.default_rng(seed)
-    features, design = np.ones((4000, 1)), Design.sharing(np.array([0]), 3)
+    features, structure = np.ones((4000, 1)), PriorStructure.sharing(np.array([0]), 3)
     number = np.arange(4000) % 3
     equal = (rng.random(4000) < 0.5).astype(float)
     better = (rng.random(4000) < 0.5 + 0.1 * (number == 2)).astype(float)
     first = Sums.empty(3, 1, 0.5).add(features, number, equal, np.ones(4000))
-    start = fitted(first, design, Prior.vague(1, 0.25), 0.5, steps=50).prior
+    start = fitted(first, structure, Prior.vague(1, 0.25), 0.5, steps=50).prior
     both = first.add(features, number, better, np.ones(4000))
-    found = fitted(both, design, start, 0.5, steps=1).coefficients[:, 0]
+    found = fitted(both, structure, start, 0.5, steps=1).coefficients[:, 0]
     # The mean of the last action is 0.05 above that of the others, ± 0.5 / √2667 for each mean.
     assert found[2] - found[:2].mean() > 0.05 - 6 * 0.5 * (1.5 / 2667) ** 0.5
 
@@ -97,7 +108,7 @@ def test_the_unit_and_the_offset_of_rewards_change_nothing(shared_case, unit, of
         empty = Sums.empty(4, 6, offset=float(reward.mean()))
         sums = empty.add(case.features, case.number, reward, case.weight)
         centre = offset + unit * case.centre
-        return fitted(sums, case.design, Prior.vague(3, sums.variance), centre, steps=5)
+        return fitted(sums, case.structure, Prior.vague(3, sums.variance), centre, steps=5)
 
     plain, changed = fit(1.0, 0.0), fit(unit, offset)
     # Rewards themselves are rounded to 16 digits.
@@ -113,8 +124,8 @@ def test_rewards_without_noise_leave_a_little(seed):
     features = np.column_stack([np.ones(50), rng.normal(size=50)])
     reward, number = features @ [2.0, 3.0], np.zeros(50, dtype=int)
     sums = Sums.empty(1, 2, float(reward.mean())).add(features, number, reward, np.ones(50))
-    design = Design.independent(np.array([0, 1]), 1)
-    found = fitted(sums, design, Prior.vague(2, sums.variance), float(reward.mean()), 50)
+    structure = PriorStructure.independent(np.array([0, 1]), 1)
+    found = fitted(sums, structure, Prior.vague(2, sums.variance), float(reward.mean()), 50)
     assert found.prior.noise == pytest.approx(LEAST_NOISE * sums.variance)
     assert found.coefficients[0, 1] == pytest.approx(3.0, rel=0.01)
 
@@ -124,8 +135,8 @@ def test_rewards_of_noise_alone_leave_no_slopes(seed):
     features = np.column_stack([np.ones(2000), rng.normal(size=(2000, 20))])
     reward, number = rng.normal(size=2000), rng.integers(3, size=2000)
     sums = Sums.empty(3, 21, 0.0).add(features, number, reward, np.ones(2000))
-    design = Design.sharing(np.array([0] + [1] * 20), 3)
-    found = fitted(sums, design, Prior.vague(2, sums.variance), 0.0, 50)
+    structure = PriorStructure.sharing(np.array([0] + [1] * 20), 3)
+    found = fitted(sums, structure, Prior.vague(2, sums.variance), 0.0, 50)
     # By least squares alone the 60 slopes would add up to 60 · 3 / 2000.
     assert np.sum(found.coefficients[:, 1:] ** 2) < 0.3 * 60 * 3 / 2000
     assert found.prior.noise == pytest.approx(1.0, abs=6 * (2 / 2000) ** 0.5)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from submax.regression import posterior
-from submax.regression.design import Design, Prior
 from submax.regression.posterior import Posterior
+from submax.regression.prior import Prior, PriorStructure
 from submax.regression.sums import Sums
 
 DRAWS = 40_000
@@ -18,7 +18,7 @@ def test_the_mean_is_that_of_the_dense_distribution(case):
 
 def test_the_variance_is_that_of_the_dense_distribution(case, seed):
     _, covariance, _ = case.dense()
-    count, width = case.design.regressions, case.features.shape[1]
+    count, width = case.structure.regressions, case.features.shape[1]
     asked = np.random.default_rng(seed).normal(size=(5, width))
     blocks = covariance.reshape(count, width, count, width)
     expected = [[row @ blocks[number, :, number] @ row for number in range(count)] for row in asked]
@@ -47,8 +47,8 @@ def test_draws_keep_the_prior_in_directions_without_rows(seed):
         features, np.zeros(5000, dtype=int), features[:, 1], np.ones(5000)
     )
     variance = np.array([[1.0] * 3, [1.0] * 3, [1e-4] * 3])
-    design = Design.independent(np.array([0, 1, 2]), 1)
-    found = Posterior.of(sums, design, Prior(1e-6, variance), 0.0)
+    structure = PriorStructure.independent(np.array([0, 1, 2]), 1)
+    found = Posterior.of(sums, structure, Prior(1e-6, variance), 0.0)
     drawn = found.draws(DRAWS, rng)[:, 0, 2]
     assert np.mean(drawn**2) == pytest.approx(
         1e-4, abs=LARGEST_DEVIATION * 1e-4 * (2 / DRAWS) ** 0.5
@@ -57,7 +57,7 @@ def test_draws_keep_the_prior_in_directions_without_rows(seed):
 
 def test_roots_are_those_of_the_covariance_of_each_regression(case):
     if len(case.posterior.coupling):
-        with pytest.raises(AssertionError, match="share something"):
+        with pytest.raises(AssertionError, match="must be independent"):
             case.posterior.roots()
         return
     _, covariance, _ = case.dense()
@@ -68,11 +68,11 @@ def test_roots_are_those_of_the_covariance_of_each_regression(case):
 
 def test_large_matrices_are_inverted_like_small_ones(case, monkeypatch):
     small = case.posterior
-    monkeypatch.setattr(posterior, "SMALL", 0)
+    monkeypatch.setattr(posterior, "BATCHED_WIDTH", 0)
     assert case.posterior.log_evidence == pytest.approx(small.log_evidence, abs=1e-9)
     np.testing.assert_allclose(case.posterior.inverse, small.inverse, atol=1e-12)
 
 
 def test_no_draws_are_no_draws(case, seed):
     drawn = case.posterior.draws(0, np.random.default_rng(seed))
-    assert drawn.shape == (0, case.design.regressions, 6)
+    assert drawn.shape == (0, case.structure.regressions, 6)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from submax.regression.sampled_rows import Rows, SampledRows
+from submax.regression.sampled_rows import RegressionRows, SampledRows
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
 
@@ -8,11 +8,11 @@ def rows_from(first, count):
     """Rows whose numbers all say which they are."""
     place = np.arange(first, first + count)
     as_float = place.astype(np.float64)
-    return Rows(as_float[:, None], place, as_float, -as_float, np.ones(count))
+    return RegressionRows(as_float[:, None], place, as_float, -as_float, np.ones(count))
 
 
 def sampled(sizes, most, discount, rng):
-    sample, first = SampledRows(Rows.empty(1), 0), 0
+    sample, first = SampledRows(RegressionRows.empty(1), 0), 0
     for size in sizes:
         sample = sample.add(rows_from(first, size), most, discount, rng)
         first += size

@@ -103,11 +103,19 @@ def test_a_context_that_is_no_table_is_refused(context):
         BOTH.clean(context)
 
 
-@pytest.mark.parametrize("stranger", ["colour", 5, None, ("a", "b"), "x" * 100_000])
+@pytest.mark.parametrize("stranger", ["weather", 5, None, ("a", "b"), "x" * 100_000])
 def test_a_field_that_was_not_declared_is_refused_in_a_short_sentence(stranger):
     with pytest.raises(InputError, match="is not declared; declared: country, age") as refused:
         BOTH.clean({"country": "fr", "age": 31, stranger: 1})
     assert len(str(refused.value)) < 500
+
+
+def test_a_misspelt_field_is_named_before_the_one_that_is_missing():
+    with pytest.raises(InputError) as refused:
+        BOTH.clean({"contry": "fr"})
+    assert str(refused.value) == (
+        "the context field 'contry' is not declared; did you mean 'country'? declared: country, age"
+    )
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_a_damaged_file_is_named_in_one_sentence(log):
 def test_files_that_are_something_else_are_refused(log):
     assert "damaged or no policy" in refused(save({"x": np.zeros(3)}))
     model = Model.fresh(log.schema, learn(log, "linucb").policy, 0)
-    assert "holds no policy that was learned" in refused(model.to_bytes())
+    assert "does not hold a policy that was learned" in refused(model.to_bytes())
 
 
 @pytest.mark.parametrize("without", ["schema", "origin", "policy"])

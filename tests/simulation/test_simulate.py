@@ -4,7 +4,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.environment import Environment, Outcome
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -102,7 +102,7 @@ class Spy(Policy):
 
     def act(self, state, context, rng):
         self.known.extend([state.received] * context.shape[1])
-        return Decision((context % 3).astype(np.int64), -context[..., 0])
+        return ChosenActions((context % 3).astype(np.int64), -context[..., 0])
 
     def log_prob(self, state, context, action):
         return -context[..., 0]
@@ -235,7 +235,7 @@ class Outside(Random):
     action: tuple
 
     def act(self, state, context, rng):
-        return Decision(np.tile(np.array(self.action), (*context.shape[:2], 1)), None)
+        return ChosenActions(np.tile(np.array(self.action), (*context.shape[:2], 1)), None)
 
 
 @pytest.mark.parametrize("action", [(2,), (-1,), (0.0,), (0, 0)])

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.errors import InputError
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
@@ -29,7 +29,7 @@ class Unnormalized(EpsilonGreedy):
 class Uniform(EpsilonGreedy):
     def act(self, state, context, rng):
         index = rng.integers(state.problem.space.size, size=context.shape[:2])
-        return Decision(state.problem.space.action(index), None)
+        return ChosenActions(state.problem.space.action(index), None)
 
 
 @dataclass(frozen=True)

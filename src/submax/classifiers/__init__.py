@@ -1,1 +1,1 @@
-"""Classifiers of other libraries: named, copied, fitted and asked for probabilities."""
+"""Classifiers of other libraries: how they are named, copied, fitted and evaluated."""

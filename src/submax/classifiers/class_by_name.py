@@ -1,4 +1,4 @@
-"""Classes of classifiers by their dotted names."""
+"""Look-up of classifier classes by dotted names."""
 
 import importlib
 import inspect
@@ -10,7 +10,7 @@ EXAMPLE = "'sklearn.linear_model.LogisticRegression'"
 
 
 def class_by_name(name: str) -> Any:
-    """The class that ``package.module.Class`` names; its package is imported.
+    """Import and return the class with the dotted name ``package.module.Class``.
 
     >>> class_by_name("sklearn.naive_bayes.GaussianNB").__name__
     'GaussianNB'
@@ -18,7 +18,7 @@ def class_by_name(name: str) -> Any:
     module_name, _, class_name = name.rpartition(".")
     if not module_name or not all(part.isidentifier() for part in name.split(".")):
         raise InputError(
-            f"classifier {name!r} is no dotted name; a package, its modules and a class are "
+            f"classifier {name!r} is not a dotted name; a package, its modules and a class are "
             f"allowed: write it as {EXAMPLE}"
         )
     try:
@@ -31,7 +31,11 @@ def class_by_name(name: str) -> Any:
     found = getattr(module, class_name, None)
     if inspect.isclass(found) and hasattr(found, "fit"):
         return found
-    what = "there is no such name in its module" if found is None else "it is no such class"
+    what = (
+        "there is no such name in its module"
+        if found is None
+        else "it is not a class with a method fit"
+    )
     raise InputError(
         f"classifier {name!r} cannot be used: {what}; a class with the methods fit and "
         f"predict_proba is allowed: name one, such as {EXAMPLE}"

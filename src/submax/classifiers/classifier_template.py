@@ -1,4 +1,4 @@
-"""A classifier before it is fitted."""
+"""An unfitted classifier that is copied for every fit."""
 
 import copy
 import inspect
@@ -18,11 +18,12 @@ from submax.core.checks import one_of
 from submax.core.errors import InputError, one_line
 
 METHODS = ("fit", "predict_proba")
+"""The methods that a classifier must have."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassifierTemplate:
-    """A classifier of any library, which is copied for every fit and never fitted itself.
+    """A classifier of any library. It is copied for every fit and never fitted itself.
 
     Two templates are equal if their classifiers are of one class with the same parameters.
     """
@@ -31,7 +32,7 @@ class ClassifierTemplate:
 
     @classmethod
     def of(cls, given: object, parameters: Mapping[str, Any]) -> Self:
-        """The template for an object, or for a dotted name with ``parameters``."""
+        """Return the template for a classifier object, or for a dotted name with ``parameters``."""
         if isinstance(given, str):
             return cls(_checked(_made(given, parameters)))
         if parameters:
@@ -43,7 +44,7 @@ class ClassifierTemplate:
 
     @cached_property
     def text(self) -> str:
-        """The class and all its parameters."""
+        """The class and all its parameters as text, by which templates are compared."""
         return described(self.unfitted)
 
     @property
@@ -54,7 +55,7 @@ class ClassifierTemplate:
     def fitted(
         self, features: Floats, action: Integers, weight: Floats, seed: int
     ) -> FittedClassifier | None:
-        """A copy fitted to rows ``[n, W]``, ``[n]`` and ``[n]``; None if they show one action only.
+        """Return a copy fitted to rows ``[n, W]``, or None if all rows have the same action.
 
         A parameter ``random_state`` that is None is set to ``seed``. If weights differ and the
         classifier does not take them, n rows are drawn in proportion to their weights.
@@ -88,9 +89,9 @@ class ClassifierTemplate:
 
 
 def weight_argument(model: Any) -> str | None:
-    """The argument of ``fit`` for the weights of rows; None if there is none.
+    """Return the name of the argument of ``fit`` for weights; None if there is no such argument.
 
-    The weights of a pipeline go to its last step.
+    The weights of a pipeline are passed to its last step.
     """
     if "sample_weight" in inspect.signature(model.fit).parameters:
         return "sample_weight"
@@ -103,9 +104,9 @@ def weight_argument(model: Any) -> str | None:
 
 
 def resampled(weight: Floats, rng: np.random.Generator) -> Integers:
-    """Draw as many rows as there are, each in proportion to its weight: ``[n] -> [n]``.
+    """Draw n of n rows with probabilities proportional to their weights: ``[n] -> [n]``.
 
-    The draw is systematic: row i is drawn n w_i / Σ w times, rounded down or up.
+    The sample is systematic: row i is drawn n w_i / Σ w times, rounded down or up.
 
     >>> resampled(np.array([2.0, 1.0, 0.0, 1.0]), np.random.default_rng(0)).tolist()
     [0, 0, 1, 3]
@@ -133,7 +134,7 @@ def _made(name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _checked(given: Any) -> Any:
-    """Refuse what is no classifier."""
+    """Return the classifier, or raise an ``InputError`` if it lacks a method."""
     if inspect.isclass(given):
         raise InputError(
             f"classifier is the class {given.__name__}; an object is allowed: write "
@@ -150,7 +151,7 @@ def _checked(given: Any) -> Any:
 
 
 def _copied(given: Any) -> Any:
-    """An unfitted copy."""
+    """Return an unfitted copy."""
     if not hasattr(given, "get_params") or find_spec("sklearn") is None:
         return copy.deepcopy(given)
     from sklearn.base import clone
@@ -159,7 +160,7 @@ def _copied(given: Any) -> Any:
 
 
 def _seeded(model: Any, seed: int) -> Any:
-    """The model with every ``random_state`` that is None set to the seed."""
+    """Set every parameter ``random_state`` that is None to the seed."""
     if hasattr(model, "get_params"):
         given = model.get_params().items()
         unset = [name for name, value in given if value is None and _is_random_state(name)]

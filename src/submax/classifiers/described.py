@@ -1,4 +1,4 @@
-"""Classifiers as text, to compare them by their parameters."""
+"""Descriptions of classifiers as text, by which they are compared."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,10 +7,10 @@ import numpy as np
 
 
 def described(value: Any) -> str:
-    """The call that makes a classifier, with all its parameters.
+    """Return the constructor call of a classifier, with all its parameters.
 
-    Two classifiers with the same text are fitted alike. Comparing the objects would not tell:
-    libraries do not define when two classifiers are equal.
+    Two classifiers with the same text give the same fit. The objects themselves cannot be compared,
+    because libraries do not define equality of classifiers.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> described(GaussianNB())

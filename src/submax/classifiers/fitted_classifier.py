@@ -1,4 +1,4 @@
-"""A classifier after it was fitted."""
+"""A fitted classifier, and its probabilities of actions."""
 
 from typing import Any, NamedTuple
 
@@ -10,20 +10,20 @@ from submax.core.running.fallback import FallbackWarning, fall_back
 
 
 class Unpredicted(FallbackWarning):
-    """For some decisions the classifier gave no probabilities, and actions were counted instead."""
+    """The classifier gave no probabilities for some decisions, and counts were used instead."""
 
 
 class FittedClassifier(NamedTuple):
-    """A fitted ``model``, and the actions in its rows, ``seen [K]``, in the order it has them."""
+    """A fitted ``model``, and the actions ``seen [K]`` in its rows, in the order of its classes."""
 
     model: Any
     seen: Integers
 
     def expected_counts(self, features: Floats, counts: Floats) -> Floats:
-        """N_l p̂(a | c, r_l) for n contexts: ``[n · L, W]`` and ``[L, A] -> [n, L, A]``.
+        """Return N_l p̂(a | c, r_l) for n contexts: ``[n · L, W]`` and ``[L, A] -> [n, L, A]``.
 
         N_l is the sum of the ``counts`` of level l. If the model gives no probabilities for a row,
-        these are the counts themselves, and a fallback is counted.
+        the counts themselves are returned for it, and a fallback is reported.
         """
         levels, size = counts.shape
         found = self.probabilities(features, size).reshape(-1, levels, size)
@@ -40,17 +40,17 @@ class FittedClassifier(NamedTuple):
         return expected
 
     def probabilities(self, features: Floats, size: int) -> Floats:
-        """p̂ of each of ``size`` actions: ``[m, W] -> [m, size]``.
+        """Return the probability p̂ of each of ``size`` actions: ``[m, W] -> [m, size]``.
 
-        An action that was never seen has 0. A row is NaN if the model does not give numbers from 0
-        up with a positive sum for it.
+        An action that did not occur in the rows has probability 0. A row is NaN if the model's
+        outputs for it are negative, not finite, or all 0.
         """
         found = np.zeros((len(features), size))
         if len(features):
             given = self._predicted(features)
             total = given.sum(axis=1, keepdims=True)
             fits = np.isfinite(total) & (total > 0) & (given.min(axis=1, keepdims=True) >= 0)
-            # Some libraries compute in float32, so that their sums are not 1 to the last digit.
+            # Some libraries compute in float32, so that their sums differ from 1 by rounding.
             found[:, self.seen] = np.where(fits, given / np.where(fits, total, 1.0), np.nan)
         return found
 

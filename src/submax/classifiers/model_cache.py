@@ -1,4 +1,4 @@
-"""Fitted models that follow from the rest of a state."""
+"""A cache of fitted models that can be restored from the rest of a state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ Models = tuple[FittedClassifier | None, ...]
 @stored("model-cache")
 @dataclass(eq=False)
 class ModelCache:
-    """The models of all replicas, or nothing yet.
+    """The fitted models of all replicas, or nothing yet.
 
-    It has no field, so that a file holds no model: models of other libraries could be stored as
-    pickles alone, which run code when they are read. A state from a file fits them again from its
-    rows and seeds, once, when it is first asked.
+    It is a dataclass without fields, so that files do not contain models: those of other libraries
+    could be stored only as pickles, which run code when they are read. After a state was read from
+    a file, its models are fitted again from its rows and seeds when they are first needed.
     """
 
     def __post_init__(self) -> None:
@@ -24,13 +24,13 @@ class ModelCache:
 
     @classmethod
     def holding(cls, models: Models) -> "ModelCache":
-        """A cache with models that are fitted already."""
+        """Return a cache that holds fitted models."""
         cache = cls()
         cache._models = models
         return cache
 
     def get(self, fit: Callable[[], Models]) -> Models:
-        """The models; ``fit`` makes them if there are none yet."""
+        """Return the models; call ``fit`` for them if the cache is empty."""
         if self._models is None:
             self._models = fit()
         return self._models

@@ -1,1 +1,1 @@
-"""Records and contracts that everything else in submax stands on."""
+"""Contracts, records, checks and numerical functions that every other part of submax uses."""

@@ -1,4 +1,4 @@
-"""The array types that cross module borders."""
+"""Type aliases for the arrays that modules pass to each other."""
 
 from typing import Any, TypeAlias
 
@@ -9,4 +9,4 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
 Actions: TypeAlias = NDArray[Any]
-"""Whole numbers, or floats where some part of an action is real-valued."""
+"""Actions: integers, or floats if some part of an action is real-valued."""

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 
 class SubmaxError(Exception):
-    """The base of all errors that submax raises on purpose.
+    """Base class of all errors that submax raises on purpose.
 
-    The message is one sentence for the person who has to mend something. The ``code`` is for
-    programs: it stays the same when the sentence is improved.
+    The message is one sentence for people. The ``code`` is for programs: it stays the same if the
+    wording of the message changes.
     """
 
     default_code: ClassVar[str] = "error"
@@ -19,31 +19,31 @@ class SubmaxError(Exception):
 
 
 class InputError(SubmaxError, ValueError):
-    """A value that was given is not allowed. Nothing was changed."""
+    """A given value is not allowed. Nothing was changed."""
 
     default_code = "invalid-input"
 
 
 class NotFoundError(InputError):
-    """What was asked for does not exist."""
+    """The requested object does not exist."""
 
     default_code = "not-found"
 
 
 class ConflictError(InputError):
-    """Another value already stands under the same key. Nothing was changed."""
+    """Another value is already stored under the same key. Nothing was changed."""
 
     default_code = "conflict"
 
 
 class ForbiddenError(InputError):
-    """The key is missing, unknown, or does not allow what was asked for."""
+    """The API key is missing, unknown, or does not permit the request."""
 
     default_code = "forbidden"
 
 
 class StoreError(SubmaxError, RuntimeError):
-    """The store cannot be used now. Nothing was acknowledged, and the call can be repeated."""
+    """The store cannot be reached now. Nothing was acknowledged, so the call can be repeated."""
 
     default_code = "store-unavailable"
 
@@ -55,7 +55,7 @@ class MissingExtraError(SubmaxError, ImportError):
 
 
 def one_line(error: BaseException) -> str:
-    """Describe an error of somebody else's code in one line: what it was, and where it was raised.
+    """Describe an error raised by foreign code in one line: its type, message and location.
 
     >>> one_line(ValueError("no such colour"))
     'ValueError: no such colour'

@@ -1,4 +1,4 @@
-"""Sentences and a table for a person who looks at an object, as text and as HTML."""
+"""Summaries of objects for people: sentences and a table, as text and as HTML."""
 
 import math
 from collections.abc import Sequence
@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH = 80
-"""Columns of the text: those of a terminal."""
+"""Width of the text in characters: the usual width of a terminal."""
 LINES = 24
-"""Lines of the text at most: those of a terminal."""
+"""Largest number of lines of the text: the usual height of a terminal."""
 NARROWEST = 8
-"""Characters to which a text in a cell is cut at most."""
+"""If a table is too wide, its columns are narrowed, but not below this many characters."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Sentences, and below them a table whose first ``texts`` columns hold texts, others numbers.
+    """Sentences, and below them a table.
 
-    What does not fit into 24 lines of 80 characters is left out: rows at the end, and the ends of
-    long texts. Callers put the rows first that matter most; ``more`` counts rows that they left out
-    themselves.
+    The first ``texts`` columns hold text and are aligned left; the others hold numbers and are
+    aligned right. The text has at most 24 lines of 80 characters: the last rows and the ends of
+    long cells are left out, so callers put the most important rows first. ``more`` is the number of
+    rows that the caller has left out already.
 
     >>> print(Summary(["Two arms."], ["arm", "mean"], [["A", "0.25"], ["B", "0.5"]]))
     Two arms.
@@ -36,11 +37,11 @@ class Summary:
 
     @property
     def room(self) -> int:
-        """How many rows fit below the sentences, the heading and the count of what is left out."""
+        """How many rows of the table fit, given the sentences, the heading and the last line."""
         return max(1, LINES - len(self.sentences) - 2)
 
     @property
-    def _shown(self) -> list[list[str]]:
+    def _visible_rows(self) -> list[list[str]]:
         rows = self.rows
         if len(rows) + bool(self.more) > self.room + 1:
             rows = rows[: self.room]
@@ -48,7 +49,7 @@ class Summary:
 
     @property
     def _left_out(self) -> str | None:
-        count = self.more + len(self.rows) - len(self._shown)
+        count = self.more + len(self.rows) - len(self._visible_rows)
         return f"… and {count} more" if count else None
 
     def __str__(self) -> str:
@@ -60,7 +61,7 @@ class Summary:
         return "\n".join(lines)
 
     def _table(self) -> list[str]:
-        table = [list(self.columns), *self._shown]
+        table = [list(self.columns), *self._visible_rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > NARROWEST:
             widths[widths.index(max(widths))] -= 1
@@ -74,11 +75,11 @@ class Summary:
         return "".join(f"  {cell}" for cell in cells).rstrip()[:WIDTH]
 
     def html(self) -> str:
-        """The same as HTML; every text is escaped."""
+        """Return the summary as HTML; every text is escaped."""
         parts = [f"<p>{escape(_printable(sentence))}</p>" for sentence in self.sentences]
         if self.columns:
             heading = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-            body = "".join(self._html_row(row) for row in self._shown)
+            body = "".join(self._html_row(row) for row in self._visible_rows)
             parts.append(f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>")
         if self._left_out:
             parts.append(f"<p>{escape(self._left_out)}</p>")
@@ -94,20 +95,20 @@ class Summary:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number in few characters; a dash if there is none.
+    """Format a number with few characters; a missing number is a dash.
 
     >>> number(0.123456), number(12345.678), number(None)
     ('0.1235', '12,346', '–')
     """
     if value is None or math.isnan(value):
         return "–"
-    # Whole numbers are easier to read than powers of ten.
+    # 12,346 is easier to read than 1.235e+04.
     whole = 10**digits <= abs(value) < 10**9
     return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
 
 
 def percentage(value: float | None) -> str:
-    """A share in percent.
+    """Format a share as a percentage.
 
     >>> percentage(0.3333)
     '33.3 %'
@@ -116,7 +117,7 @@ def percentage(value: float | None) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """A count with its noun.
+    """Format a count with its noun in the singular or plural.
 
     >>> counted(1, "decision"), counted(12345, "decision")
     ('1 decision', '12,345 decisions')
@@ -125,8 +126,7 @@ def counted(count: int, what: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text on one line."""
-    return "".join(one if one.isprintable() else "�" for one in text)
+    return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def _cut(text: str, width: int) -> str:

@@ -18,13 +18,13 @@ from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.memory.memory import Memory
 from submax.core.numerics.tally import tally
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.estimators.level_probabilities import level_probabilities
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
 from submax.regression.described_actions import described_actions
-from submax.regression.sampled_rows import Rows
+from submax.regression.sampled_rows import RegressionRows
 from submax.strategies.observation_weights import ObservationWeights
 
 MOST_NUMBERS = 2_160_000
@@ -111,7 +111,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         self.settings(problem)
         belief = ContextBelief.unlearned(problem.context_width)
         nothing = np.zeros((replicas, 0))
-        levels = problem.scale.ruler(nothing, nothing).levels
+        levels = problem.scale.reward_encoding(nothing, nothing).levels
         return FeatureParams(problem, (belief,) * replicas, levels, np.zeros(levels.shape))
 
     def settings(self, problem: Problem) -> BeliefSettings:
@@ -142,7 +142,7 @@ class BayesianFeatures(Estimator[FeatureParams]):
         streams = rng.spawn(len(params.beliefs))
         beliefs = []
         for replica, (belief, stream) in enumerate(zip(params.beliefs, streams, strict=True)):
-            rows = Rows.of(feedback, replica, problem)
+            rows = RegressionRows.of(feedback, replica, problem)
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         taught = params._replace(beliefs=tuple(beliefs))
         if problem.scale.moves:
@@ -165,8 +165,8 @@ class BayesianFeatures(Estimator[FeatureParams]):
         present = np.count_nonzero(there, axis=1)[:, None]
         later = np.maximum(present - np.cumsum(there, axis=1), 0)
         weight = np.where(there, feedback.weight, 0.0) * self.memory.discount**later
-        ruler = Ruler(params.levels, params.levels)
-        level = ruler.nearest(np.where(there, feedback.reward, params.levels[:, :1]))
+        encoding = RewardEncoding(params.levels, params.levels)
+        level = encoding.nearest(np.where(there, feedback.reward, params.levels[:, :1]))
         old = params.counts * self.memory.discount**present
         counts: Floats = old + tally(level, weight, params.counts.shape[1])
         return counts
@@ -279,6 +279,6 @@ def _sample_counted(params: FeatureParams) -> FeatureParams:
     for replica, rows in enumerate(samples):
         reward[replica, : len(rows.reward)] = rows.reward
         weight[replica, : len(rows.reward)] = rows.weight
-    ruler = params.problem.scale.ruler(reward, weight)
-    counts = tally(ruler.nearest(reward), weight, params.counts.shape[1])
-    return params._replace(levels=ruler.levels, counts=counts)
+    encoding = params.problem.scale.reward_encoding(reward, weight)
+    counts = tally(encoding.nearest(reward), weight, params.counts.shape[1])
+    return params._replace(levels=encoding.levels, counts=counts)

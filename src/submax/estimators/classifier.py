@@ -22,7 +22,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.memory import Memory
 from submax.core.memory.stored_buffer import StoredBuffer
 from submax.core.numerics.tally import tally
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.estimators.classifier_params import ClassifierParams
 from submax.estimators.importance_values import importance_values
 from submax.strategies.observation_weights import ObservationWeights
@@ -87,7 +87,7 @@ class Classifier(Estimator[ClassifierParams]):
         return ClassifierParams(
             problem,
             StoredBuffer.empty(problem, replicas),
-            problem.scale.ruler(nothing, nothing),
+            problem.scale.reward_encoding(nothing, nothing),
             np.zeros((replicas, problem.scale.levels, problem.space.size)),
             np.zeros(replicas, dtype=np.int64),
             ModelCache.holding((None,) * replicas),
@@ -102,10 +102,10 @@ class Classifier(Estimator[ClassifierParams]):
         if not news.any():
             return params
         buffer = params.buffer.add(feedback, self.memory, rng)
-        ruler = problem.scale.ruler(buffer.reward, buffer.weight)
+        encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
         seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), params.seed)
-        counts = _counted(problem, ruler, buffer)
-        fresh = ClassifierParams(problem, buffer, ruler, counts, seed, ModelCache())
+        counts = _counted(problem, encoding, buffer)
+        fresh = ClassifierParams(problem, buffer, encoding, counts, seed, ModelCache())
         models = tuple(
             self._fitted(fresh, replica) if new else before
             for replica, (new, before) in enumerate(zip(news, self._models(params), strict=True))
@@ -119,10 +119,10 @@ class Classifier(Estimator[ClassifierParams]):
         """Return π(a | c, l) of every joint action, ``[R, n, L, A]``, from the fitted models."""
         replicas, rows = context.shape[:2]
         levels = params.counts.shape[1]
-        asked = np.broadcast_to(params.ruler.levels[:, None], (replicas, rows, levels))
+        asked = np.broadcast_to(params.reward_encoding.levels[:, None], (replicas, rows, levels))
         repeated = np.repeat(context, levels, axis=1)
         reward = asked.reshape(replicas, rows * levels)
-        features = reward_features(repeated, reward, params.ruler, self.encoding)
+        features = reward_features(repeated, reward, params.reward_encoding, self.encoding)
         mass = np.repeat(params.counts[:, None], rows, axis=1)
         for replica, model in enumerate(self._models(params)):
             if model is not None:
@@ -158,9 +158,11 @@ class Classifier(Estimator[ClassifierParams]):
         if rows < self.minimum_rows:
             return None
         one, there = slice(replica, replica + 1), slice(0, rows)
-        ruler = Ruler(params.ruler.levels[one], params.ruler.knots[one])
+        encoding = RewardEncoding(
+            params.reward_encoding.levels[one], params.reward_encoding.bin_edges[one]
+        )
         context = buffer.context[one, there].astype(np.float64, copy=False)
-        features = reward_features(context, buffer.reward[one, there], ruler, self.encoding)
+        features = reward_features(context, buffer.reward[one, there], encoding, self.encoding)
         action = params.problem.space.index(buffer.action[replica, there].astype(np.int64))
         weight = buffer.weight[replica, there]
         return self.template.fitted(features[0], action, weight, int(params.seed[replica]))
@@ -172,7 +174,7 @@ class ClassifierBelief(ListedBelief, ObservationWeights):
     def __init__(self, estimator: Classifier, params: ClassifierParams, context: Floats) -> None:
         share = normalized(params.counts.sum(axis=-1))[:, None]
         prior = np.broadcast_to(share, (*context.shape[:2], share.shape[-1]))
-        super().__init__(params.problem.space, params.ruler.levels, prior)
+        super().__init__(params.problem.space, params.reward_encoding.levels, prior)
         self._estimator = estimator
         self._params = params
         self._context = context
@@ -199,10 +201,10 @@ class ClassifierBelief(ListedBelief, ObservationWeights):
         return [self.observation_weights()] * self.space.slots
 
 
-def _counted(problem: Problem, ruler: Ruler, buffer: StoredBuffer) -> Floats:
+def _counted(problem: Problem, encoding: RewardEncoding, buffer: StoredBuffer) -> Floats:
     """Return the total weight of rows by level and joint action, ``[R, L, A]``."""
-    replicas, levels = ruler.levels.shape
+    replicas, levels = encoding.levels.shape
     size = problem.space.size
     action = problem.space.index(buffer.action.astype(np.int64))
-    joint = ruler.nearest(buffer.reward) * size + action
+    joint = encoding.nearest(buffer.reward) * size + action
     return tally(joint, buffer.weight, levels * size).reshape(replicas, levels, size)

@@ -6,7 +6,7 @@ from submax.classifiers.model_cache import ModelCache
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.problem import Problem
 from submax.core.memory.stored_buffer import StoredBuffer
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 
 
@@ -21,7 +21,7 @@ class ClassifierParams(NamedTuple):
 
     problem: Problem
     buffer: StoredBuffer
-    ruler: Ruler
+    reward_encoding: RewardEncoding
     counts: Floats
     seed: Integers
     models: ModelCache

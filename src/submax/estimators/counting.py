@@ -18,7 +18,7 @@ from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.numerics.categorical import draw
 from submax.core.numerics.tally import tally
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.core.spaces.space import Space
 from submax.estimators.fitted_smoothing import fitted_smoothing
@@ -39,7 +39,7 @@ class CountingParams(NamedTuple):
     problem: Problem
     counts: Floats
     importance: Floats
-    ruler: Ruler
+    reward_encoding: RewardEncoding
     history: Buffer | None
     smoothing: Floats | None = None
 
@@ -77,7 +77,7 @@ class Counting(Estimator[CountingParams]):
             problem,
             np.zeros((replicas, problem.scale.levels, size)),
             np.zeros((replicas, size)),
-            problem.scale.ruler(nothing, nothing),
+            problem.scale.reward_encoding(nothing, nothing),
             Buffer.empty(_without_context(problem), replicas) if again else None,
             np.ones((replicas, problem.scale.levels)) if self.smoothing == "fitted" else None,
         )
@@ -88,16 +88,16 @@ class Counting(Estimator[CountingParams]):
         problem, history = params.problem, params.history
         feedback.check(problem)
         if history is None:
-            counts, importance = _counted(problem, params.ruler, feedback)
+            counts, importance = _counted(problem, params.reward_encoding, feedback)
             counts, importance = params.counts + counts, params.importance + importance
             smoothing = self._fitted(counts, params)
             return params._replace(counts=counts, importance=importance, smoothing=smoothing)
         context = np.zeros((*feedback.reward.shape, 0))
         history = history.add(feedback._replace(context=context), self.memory, rng)
-        ruler = problem.scale.ruler(history.reward, history.weight)
-        counts, importance = _counted(problem, ruler, _as_feedback(history))
+        encoding = problem.scale.reward_encoding(history.reward, history.weight)
+        counts, importance = _counted(problem, encoding, _as_feedback(history))
         smoothing = self._fitted(counts, params)
-        return CountingParams(problem, counts, importance, ruler, history, smoothing)
+        return CountingParams(problem, counts, importance, encoding, history, smoothing)
 
     def belief(self, params: CountingParams, context: Floats) -> "CountingBelief":
         return CountingBelief(self, params, context.shape[1])
@@ -154,7 +154,7 @@ class CountingBelief(Belief, ObservationWeights):
         return self._params.problem.space
 
     def levels(self) -> Floats:
-        return self._params.ruler.levels
+        return self._params.reward_encoding.levels
 
     def level_prior(self) -> Floats:
         return self._in_every_row(normalized(self._params.counts.sum(axis=-1)))
@@ -212,12 +212,14 @@ class CountingBelief(Belief, ObservationWeights):
         return np.broadcast_to(values[:, None], (len(values), self._rows, *values.shape[1:]))
 
 
-def _counted(problem: Problem, ruler: Ruler, feedback: Feedback) -> tuple[Floats, Floats]:
+def _counted(
+    problem: Problem, encoding: RewardEncoding, feedback: Feedback
+) -> tuple[Floats, Floats]:
     """Return counts by level and joint action, ``[R, L, A]``, and sums of r / q, ``[R, A]``."""
-    replicas, levels = ruler.levels.shape
+    replicas, levels = encoding.levels.shape
     size = problem.space.size
     arm = problem.space.index(feedback.action)
-    joint = ruler.nearest(feedback.reward) * size + arm
+    joint = encoding.nearest(feedback.reward) * size + arm
     counts = tally(joint, feedback.weight, levels * size)
     return counts.reshape(replicas, levels, size), _importance(feedback, arm, size)
 

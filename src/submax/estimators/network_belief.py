@@ -44,7 +44,7 @@ class NetworkBelief(Belief, ObservationWeights):
         return self._params.problem.space
 
     def levels(self) -> Floats:
-        return self._params.ruler.levels
+        return self._params.reward_encoding.levels
 
     def level_prior(self) -> Floats:
         share = self._params.share

@@ -17,7 +17,7 @@ from submax.core.memory.memory import Memory
 from submax.core.memory.minibatches import Minibatches
 from submax.core.memory.training import Training
 from submax.core.numerics.divergence import warn_of_divergence
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.extras import require_extra
 from submax.estimators.importance_values import importance_values
 from submax.estimators.network_belief import NetworkBelief
@@ -74,11 +74,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
             )
         require_extra("neural", who, "jax", "equinox", "optax")
         nothing = np.zeros((replicas, 0))
-        ruler = problem.scale.ruler(nothing, nothing)
+        encoding = problem.scale.reward_encoding(nothing, nothing)
         latent = np.zeros((replicas, 1, self.latent_draws, 0))
         network = self._silent(problem, replicas, problem.scale.levels)
         return NetworkParams.of(
-            problem, Buffer.empty(problem, replicas), {}, network, ruler, latent
+            problem, Buffer.empty(problem, replicas), {}, network, encoding, latent
         )
 
     def fit(
@@ -91,19 +91,19 @@ class NetworkEstimator(Estimator[NetworkParams]):
         news = np.any(feedback.weight > 0, axis=1)
         if not news.any():
             return params
-        if params.ruler.levels.shape[1] != problem.scale.levels:
-            params = self.at_levels(params, _ruler(problem, params.buffer).levels)
+        if params.reward_encoding.levels.shape[1] != problem.scale.levels:
+            params = self.at_levels(params, _encoding(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
-        ruler = _ruler(problem, buffer)
+        encoding = _encoding(problem, buffer)
         scaling = None
         if self.training.standardizes:
             scaling = ContextScaling.of(buffer, self.largest_deviation)
-        action, reward = problem.space.scaled(buffer.action), ruler.embedded(buffer.reward)
+        action, reward = problem.space.scaled(buffer.action), encoding.embedded(buffer.reward)
         rows = Minibatches.of(buffer, action, reward, scaling)
-        start, before = self._start(params, ruler), params.buffer.filled
+        start, before = self._start(params, encoding), params.buffer.filled
         trained = train(self.design(problem), self.training, rows, rng, start, before)
         latent = self.drawn(len(news), problem.scale.levels, rng)
-        network = self._written(problem, trained.parameters, ruler, latent)
+        network = self._written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network.
         learned = news & ((trained.diverged < 0) | (params.buffer.filled == 0))
@@ -114,7 +114,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
             buffer,
             parameters_where(learned, trained.parameters, params.parameters),
             network.where(learned, params.network),
-            ruler.where(learned, params.ruler),
+            encoding.where(learned, params.reward_encoding),
             latent,
             scaling if scaling is None else scaling.where(learned, params.scaling),
         )
@@ -122,13 +122,19 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
         """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""
         self._check_levels(params, levels)
-        problem, ruler = params.problem, params.ruler._replace(levels=levels)
+        problem, encoding = params.problem, params.reward_encoding._replace(levels=levels)
         network = self._silent(problem, *levels.shape)
         if params.parameters:
-            written = self._written(problem, params.parameters, ruler, params.latent)
+            written = self._written(problem, params.parameters, encoding, params.latent)
             network = written.where(params.buffer.filled > 0, network)
         return NetworkParams.of(
-            problem, params.buffer, params.parameters, network, ruler, params.latent, params.scaling
+            problem,
+            params.buffer,
+            params.parameters,
+            network,
+            encoding,
+            params.latent,
+            params.scaling,
         )
 
     def _check_levels(self, params: NetworkParams, levels: Floats) -> None:
@@ -144,7 +150,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
                 f"{levels.shape[1]}"
             )
 
-    def _start(self, params: NetworkParams, ruler: Ruler) -> Parameters | None:
+    def _start(self, params: NetworkParams, encoding: RewardEncoding) -> Parameters | None:
         """Return the parameters to continue training from, for bin edges that may have moved."""
         from submax.nn.training.parameters import moved
 
@@ -154,23 +160,23 @@ class NetworkEstimator(Estimator[NetworkParams]):
             goes_on = not self.memory.forgets
         if not (goes_on and params.parameters):
             return None
-        if np.array_equal(ruler.knots, params.ruler.knots):
+        if np.array_equal(encoding.bin_edges, params.reward_encoding.bin_edges):
             return params.parameters
-        knots = params.ruler.embedded(ruler.knots).astype(np.float32)
-        return moved(self.design(params.problem), params.parameters, knots)
+        bin_edges = params.reward_encoding.embedded(encoding.bin_edges).astype(np.float32)
+        return moved(self.design(params.problem), params.parameters, bin_edges)
 
     def _written(
         self,
         problem: Problem,
         parameters: Parameters,
-        ruler: Ruler,
+        encoding: RewardEncoding,
         latent: Floats,
     ) -> SlotNetwork:
         """Return the trained network as plain arrays, evaluated at the levels."""
         from submax.nn.training.parameters import restored
 
         design = self.design(problem)
-        levels = ruler.embedded(ruler.levels).astype(np.float32)
+        levels = encoding.embedded(encoding.levels).astype(np.float32)
         network: SlotNetwork = design.exported(restored(design, parameters), levels, latent)
         return network
 
@@ -187,7 +193,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
 
     def _values(self, params: NetworkParams) -> Floats:
         """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
-        levels = params.ruler.levels.shape[1]
+        levels = params.reward_encoding.levels.shape[1]
         numbers = len(params.share) * levels * self.latent_draws * self.hidden
 
         def prob(context: Floats, action: Actions) -> Floats:
@@ -196,5 +202,5 @@ class NetworkEstimator(Estimator[NetworkParams]):
         return importance_values(params.buffer, params.problem, prob, levels, numbers)
 
 
-def _ruler(problem: Problem, buffer: Buffer) -> Ruler:
-    return problem.scale.ruler(buffer.reward, buffer.weight)
+def _encoding(problem: Problem, buffer: Buffer) -> RewardEncoding:
+    return problem.scale.reward_encoding(buffer.reward, buffer.weight)

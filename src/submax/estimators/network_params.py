@@ -6,7 +6,7 @@ from submax.core.arrays import Floats
 from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.context_scaling import ContextScaling
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.networks.replicas import Parameters
 from submax.networks.single_network import SingleNetwork
@@ -17,17 +17,17 @@ from submax.networks.slot_network import SlotNetwork
 class NetworkParams(NamedTuple):
     """The stored rows, the trained parameters by name, and the network as plain arrays.
 
-    ``ruler`` has the levels at which the network is evaluated; ``latent [R, L or 1, Z, J]`` are
-    the draws of the latent variable; ``share [R, 1, L]`` is how often each level was observed;
-    ``single`` is the network in a form that is fast for single decisions, if there is one replica;
-    ``scaling`` standardizes contexts for the network, None if they are not standardized.
+    ``reward_encoding`` has the levels at which the network is evaluated; ``latent
+    [R, L or 1, Z, J]`` are the draws of the latent variable; ``share [R, 1, L]`` is how often each
+    level was observed; ``single`` is the network in a form that is fast for single decisions, if
+    there is one replica; ``scaling`` standardizes contexts for the network, None if they are not standardized.
     """
 
     problem: Problem
     buffer: Buffer
     parameters: Parameters
     network: SlotNetwork
-    ruler: Ruler
+    reward_encoding: RewardEncoding
     latent: Floats
     share: Floats
     single: SingleNetwork | None
@@ -40,11 +40,11 @@ class NetworkParams(NamedTuple):
         buffer: Buffer,
         parameters: Parameters,
         network: SlotNetwork,
-        ruler: Ruler,
+        encoding: RewardEncoding,
         latent: Floats,
         scaling: ContextScaling | None = None,
     ) -> Self:
         """Return the parameters with the fields that are computed from the others."""
-        share = buffer.level_share(ruler)[:, None]
+        share = buffer.level_share(encoding)[:, None]
         single = SingleNetwork.of(network) if len(share) == 1 else None
-        return cls(problem, buffer, parameters, network, ruler, latent, share, single, scaling)
+        return cls(problem, buffer, parameters, network, encoding, latent, share, single, scaling)

@@ -33,7 +33,7 @@ def bandit_summary(name: str, serving: Serving, ledger: Ledger | None) -> Summar
         )
     if ledger is None:
         sentences.append("the log is read by another process, so that nothing was counted here")
-    tally = ActionTally.empty(len(menu.slots), len(menu.intervals))
+    tally = ActionTally.empty(len(menu.slots), len(menu.ranges))
     return _with_table(sentences, menu, tally if ledger is None else ledger.tally, serving)
 
 
@@ -43,14 +43,14 @@ def _with_table(sentences: list[str], menu: Menu, tally: ActionTally, serving: S
         rows = _rows(menu.slots[0], tally.choices[0], shares)
         columns = ["action", *COLUMNS] + (["next share"] if shares is not None else [])
         return Summary(sentences, columns, rows)
-    parts = len(menu.slots) + len(menu.intervals)
+    parts = len(menu.slots) + len(menu.ranges)
     room = max(1, (LINES - len(sentences) - 2) // parts)
     rows, more = [], 0
     for slot, tallies in zip(menu.slots, tally.choices, strict=True):
         found = _rows(slot, tallies, None)
         rows += [[slot.name, *row] for row in found[:room]]
         more += len(found[room:])
-    for interval, value in zip(menu.intervals, tally.values, strict=True):
+    for interval, value in zip(menu.ranges, tally.values, strict=True):
         rows.append([interval.name, *_value_cells(value)])
     return Summary(sentences, ["slot", "choice", *COLUMNS], rows, texts=2, more=more)
 
@@ -101,9 +101,9 @@ def _policy(settings: Settings) -> str:
 def _actions(menu: Menu) -> str:
     if menu.plain:
         return counted(len(menu.active[0]), "action")
-    slots = counted(len(menu.slots) + len(menu.intervals), "slot")
+    slots = counted(len(menu.slots) + len(menu.ranges), "slot")
     joint = math.prod(map(len, menu.active))
-    return slots if menu.intervals else f"{slots} with {joint:,} joint actions"
+    return slots if menu.ranges else f"{slots} with {joint:,} joint actions"
 
 
 def _context(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""What a network says in given contexts, where every action is a row of choices."""
+"""The outputs of a network in given contexts, if every part of an action is a choice."""
 
 from dataclasses import dataclass
 
@@ -11,21 +11,18 @@ from submax.networks.slot_choices import action_probabilities, draw_actions
 
 @dataclass(frozen=True)
 class DecodedChoices(ConditionalDistribution):
-    """The probability of every choice, ``[R, L, n, Z, C]``, with slots of these sizes."""
+    """The probabilities of all C choices in slots of these ``sizes``, ``[R, L, n, Z, C]``."""
 
     probabilities: Floats
     sizes: tuple[int, ...]
 
     def prob(self, action: Integers) -> Floats:
-        """Products of choices, averaged over the latent draws."""
         return action_probabilities(self.probabilities, action, self.sizes)
 
     def sample(self, level: int, count: int, rng: np.random.Generator) -> Integers:
-        """Draw a part of the mixture, then a choice in each slot."""
         return draw_actions(self.probabilities[:, level], count, self.sizes, rng)
 
     def rows(self, row: Integers) -> "DecodedChoices":
-        """Nothing is evaluated again."""
         replica = np.arange(len(row))[:, None]
         chosen = self.probabilities[replica, :, row]
         return DecodedChoices(chosen.swapaxes(1, 2), self.sizes)

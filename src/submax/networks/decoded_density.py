@@ -1,4 +1,4 @@
-"""What a network says in given contexts, where some part of an action is real-valued."""
+"""The outputs of a network in given contexts, if some part of an action is real-valued."""
 
 import math
 from dataclasses import dataclass
@@ -19,16 +19,14 @@ class DecodedDensity(ConditionalDistribution):
     space: RealSpace
 
     def prob(self, action: Floats) -> Floats:
-        """The density in the units of the space: that on the unit cube over the volume."""
+        """Return the density in the units of the space: that on the unit cube over the volume."""
         found = self.mixture.density(self.space.scaled(action), self.space.choices)
         found /= math.exp(self.space.log_volume)
         return found
 
     def sample(self, level: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw choices and numbers at one level."""
         drawn = self.mixture.at_level(level).sample(count, self.space.choices, rng)
         return self.space.unscaled(drawn)
 
     def rows(self, row: Integers) -> "DecodedDensity":
-        """Nothing is evaluated again."""
         return DecodedDensity(self.mixture.rows(row), self.space)

@@ -1,8 +1,8 @@
-"""The layout of a head that gives a density over real-valued parts of an action.
+"""The output layout of a network head that describes a density over real-valued parts.
 
-Behind the logits of the C choices stand the logits of K components, their locations, K · d
-numbers, and their widths, K · d numbers. A component is a product of logistic densities, each cut
-off at 0 and 1 and normalized.
+The outputs are the logits of the C choices, the logits of K mixture components, the K · d locations
+and the K · d widths of the components. A component is a product of d logistic densities, each
+truncated to the range from 0 to 1.
 """
 
 import functools
@@ -13,25 +13,26 @@ import numpy as np
 from submax.core.arrays import Floats
 
 NARROWEST, WIDEST = 0.02, 2.0
-"""The least and the most that the scale of a logistic density can be, on the way from 0 to 1."""
+"""The smallest and the largest scale of a logistic density, for numbers from 0 to 1: from a narrow
+peak to a nearly uniform density."""
 REACH = 2.0
-"""How far a location can move from where it begins."""
+"""Largest distance of a location from its initial value."""
 LOG_NARROWEST = math.log(NARROWEST)
 LOG_RANGE = math.log(WIDEST / NARROWEST)
 FIRST_WIDTH = 1.0
-"""Added to the output for a width, so that a density begins wide."""
+"""Added to the output for a width, so that densities are wide before training."""
 
 
 def outputs(choices: int, reals: int, components: int) -> int:
-    """The width of the head."""
+    """Return the number of outputs of the head."""
     return choices + (components * (1 + 2 * reals) if reals else 0)
 
 
 @functools.cache
 def first_locations(components: int, reals: int) -> Floats:
-    """Where the components begin, spread evenly over the unit cube: ``[K, d]``.
+    """Return the initial locations of the components, spread evenly over the unit cube: ``[K, d]``.
 
-    Multiples of the powers of 1 / g, with g the root of g^{d+1} = g + 1, without their whole part.
+    They are the fractional parts of 1/2 + k g^{−j}, with g the positive root of g^{d+1} = g + 1.
 
     Reference: Roberts (2018), the generalized golden ratio.
     """

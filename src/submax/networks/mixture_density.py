@@ -1,4 +1,4 @@
-"""Mixtures of products over choices and numbers: probabilities, densities and draws."""
+"""Mixture densities over choices and numbers: evaluation and random draws."""
 
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -18,11 +18,9 @@ from submax.networks.density_head import (
 from submax.networks.slot_choices import choice_probabilities, first_choices
 
 FEW_DIMENSIONS = 3
-"""The product of so many densities stays within the range of single precision."""
-AT_ONCE = 2**17
-"""About so many densities are worked on at a time, so that they stay near the processor."""
-
-
+"""Up to this many dimensions, the product of the densities fits into a float32."""
+DENSITIES_PER_BLOCK = 2**17
+"""About this many densities are computed together, so that they fit into the processor's cache."""
 Reals: TypeAlias = NDArray[np.floating[Any]]
 
 
@@ -30,9 +28,10 @@ Reals: TypeAlias = NDArray[np.floating[Any]]
 class MixtureDensity(NamedTuple):
     """p(a) = (1/Z) Σ_z Π_s p_zs(a_s) Σ_k α_zk Π_j f(x_j; m_zkj, s_zkj), with x from 0 to 1.
 
-    f is the logistic density of location m and scale s between 0 and 1, normalized there.
-    ``probabilities [..., Z, C]`` of the choices, ``component [..., Z, K]``, ``location`` and
-    ``scale [..., Z, K, d]``; the axes before are those of the network's output.
+    f is the logistic density with location m and scale s, truncated to the range from 0 to 1. The
+    fields are the ``probabilities [..., Z, C]`` p of the choices, the weights α of the components,
+    ``component [..., Z, K]``, and ``location`` m and ``scale`` s, ``[..., Z, K, d]``. Leading axes
+    are those of the network's output.
     """
 
     probabilities: Floats
@@ -44,7 +43,7 @@ class MixtureDensity(NamedTuple):
     def of(
         cls, output: NDArray[np.float32], sizes: tuple[int, ...], reals: int, components: int
     ) -> Self:
-        """From what the head puts out, ``[..., Z, O]``."""
+        """Return the mixture for the outputs of the head, ``[..., Z, O]``."""
         ends = np.cumsum([sum(sizes), components, components * reals])
         logits, chances, places, widths = np.split(output.astype(np.float64), ends, axis=-1)
         shape = (*output.shape[:-1], components, reals)
@@ -57,7 +56,10 @@ class MixtureDensity(NamedTuple):
         )
 
     def density(self, action: Floats, sizes: tuple[int, ...]) -> Floats:
-        """Of actions ``[R, n, M, S]``, for parts ``[R, L, n, Z, ...]``: ``[R, n, L, M]``."""
+        """Return the density of actions ``[R, n, M, S]``: ``[R, n, L, M]``.
+
+        The fields of the mixture are ``[R, L, n, Z, ...]``.
+        """
         choices, numbers = np.split(action, [len(sizes)], axis=-1)
         found = self._of_numbers(numbers)
         for slot, first in enumerate(first_choices(sizes) if sizes else ()):
@@ -67,11 +69,11 @@ class MixtureDensity(NamedTuple):
         return mean
 
     def _of_numbers(self, numbers: Floats) -> Floats:
-        """Σ_k α_k Π_j f(x_j): ``[R, n, M, d] -> [R, L, n, Z, M]``, some rows at a time."""
+        """Return Σ_k α_k Π_j f(x_j), in blocks of rows: ``[R, n, M, d] -> [R, L, n, Z, M]``."""
         replicas, rows, count, _ = numbers.shape
         _, levels, _, draws, components = self.location.shape[:-1]
         found = np.empty((replicas, levels, rows, draws, count))
-        step = max(1, AT_ONCE // max(1, replicas * levels * count * draws * components))
+        step = max(1, DENSITIES_PER_BLOCK // max(1, replicas * levels * count * draws * components))
         for begin in range(0, rows, step):
             part = slice(begin, begin + step)
             weight = self.component[:, :, part, :, None].astype(np.float32)
@@ -79,9 +81,9 @@ class MixtureDensity(NamedTuple):
         return found
 
     def _components(self, numbers: Floats, part: slice) -> Reals:
-        """Π_j f(x_j) for some rows: ``[R, n, M, d] -> [R, L, n, Z, K, M]``.
+        """Return Π_j f(x_j) for some rows: ``[R, n, M, d] -> [R, L, n, Z, K, M]``.
 
-        Each f is in single precision; the product of many needs the range of double.
+        Each f is a float32; the product of many f needs the range of float64.
         """
         product: Reals | None = None
         kind = np.float32 if numbers.shape[-1] <= FEW_DIMENSIONS else np.float64
@@ -96,9 +98,9 @@ class MixtureDensity(NamedTuple):
         return product
 
     def sample(self, count: int, sizes: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw a part of the mixture, a component and each number, all by inversion.
+        """Draw actions ``[R, n, count, S]`` from a mixture with fields ``[R, n, Z, ...]``.
 
-        The parts are ``[R, n, Z, ...]``; the draws are ``[R, n, count, S]``.
+        A latent draw z, a component, the choices and the numbers are drawn by inversion.
         """
         replicas, rows, draws, components = self.component.shape
         shape = (replicas, rows, count)
@@ -116,22 +118,22 @@ class MixtureDensity(NamedTuple):
         return np.concatenate([*chosen, numbers], axis=-1)
 
     def at_level(self, level: int) -> Self:
-        """At one level of ``[R, L, n, Z, ...]``: ``[R, n, Z, ...]``."""
+        """Select one level: ``[R, L, n, Z, ...] -> [R, n, Z, ...]``."""
         return type(self)(*(part[:, level] for part in self))
 
     def rows(self, row: Integers) -> Self:
-        """For some rows ``[R, m]`` of ``[R, L, n, Z, ...]``."""
+        """Select rows ``[R, m]``: ``[R, L, n, Z, ...] -> [R, L, m, Z, ...]``."""
         replica = np.arange(len(row))[:, None]
         return type(self)(*(part[replica, :, row].swapaxes(1, 2) for part in self))
 
 
 def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray[np.float32]:
-    """The logistic density between 0 and 1, at x ``[..., M]``, with m and s ``[..., 1]``.
+    """Return the truncated logistic density at x ``[..., M]``, with m and s ``[..., 1]``.
 
-    With y = (x − m) / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a))), where b and a are y at 1 and 0, and
-    σ(b) − σ(a) = σ(b) σ(−a) (1 − exp(a − b)), which keeps its digits in both tails. σ(y) σ(−y) =
-    e / (1 + e)² with e = exp(−|y|); the part of e that m lies outside costs joins the constant, so
-    that single precision is enough for the rest.
+    With y = (x − m) / s, f(x) = σ(y) σ(−y) / (s (σ(b) − σ(a))), where b and a are y at x = 1 and
+    x = 0. The difference σ(b) − σ(a) = σ(b) σ(−a) (1 − exp(a − b)) is precise in both tails. The
+    numerator is σ(y) σ(−y) = e / (1 + e)² with e = exp(−|y|). If m lies outside of the range, all e
+    share a small factor; it is moved into the constant, so that float32 is enough for the rest.
     """
     outside = np.maximum(0.0, np.maximum(-location, location - 1)) / scale
     inside = special.log_expit((1 - location) / scale) + special.log_expit(location / scale)
@@ -147,7 +149,7 @@ def _logistic_density(place: Floats, location: Floats, scale: Floats) -> NDArray
 
 
 def _inverted(probabilities: Floats, rng: np.random.Generator) -> Integers:
-    """Draw an index from each row: ``[..., K] -> [...]``."""
+    """Draw an index from each row of probabilities: ``[..., K] -> [...]``."""
     rising = probabilities.cumsum(axis=-1)
     uniform = rng.random(rising.shape[:-1]) * rising[..., -1]
     index: Integers = (rising[..., :-1] <= uniform[..., None]).sum(axis=-1)
@@ -155,10 +157,10 @@ def _inverted(probabilities: Floats, rng: np.random.Generator) -> Integers:
 
 
 def _logistic(location: Floats, scale: Floats, uniform: Floats) -> Floats:
-    """Quantiles of the logistic density between 0 and 1, all arrays of one shape.
+    """Return quantiles of the truncated logistic density; all arrays have the same shape.
 
-    Where the location is below a half, everything is mirrored: near the lower end small
-    probabilities keep their digits.
+    If the location is below 1/2, the density is mirrored, which keeps the precision of small
+    probabilities.
     """
     mirrored = location < 0.5
     place = np.where(mirrored, 1 - location, location)

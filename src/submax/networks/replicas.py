@@ -1,4 +1,4 @@
-"""Networks of all replicas, put together from two."""
+"""Selection between two sets of network parameters, replica by replica."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +11,7 @@ Parameters = dict[str, NDArray[np.float32]]
 
 
 def parameters_where(chosen: Booleans, new: Parameters, old: Parameters) -> Parameters:
-    """New parameters in the replicas that are ``chosen [R]``, else the old where there are any."""
+    """Return the new parameters in the replicas ``chosen [R]``, and the old ones, if any, else."""
     if not old:
         return new
     return dict(zip(new, where_chosen(chosen, new.values(), old.values()), strict=True))
@@ -20,6 +20,6 @@ def parameters_where(chosen: Booleans, new: Parameters, old: Parameters) -> Para
 def where_chosen(
     chosen: Booleans, one: Iterable[NDArray[np.float32]], other: Iterable[NDArray[np.float32]]
 ) -> Iterator[NDArray[np.float32]]:
-    """Each array of one network in the replicas that are ``chosen [R]``, else of the other."""
+    """Yield each array of one network in the replicas ``chosen [R]``, else of the other one."""
     for mine, yours in zip(one, other, strict=True):
         yield np.where(chosen.reshape(-1, *[1] * (mine.ndim - 1)), mine, yours)

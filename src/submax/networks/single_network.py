@@ -1,4 +1,4 @@
-"""A slot network laid out for one context at a time."""
+"""A slot network in a layout that is fast for one context at a time."""
 
 from typing import NamedTuple
 
@@ -14,10 +14,11 @@ Weights = NDArray[np.float32]
 
 @stored("single-network")
 class SingleNetwork(NamedTuple):
-    """One replica's network with its L levels side by side in every layer.
+    """The network of one replica, with the L levels side by side in every layer.
 
-    Later layers are block-diagonal, so that each is one product of two matrices for all levels:
-    more multiplications, but for one context the calls are what costs. ``first [D, L·H]``,
+    The second layer and the head are block-diagonal matrices, so that all levels need one matrix
+    product per layer. This takes more multiplications, but for a single context the number of numpy
+    calls determines the time. The shapes are ``first [D, L·H]``,
     ``first_bias [Z, L·H]``, ``second [L·H, L·H]``, ``second_bias [L·H]``, ``head [L·H, L·C]``,
     ``head_bias [L·C]``.
     """
@@ -32,7 +33,7 @@ class SingleNetwork(NamedTuple):
 
     @classmethod
     def of(cls, network: SlotNetwork) -> "SingleNetwork":
-        """The first replica's."""
+        """Return the network of the first replica in this layout."""
         levels = network.context_weight.shape[1]
         return cls(
             np.concatenate(network.context_weight[0], axis=1),
@@ -45,7 +46,7 @@ class SingleNetwork(NamedTuple):
         )
 
     def logits(self, context: Floats) -> Weights:
-        """``[D] -> [1, L, 1, Z, C]``, as the slot network gives them."""
+        """Return the same logits as ``SlotNetwork.logits``: ``[D] -> [1, L, 1, Z, C]``."""
         hidden = np.dot(context.astype(np.float32), self.first) + self.first_bias
         np.maximum(hidden, 0, out=hidden)
         hidden = np.dot(hidden, self.second)
@@ -59,7 +60,7 @@ class SingleNetwork(NamedTuple):
 
 
 def _diagonal(blocks: Weights) -> Weights:
-    """Matrices ``[L, I, O]`` along the diagonal of one, ``[L·I, L·O]``."""
+    """Return a block-diagonal matrix: ``[L, I, O] -> [L·I, L·O]``."""
     levels, inputs, outputs = blocks.shape
     joined = np.zeros((levels, inputs, levels, outputs), dtype=np.float32)
     for level in range(levels):

@@ -1,4 +1,4 @@
-"""A trained network over slots, conditioned on the reward level, as plain arrays."""
+"""A trained network over slots, conditioned on the reward level, as numpy arrays."""
 
 from typing import NamedTuple, Self
 
@@ -10,7 +10,7 @@ from submax.core.running.stored import stored
 from submax.networks.replicas import where_chosen
 
 INJECTION_FORMS = ("modulation", "gate", "concatenation")
-"""The ways in which a network takes the reward level in."""
+"""The ways in which a reward enters the layers of a network."""
 
 Weights = NDArray[np.float32]
 
@@ -19,9 +19,9 @@ Weights = NDArray[np.float32]
 class SlotNetwork(NamedTuple):
     """Logits of every choice in every slot, at L reward levels and Z draws of the latent variable.
 
-    Whatever form the injection has, at one level it is a plain layer, so each level has layers of
-    its own; and the draws are fixed, so that their part in the first layer is part of its bias.
-    With D context numbers, H hidden units and C choices in all slots together: ``context_weight
+    At a fixed level every form of injection is a plain layer, so each level has its own weights.
+    The latent draws are fixed, so their contribution to the first layer is part of its bias. With D
+    context numbers, H hidden units and C choices in all slots together, shapes are ``context_weight
     [R, L, D, H]``, ``first_bias [R, L, Z, H]``, ``second_weight [R, L, H, H]``, ``second_bias
     [R, L, 1, H]``, ``head_weight [R, 1, H, C]``, ``head_bias [R, 1, 1, C]``.
     """
@@ -37,7 +37,7 @@ class SlotNetwork(NamedTuple):
     def silent(
         cls, replicas: int, levels: int, draws: int, width: int, hidden: int, choices: int
     ) -> Self:
-        """A network that knows nothing: every choice has logit 0."""
+        """Return an untrained network, in which every choice has logit 0."""
         shapes = (
             (replicas, levels, width, hidden),
             (replicas, levels, draws, hidden),
@@ -49,7 +49,7 @@ class SlotNetwork(NamedTuple):
         return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
     def at_level(self, level: int) -> Self:
-        """The network at one level alone."""
+        """Return the network at one level, which keeps its axis."""
         return self._replace(
             context_weight=self.context_weight[:, level : level + 1],
             first_bias=self.first_bias[:, level : level + 1],
@@ -58,11 +58,11 @@ class SlotNetwork(NamedTuple):
         )
 
     def where(self, chosen: Booleans, other: Self) -> Self:
-        """Put two networks together: this one in the replicas ``chosen [R]``, else the other."""
+        """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
         return type(self)(*where_chosen(chosen, self, other))
 
     def logits(self, context: Floats) -> Weights:
-        """``[R, n, D] -> [R, L, n, Z, C]``."""
+        """Return the logits of all choices: ``[R, n, D] -> [R, L, n, Z, C]``."""
         replicas, levels, _, hidden = self.context_weight.shape
         rows, draws = context.shape[1], self.first_bias.shape[2]
         given = context.astype(np.float32)[:, None] @ self.context_weight

@@ -1,4 +1,4 @@
-"""A trained value network as plain arrays."""
+"""A trained value network as numpy arrays."""
 
 from typing import Any, NamedTuple, Self
 
@@ -23,9 +23,10 @@ class Hidden(NamedTuple):
 
 @stored("value-network")
 class ValueNetwork(NamedTuple):
-    """(choices ⊕ context) → logit of the reward, with two hidden ReLU layers.
+    """A network from choices and context to the logit of the reward, with two hidden ReLU layers.
 
-    With C choices in all slots together, D context numbers and H hidden units: ``choice_weight
+    With C choices in all slots together, D context numbers and H hidden units, shapes are
+    ``choice_weight
     [R, C, H]``, ``context_weight [R, D, H]``, ``first_bias [R, H]``, ``second_weight [R, H, H]``,
     ``second_bias [R, H]``, ``head_weight [R, H]``, ``head_bias [R]``.
     """
@@ -40,7 +41,7 @@ class ValueNetwork(NamedTuple):
 
     @classmethod
     def silent(cls, replicas: int, choices: int, width: int, hidden: int) -> Self:
-        """A network that knows nothing: every logit is 0."""
+        """Return an untrained network, in which every logit is 0."""
         shapes = (
             (replicas, choices, hidden),
             (replicas, width, hidden),
@@ -53,16 +54,17 @@ class ValueNetwork(NamedTuple):
         return cls(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
 
     def where(self, chosen: Booleans, other: Self) -> Self:
-        """Put two networks together: this one in the replicas ``chosen [R]``, else the other."""
+        """Return this network in the replicas ``chosen [R]``, and the other one elsewhere."""
         return type(self)(*where_chosen(chosen, self, other))
 
     def hidden(
         self, context: Numbers, choices: Integers, masks: tuple[Weights, Weights] | None = None
     ) -> Hidden:
-        """Activations for every context ``[R, n, D]`` and every action's choices ``[..., S]``.
+        """Return the activations for contexts ``[R, n, D]`` and M actions.
 
-        ``choices`` are numbers among all C: ``[M, S]``, the same actions in every row, or
-        ``[R, n, M, S]``. ``masks``, each ``[R, n or 1, H]``, multiply the activations of a layer.
+        ``choices`` are the indices of the actions' choices among all C: ``[M, S]`` if all rows have
+        the same actions, else ``[R, n, M, S]``. ``masks``, each ``[R, n or 1, H]``, multiply the
+        activations of the two layers, for dropout.
         """
         replicas = np.arange(len(self.choice_weight))[:, None, None]
         if choices.ndim == 2:
@@ -84,13 +86,13 @@ class ValueNetwork(NamedTuple):
         return Hidden(first, second)
 
     def logits(self, hidden: Hidden) -> Floats:
-        """The output for these activations: ``[R, n, M]``."""
+        """Return the logit of the reward for these activations: ``[R, n, M]``."""
         out = np.einsum("rnmh,rh->rnm", hidden.second, self.head_weight)
         logits: Floats = (out + self.head_bias[:, None, None]).astype(np.float64)
         return logits
 
     def slopes(self, hidden: Hidden) -> Hidden:
-        """Derivatives of the logit by what enters each hidden layer's ReLU, ``[R, n, M, H]``."""
+        """Return derivatives of the logit by the inputs of each layer's ReLU, ``[R, n, M, H]``."""
         second = self.head_weight[:, None, None] * (hidden.second > 0)
         flat = second.reshape(len(second), -1, second.shape[-1])
         first = (flat @ self.second_weight.swapaxes(1, 2)).reshape(second.shape)

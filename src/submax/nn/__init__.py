@@ -1,4 +1,4 @@
-"""Networks and their training: the only layer that imports JAX.
+"""Networks and their training: the only package that imports JAX.
 
-Nothing here is imported before something is trained, so that everything else works without it.
+It is imported when a network is first trained, so that everything else works without JAX.
 """

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.numerics.categorical import draw, log_prob_of
 from submax.core.spaces.space import Space
 
@@ -16,18 +16,18 @@ Draw: TypeAlias = Callable[[Floats, int, np.random.Generator], Integers]
 
 def drawn_listed(
     space: Space, probabilities: Floats, rows: int, rng: np.random.Generator, how: Draw = draw
-) -> Decision:
+) -> ChosenActions:
     """Draw so many rows, and say with which probability."""
     index = how(probabilities, rows, rng)
-    return Decision(space.action(index), log_prob_of(probabilities, index))
+    return ChosenActions(space.action(index), log_prob_of(probabilities, index))
 
 
-def drawn_one(space: Space, probabilities: Floats, rng: np.random.Generator) -> Decision:
+def drawn_one(space: Space, probabilities: Floats, rng: np.random.Generator) -> ChosenActions:
     """The same for one decision, in fewer steps: ``probabilities [M]``."""
     cumulated = probabilities.cumsum()
     index = int(cumulated.searchsorted(rng.random() * cumulated[-1], "right"))
     log_prob = math.log(probabilities.item(index))
-    return Decision(space.action(np.array([[index]])), np.array([[log_prob]]))
+    return ChosenActions(space.action(np.array([[index]])), np.array([[log_prob]]))
 
 
 def split(values: Any, rows: int) -> list[Any]:

@@ -1,1 +1,1 @@
-"""Bayesian linear regression from running sums: what it costs does not depend on the rows seen."""
+"""Bayesian linear regression from running sums, at a cost that does not grow with the rows seen."""

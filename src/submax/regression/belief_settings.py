@@ -1,22 +1,31 @@
-"""How a belief about contexts is learned."""
+"""Settings of beliefs, and the rules by which beliefs are fitted again."""
 
 from dataclasses import dataclass, field
 
 from submax.core.arrays import Floats, Integers
-from submax.regression.design import Design
+from submax.core.errors import InputError
+from submax.regression.prior import PriorStructure
+
+MAP_GROWTH = 1.6
+"""A new feature map is chosen when the rows have grown by this factor since the last choice. The
+cost of all choices together is then a small multiple of the cost of the last one."""
+PRIOR_GROWTH = 0.1
+"""The prior is fitted again when the weight of the rows has grown by this share of itself."""
 
 
 @dataclass(frozen=True)
 class BeliefSettings:
-    """How a belief is learned.
+    """Settings of a belief about K ``actions``.
 
-    ``features`` is the largest number of features, ``rows`` the number of rows from which the map
-    is made and the size of the sample kept, ``draws`` how many posterior draws are kept and
-    ``width`` their deviation from the mean as a share of the posterior's, ``discount`` the factor
-    by which the weight of a row falls with every later row, ``kernels`` whether there are kernels
-    beside the linear part. ``action_features [K, q]`` are numbers that describe the actions, if
-    there are any: actions with similar numbers are expected to have similar coefficients. If the
-    actions are not ``shared``, what is learned of one says nothing about another.
+    - ``features``: largest number of features.
+    - ``rows``: number of rows from which the feature map is chosen, and size of the stored sample.
+    - ``draws``: number of posterior draws that are stored.
+    - ``width``: factor by which the deviation of these draws from the posterior mean is scaled.
+    - ``discount``: factor by which the weight of a row is multiplied for every later row.
+    - ``kernels``: whether there are kernel features beside the linear ones.
+    - ``action_features [K, q]``: numbers that describe the actions, if there are any. Actions with
+      similar numbers are expected to have similar coefficients.
+    - ``shared``: whether the rewards of one action inform the belief about the others.
     """
 
     actions: int
@@ -29,8 +38,22 @@ class BeliefSettings:
     action_features: Floats | None = field(default=None, compare=False)
     shared: bool = True
 
-    def design(self, groups: Integers) -> Design:
-        """How the regressions of the actions are related, for features in these groups."""
+    def prior_structure(self, groups: Integers) -> PriorStructure:
+        """Return how the regressions of the actions are related, for features in these groups."""
         if self.shared:
-            return Design.sharing(groups, self.actions, self.action_features)
-        return Design.independent(groups, self.actions)
+            return PriorStructure.sharing(groups, self.actions, self.action_features)
+        return PriorStructure.independent(groups, self.actions)
+
+
+def prior_is_due(weight: float, fitted: float) -> bool:
+    """Return whether to fit the prior again, given the rows' weight now and at the last fit."""
+    return abs(weight - fitted) >= PRIOR_GROWTH * weight
+
+
+def check_can_learn(feature_map: object, sums: object) -> None:
+    """Raise an ``InputError`` if a belief has a map, but not the sums to learn further."""
+    if feature_map is not None and sums is None:
+        raise InputError(
+            "this state was stored to decide, without the sums that further learning needs: fit a "
+            "new state to all rows, or store the state for learning"
+        )

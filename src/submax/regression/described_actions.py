@@ -1,4 +1,4 @@
-"""The features of actions as numbers that a prior can use."""
+"""Action features as orthogonal columns for a prior."""
 
 from functools import lru_cache
 
@@ -9,21 +9,21 @@ from submax.core.contracts.problem import ActionFeatures, Problem
 from submax.core.spaces.space import Space
 
 MOST_COLUMNS = 16
-"""More columns are reduced to this many principal components, since the cost of a fit grows with
-the third power of their number."""
+"""Largest number of columns; more are reduced to this many principal components, since the cost of
+a fit grows with the third power of their number."""
 FEWEST_ACTIONS = 3
-"""With one or two actions no feature can tell which of them are alike."""
+"""With fewer actions, features cannot tell which of them are similar."""
 SMALLEST = 1e-8
-"""Components whose length is below this share of the longest one are rounding errors."""
+"""Relative tolerance: shorter components, and smaller differences, are rounding errors."""
 
 
 def described_actions(problem: Problem) -> Floats | None:
-    """The features of every joint action as orthogonal columns, ``[K, q]``; None without features.
+    """Return the features of every joint action as orthogonal columns, ``[K, q]``, or None.
 
-    The rows of the choices in all slots stand side by side, and each number is standardized over
-    the actions, so that its unit does not matter. A number in which one action differs from all
-    others, which are equal, is left out: it tells nothing about what actions have in common. At
-    most 16 columns are left.
+    The features of a joint action are those of its choices in all slots. Each feature is
+    standardized over the actions, so that its unit does not matter. A feature in which only one
+    action differs from the others is left out, since it does not relate actions to each other. The
+    result has at most 16 columns; it is None if there are no usable features.
     """
     if not any(problem.action_features) or problem.space.size < FEWEST_ACTIONS:
         return None
@@ -35,11 +35,11 @@ def _components(space: Space, features: ActionFeatures) -> Floats | None:
     joint = space.listing()
     parts = [np.array(rows)[joint[:, slot]] for slot, rows in enumerate(features) if rows]
     numbers = np.concatenate(parts, axis=1, dtype=np.float64)
-    numbers = numbers[:, _relates(numbers)]
+    numbers = numbers[:, _relates_actions(numbers)]
     centred = numbers - numbers.mean(axis=0)
     standardized = centred / np.sqrt(np.mean(centred**2, axis=0))
     left, length, _ = np.linalg.svd(standardized, full_matrices=False)
-    # If the columns could tell all actions apart, being alike would mean nothing.
+    # If there were as many columns as actions, no two actions would be similar.
     most = min(MOST_COLUMNS, max(1, len(joint) // 2))
     kept = length[:most] > SMALLEST * length.max(initial=0.0)
     if not kept.any():
@@ -49,8 +49,8 @@ def _components(space: Space, features: ActionFeatures) -> Floats | None:
     return components
 
 
-def _relates(numbers: Floats) -> Booleans:
-    """Which columns differ between actions, also if any one of the actions is left out."""
+def _relates_actions(numbers: Floats) -> Booleans:
+    """Return which columns still differ between actions if any single action is left out."""
     ordered = np.sort(numbers, axis=0)
     without_one = np.minimum(ordered[-1] - ordered[1:2], ordered[-2:-1] - ordered[0])
     largest = np.abs(numbers).max(axis=0, initial=0.0)

@@ -1,4 +1,4 @@
-"""What a regression sees of a context."""
+"""Features of a context for Bayesian regression."""
 
 import math
 from typing import NamedTuple, Self
@@ -8,31 +8,31 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
 from submax.regression.landmarks import chosen_landmarks
-from submax.regression.standardization import standardization
+from submax.regression.standardization import standardization, standardized
 
 CONSTANT, LINEAR, KERNEL = 0, 1, 2
-"""The groups of features, each with prior variances of its own."""
+"""The groups of features; each group has its own prior variances."""
 GROUPS = 3
-FARTHEST = 10.0
-"""A standardized number counts as at most this far from its mean."""
-_LOWEST, _HIGHEST = np.array(-FARTHEST), np.array(FARTHEST)
-"""The same as arrays, which numpy need not make for every decision."""
+"""Number of groups."""
 JITTER = 1e-6
-"""Added to the diagonal of the landmarks' kernel matrix, so that it can be inverted."""
+"""Added to the diagonal of the landmarks' kernel matrix, so that it is positive definite despite
+rounding errors."""
 
 
 @stored("feature-map")
 class FeatureMap(NamedTuple):
-    """φ(x) = (1, z / √D, W k(z)): a constant, the context, and kernels around landmarks.
+    """φ(x) = (1, z / √D, W k(z)): a constant, a linear part, and kernels around landmarks.
 
-    z = (x − ``shift``) · ``scale`` is the standardized context, cut off at ±10; the scale of a
-    number that never varied is 0. If the context is wide, the linear part is z · ``projection``
-    with a random matrix. k_j(z) = exp(−|z · ``reach`` − landmark_j|² / 2) with the reach
-    relevance / (``length`` √D): numbers on which the reward depends much have a large relevance and
-    count more for the distance. ``whitening`` W is the inverse root of the landmarks' kernel
-    matrix, which makes regression on these features the one with a Gaussian process, restricted to
-    what the landmarks can express. ``squares`` are the landmarks' squared norms divided by 2, which
-    every distance needs.
+    - z = (x − ``shift``) · ``scale`` is the standardized context, clipped at ±10; the scale of a
+      constant number is 0. If the context is wide, the linear part is z · ``projection`` with a
+      random matrix.
+    - k_j(z) = exp(−|z · ``reach`` − landmark_j|² / 2) with reach = relevance / (``length`` √D). A
+      number on which the reward depends strongly has a large relevance, and counts more for the
+      distance. The ``landmarks`` are stored multiplied by the reach.
+    - ``whitening`` W is the inverse Cholesky factor of the landmarks' kernel matrix. It makes
+      regression on these features equal to Gaussian process regression, restricted to functions
+      that the landmarks can express.
+    - ``squares`` are half the squared norms of the landmarks, which every distance needs.
 
     Reference: Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
     """
@@ -48,7 +48,7 @@ class FeatureMap(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many features there are (F)."""
+        """Number of features (F)."""
         return 1 + self._linear_width + len(self.landmarks)
 
     @property
@@ -58,7 +58,7 @@ class FeatureMap(NamedTuple):
         return np.repeat(np.arange(GROUPS), sizes)
 
     def rows(self, context: Floats) -> Floats:
-        """The features of contexts: ``[n, D] -> [n, F]``."""
+        """Return the features φ of contexts: ``[n, D] -> [n, F]``."""
         raw = self.raw(context)
         first = 1 + self._linear_width
         raw[:, 1:first] /= self._root
@@ -66,7 +66,10 @@ class FeatureMap(NamedTuple):
         return raw
 
     def raw(self, context: Floats) -> Floats:
-        """(1, z, k(z)), what deciding needs: features that take fewer steps."""
+        """Return the raw features (1, z, k(z)), which are cheaper: ``[n, D] -> [n, F]``.
+
+        Decisions use them with the coefficients that ``for_raw`` returns.
+        """
         z = self.standardized(context)
         linear = self._linear_width
         features = np.empty((len(z), self.width))
@@ -81,17 +84,14 @@ class FeatureMap(NamedTuple):
         return features
 
     def raw_alone(self, context: Floats) -> Floats:
-        """The same for one context, in few steps: ``[D] -> [F]``."""
+        """Return the raw features of a single context, with few numpy calls: ``[D] -> [F]``."""
         if self.projection is not None:
             only: Floats = self.raw(context[None])[0]
             return only
         width = len(context)
         features = np.empty(1 + width + len(self.landmarks))
         features[0] = 1.0
-        z = features[1 : 1 + width]
-        np.subtract(context, self.shift, out=z)
-        np.multiply(z, self.scale, out=z)
-        np.minimum(np.maximum(z, _LOWEST, out=z), _HIGHEST, out=z)
+        z = standardized(context, self.shift, self.scale, out=features[1 : 1 + width])
         if len(self.landmarks):
             reached = z * self.reach
             nearness = self.landmarks.dot(reached)
@@ -101,7 +101,7 @@ class FeatureMap(NamedTuple):
         return features
 
     def for_raw(self, coefficients: Floats) -> Floats:
-        """Coefficients of the features of ``raw`` with the same products: ``[..., F]``."""
+        """Convert coefficients of ``rows`` to coefficients of ``raw``: ``[..., F] -> [..., F]``."""
         first = 1 + self._linear_width
         changed = coefficients.copy()
         changed[..., 1:first] /= self._root
@@ -109,25 +109,23 @@ class FeatureMap(NamedTuple):
         return changed
 
     def standardized(self, context: Floats) -> Floats:
-        """The standardized numbers of contexts: ``[n, D] -> [n, D]``."""
-        z = context - self.shift
-        z *= self.scale
-        np.minimum(np.maximum(z, _LOWEST, out=z), _HIGHEST, out=z)
-        return z
+        """Return the standardized numbers z of contexts: ``[n, D] -> [n, D]``."""
+        return standardized(context, self.shift, self.scale)
 
     def of_length(self, length: float) -> Self:
-        """The same landmarks with another length of the kernels."""
+        """Return the map with the same landmarks and another kernel length."""
         return self._replace(length=length)._reaching(self.length / length)
 
     def with_relevance(self, factor: Floats) -> Self:
-        """The same landmarks, with the relevance of each number multiplied by a factor."""
+        """Return the map with the relevance of each number multiplied by ``factor [D]``."""
         return self._reaching(factor)
 
     def sensitivity(self, context: Floats, coefficients: Floats) -> Floats:
-        """How much the regressions change with each standardized number, squared: ``[D]``.
+        """Return the mean squared derivative of the regressions by each number of z: ``[D]``.
 
-        The mean over contexts and regressions of (∂ φ(x)·θ_k / ∂ z_d)², with what all regressions
-        have in common taken out, since it does not decide between actions.
+        It is the mean over contexts and regressions of (∂ φ(x)·θ_k / ∂ z_d)². The mean of the
+        coefficients over the regressions is subtracted first, since it does not affect which action
+        is best.
         """
         own = coefficients - coefficients.mean(axis=0) if len(coefficients) > 1 else coefficients
         first = 1 + self._linear_width
@@ -166,19 +164,19 @@ def new_map(
     rng: np.random.Generator,
     kernels: bool = True,
 ) -> FeatureMap:
-    """A map with at most ``most`` features for contexts like these, ``[n, D]``.
+    """Return a map with at most ``most`` features, made from the contexts ``[n, D]``.
 
-    Its kernels have the length 1: two contexts whose standardized numbers differ by 1 on average
-    have the similarity exp(−1/2). If the context has more numbers than half the features, its
-    linear part is projected at random to that many. Without ``kernels`` the linear part may take
-    up all features.
+    The kernels have length 1: two contexts whose standardized numbers differ by 1 on average have
+    the similarity exp(−1/2). If the context has more numbers than half of ``most``, the linear part
+    is a random projection of this width. Without ``kernels`` the linear part may take up all
+    features.
     """
     shift, scale = standardization(context, weight)
     width = context.shape[1]
     linear = min(width, most // 2 if kernels else most - 1)
     projection = None
     if linear < width:
-        # On average the squares of the projected numbers add up to those of the context.
+        # The expected squared norm of the projection is the squared norm of the context.
         projection = rng.standard_normal((width, linear)) / math.sqrt(max(linear, 1))
     reach = np.full(width, max(width, 1) ** -0.5)
     blank, none = np.zeros((0, width)), np.zeros((0, 0))
@@ -195,7 +193,7 @@ def _squares(landmarks: Floats) -> Floats:
 
 
 def _whitening(landmarks: Floats) -> Floats:
-    """W with Wᵀ W = (kernel matrix of the landmarks)⁻¹."""
+    """Return W with Wᵀ W = (kernel matrix of the landmarks)⁻¹."""
     square = _squares(landmarks)
     nearness = landmarks @ landmarks.T - square[:, None] - square
     kernel: Floats = np.exp(np.minimum(nearness, 0.0))

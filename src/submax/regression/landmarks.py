@@ -1,18 +1,18 @@
-"""Points around which kernels are laid."""
+"""The choice of landmarks, the centres of kernels."""
 
 import numpy as np
 
 from submax.core.arrays import Floats
 
 STEPS = 5
-"""Steps of k-means. Centres need to cover the points, not to be the best ones."""
+"""Steps of k-means. A few are enough: the centres only have to cover the points."""
 
 
 def chosen_landmarks(points: Floats, most: int, rng: np.random.Generator) -> Floats:
-    """Up to ``most`` landmarks for points ``[n, D]``.
+    """Return up to ``most`` landmarks for points ``[n, D]``.
 
-    If there are at most ``most`` different points, the landmarks are these points. Otherwise they
-    are the centres of clusters, found by k-means from points that were picked at random.
+    If there are at most ``most`` distinct points, the landmarks are these points. Otherwise they
+    are cluster centres found by k-means, which starts from random points.
 
     Reference: Zhang, Tsang and Kwok (2008), Improved Nyström low-rank approximation and error
     analysis.
@@ -33,6 +33,6 @@ def _improved(centres: Floats, points: Floats) -> Floats:
     order = np.argsort(nearest, kind="stable")
     cluster, first, count = np.unique(nearest[order], return_index=True, return_counts=True)
     moved = centres.copy()
-    # A centre that no point is nearest to stays where it is.
+    # A centre without points stays where it is.
     moved[cluster] = np.add.reduceat(points[order], first, axis=0) / count[:, None]
     return moved

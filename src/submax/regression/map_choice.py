@@ -1,4 +1,4 @@
-"""The feature map under which the rows are most likely."""
+"""The choice of a feature map by marginal likelihood."""
 
 from typing import NamedTuple
 
@@ -6,27 +6,29 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.regression.belief_settings import BeliefSettings
-from submax.regression.design import Prior
 from submax.regression.feature_map import GROUPS, FeatureMap, new_map
 from submax.regression.fitting import fitted
-from submax.regression.sampled_rows import Rows
+from submax.regression.prior import Prior
+from submax.regression.sampled_rows import RegressionRows
 from submax.regression.sums import Sums
 
 LENGTHS = (0.35, 0.7, 1.4)
 """Kernel lengths to choose from, in units of the typical distance between two contexts."""
 USUAL_LENGTH = 0.7
+"""Kernel length if there are too few rows to choose."""
 FEWEST_ROWS = 30
-"""With fewer rows there is nothing to choose by: kernels have the usual length."""
+"""Smallest number of rows from which the kernel length is chosen."""
 STEPS = 3
-"""Fixed-point steps by which the prior is fitted for each map that is tried."""
+"""Fixed-point steps of fitting the prior for each map that is tried."""
 RELEVANCE_ROWS = 10.0
-"""As if this many rows for each number of the context had shown all numbers equally relevant."""
+"""Strength of the shrinkage towards equal relevance: it weighs as much as this many rows for each
+number of the context."""
 SENSITIVITY_ROWS = 400
-"""The relevance is computed from this many rows."""
+"""The relevance is computed from this many of the latest rows, which bounds its cost."""
 
 
 class FittedMap(NamedTuple):
-    """A feature map, and what is kept of the regressions on its features with a fitted prior."""
+    """A feature map, with the fitted prior and the coefficients of regressions on its features."""
 
     feature_map: FeatureMap
     prior: Prior
@@ -35,16 +37,17 @@ class FittedMap(NamedTuple):
 
 
 def best_map(
-    rows: Rows,
+    rows: RegressionRows,
     centre: float,
     prior: Prior | None,
     settings: BeliefSettings,
     rng: np.random.Generator,
 ) -> FittedMap | None:
-    """The map with the highest marginal likelihood; None if the rewards differ by rounding alone.
+    """Return the map with the highest marginal likelihood; None if all rewards are equal.
 
-    Rewards are counted from ``centre``, and fitting starts at the ``prior`` if there is one. All
-    kernel lengths are tried, and for the best one the relevance of each number of the context.
+    Rewards that differ only by rounding count as equal. ``centre`` is subtracted from the rewards,
+    and fitting starts from ``prior`` if it is given. All kernel lengths are tried; then, for the
+    best length, a relevance of each number of the context.
     """
     first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
     choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
@@ -63,8 +66,8 @@ def best_map(
     return another
 
 
-def sums_of(rows: Rows, feature_map: FeatureMap, actions: int) -> Sums:
-    """The sums over rows, counted from their mean reward."""
+def sums_of(rows: RegressionRows, feature_map: FeatureMap, actions: int) -> Sums:
+    """Return the sums over rows, with their mean reward as the offset."""
     offset = float(np.average(rows.reward, weights=rows.weight))
     sums = Sums.empty(actions, feature_map.width, offset)
     for piece in rows.pieces():
@@ -75,7 +78,7 @@ def sums_of(rows: Rows, feature_map: FeatureMap, actions: int) -> Sums:
 
 def _fitted(
     feature_map: FeatureMap,
-    rows: Rows,
+    rows: RegressionRows,
     centre: float,
     prior: Prior | None,
     settings: BeliefSettings,
@@ -85,16 +88,16 @@ def _fitted(
         return None
     described = settings.action_features is not None
     start = prior or Prior.vague(GROUPS, sums.variance, described)
-    design = settings.design(feature_map.groups)
-    found = fitted(sums, design, start, centre, STEPS)
+    structure = settings.prior_structure(feature_map.groups)
+    found = fitted(sums, structure, start, centre, STEPS)
     return FittedMap(feature_map, found.prior, found.coefficients, found.log_evidence)
 
 
-def _relevance(best: FittedMap, rows: Rows) -> Floats:
-    """How much each number of the context counts for distances, 1 on average.
+def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
+    """Return the relevance of each number of the context for distances; its mean square is 1.
 
-    Its square is the sensitivity of the regressions to the number, drawn towards equal relevance
-    the more, the fewer rows there are for each number.
+    The squared relevance is the sensitivity of the regressions to the number, shrunk towards equal
+    relevance. The shrinkage decreases with the number of rows per number of the context.
 
     Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
     backpropagation-free machine learning models, on average gradient outer products.

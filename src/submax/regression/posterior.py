@@ -1,34 +1,37 @@
 """The posterior of the coefficients of several regressions."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import lapack
 
 from submax.core.arrays import Floats
-from submax.regression.design import OWN, Design, Prior
+from submax.regression.prior import OWN, Prior, PriorStructure
 from submax.regression.sums import Sums
 
-SMALL = 48
-"""Matrices up to this width are factorized all at once, since calls would cost more than work."""
+BATCHED_WIDTH = 48
+"""Up to this width, numpy factorizes the matrices of all regressions in one call, since the calls
+would take longer than the work; wider matrices go to LAPACK one by one."""
 
 
 class Posterior(NamedTuple):
-    """N(mean, covariance) of the coefficients θ ``[K, F]``, given ``Sums`` and a ``Prior``.
+    """The posterior N(mean, covariance) of the coefficients θ ``[K, F]`` of K regressions.
 
-    Everything is in units in which the prior variance of a regression's own coefficients is 1:
-    θ = ``unit`` · (what is written here). If regressions shared nothing, the covariance would be
-    that of each alone, ``inverse [K, F, F]`` = (I + G_k / σ²)⁻¹. With the directions U between
-    regressions, whose prior variances are 1 + c instead of 1, it is
+    All arrays are in units in which the prior variance of the kind ``OWN`` is 1: coefficients are
+    ``unit [F]`` times the values here. If the regressions were independent, the covariance of
+    regression k would be ``inverse [K, F, F]`` = (I + G_k / σ²)⁻¹, with G_k the Gram matrix in
+    these units. The directions U between regressions have the prior variances 1 + c instead of 1.
+    With A⁻¹ = blockdiag(inverse) and C = diag(c), Woodbury's formula gives the covariance
 
         A⁻¹ + A⁻¹ U Q⁻¹ Uᵀ A⁻¹,  Q⁻¹ = C (I + H C)⁻¹,  H = Uᵀ (I − A⁻¹) U
 
-    by the formula of Woodbury, A⁻¹ being all the ``inverse`` and ``coupling [q F, q F]`` being Q⁻¹:
-    it costs K + q³ inversions of F × F matrices, and c may be negative, down to −1, which is what
-    regressions need whose rewards exclude each other. ``log_evidence`` is the marginal likelihood.
+    where ``coupling [q F, q F]`` is Q⁻¹. This costs K + q³ inversions of F × F matrices. c may be
+    negative, down to −1, as for regressions whose rewards exclude each other. ``log_evidence`` is
+    the logarithm of the marginal likelihood.
     """
 
-    design: Design
+    structure: PriorStructure
     prior: Prior
     centre: float
     unit: Floats
@@ -45,35 +48,33 @@ class Posterior(NamedTuple):
     def of(
         cls,
         sums: Sums,
-        design: Design,
+        structure: PriorStructure,
         prior: Prior,
         centre: float,
         inverse: Floats | None = None,
     ) -> Self:
-        """Solve for the coefficients of rewards counted from ``centre``.
+        """Return the posterior of the coefficients of rewards minus ``centre``.
 
-        If the ``inverse`` is known already, it is not computed, and the evidence is NaN.
+        If the ``inverse`` is passed, it is not computed, and the evidence is NaN.
         """
-        unit = np.sqrt(prior.variance[design.groups, OWN])
+        unit = np.sqrt(prior.variance[structure.groups, OWN])
         moment, square = sums.centred(centre)
         gram = sums.gram * (unit[:, None] * unit / prior.noise)
         response = moment * (unit / prior.noise)
         log_det = np.nan
         if inverse is None:
             inverse, log_det = _inverted(gram)
-        ratio = prior.variance[design.groups] / prior.variance[design.groups, OWN, None]
-        # Direction by direction, each with all features.
-        change = (ratio[:, design.kinds].T - 1.0).ravel()
-        coupled = np.eye(len(change)) + (np.eye(len(change)) - along(design, inverse)) * change
-        coupling = change[:, None] * np.linalg.inv(coupled)
+        change = variance_change(structure, prior)
+        system = coupled_system(structure, inverse, change)
+        coupling = change[:, None] * np.linalg.inv(system)
         coupling = (coupling + coupling.T) / 2
-        mean = _applied(design, inverse, coupling, response)
+        mean = covariance_times(structure, inverse, response, lambda rows: rows @ coupling)
         explained = float(np.sum(response * mean))
-        log_det += float(np.linalg.slogdet(coupled)[1])
+        log_det += float(np.linalg.slogdet(system)[1])
         spread = sums.weight * np.log(2 * np.pi * prior.noise) + square / prior.noise
         evidence = -(spread + log_det - explained) / 2
         return cls(
-            design, prior, centre, unit, gram, inverse, coupling, mean,
+            structure, prior, centre, unit, gram, inverse, coupling, mean,
             explained, square, sums.weight, evidence,
         )  # fmt: skip
 
@@ -83,60 +84,66 @@ class Posterior(NamedTuple):
         return self.mean * self.unit
 
     def draws(self, count: int, rng: np.random.Generator) -> Floats:
-        """Deviations from the mean, ``[count, K, F]``: θ ~ coefficients + deviation.
+        """Draw deviations from the posterior mean, ``[count, K, F]``: θ ~ coefficients + deviation.
 
-        By Matheron's rule: a draw from the prior, corrected by what the data would have said
-        about it; the draws are exact, and correlated between regressions as the posterior is.
-        Regressions that share nothing are drawn by ``roots``.
+        The draws are exact, also in their correlations between regressions. Independent
+        regressions are drawn by their ``roots``, others by Matheron's rule; see ``deviations``.
         """
         regressions, features = self.mean.shape
         shape = (count, regressions, features)
         if not len(self.coupling):
             normal = rng.standard_normal((regressions, count, features))
             return (normal @ self.roots()).swapaxes(0, 1)
-        prior = self._prior_draws(rng.standard_normal(shape))
+        ratio = self.prior.relative_variances(self.structure)
+        prior = self.structure.scaled(rng.standard_normal(shape), np.sqrt(ratio))
         noise = np.empty(shape)
         for number in range(regressions):
             root = _root(self.gram[number])
             noise[:, number] = rng.standard_normal((count, features)) @ root.T
-        heard = times(self.gram, prior) + noise
-        deviation = prior - _applied(self.design, self.inverse, self.coupling, heard)
-        return deviation * self.unit
+        return self.deviations(prior, noise)
+
+    def deviations(self, prior_draws: Floats, noise: Floats) -> Floats:
+        """Return posterior draws minus the posterior mean, by Matheron's rule: ``[P, K, F]``.
+
+        ``prior_draws`` are draws of the coefficients from the prior, and ``noise`` is the sum over
+        the rows of φ ε / σ, in the units of this posterior. Each prior draw is corrected by the
+        posterior mean of the response that it would have produced.
+
+        Reference: Wilson et al. (2021), Pathwise conditioning of Gaussian processes.
+        """
+        response = times(self.gram, prior_draws) + noise
+        explained = covariance_times(
+            self.structure, self.inverse, response, lambda rows: rows @ self.coupling
+        )
+        return (prior_draws - explained) * self.unit
 
     def roots(self) -> Floats:
-        """R_k with R_kᵀ R_k = the covariance of θ_k, if regressions share nothing: ``[K, F, F]``.
+        """Return R_k with R_kᵀ R_k = the covariance of θ_k: ``[K, F, F]``.
 
-        The posterior variance of φ·θ_k is |R_k φ|².
+        The regressions must be independent. The posterior variance of φ·θ_k is then |R_k φ|².
         """
-        assert not len(self.coupling), "regressions that share something depend on each other"
+        assert not len(self.coupling), "the regressions must be independent"
         precision = self.gram + np.eye(self.gram.shape[-1])
         roots: Floats = np.linalg.inv(np.linalg.cholesky(precision)) * self.unit
         return roots
 
     def variance(self, features: Floats) -> Floats:
-        """The posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
+        """Return the posterior variance of φ·θ_k: ``[n, F] -> [n, K]``."""
         scaled = features * self.unit
         found = np.empty((len(features), len(self.inverse)))
         for number, inverse in enumerate(self.inverse):
             alone = scaled @ inverse
             found[:, number] = np.einsum("nf,nf->n", alone, scaled)
             if len(self.coupling):
-                weights = self.design.directions[number]
+                weights = self.structure.directions[number]
                 seen = (weights[:, None] * alone[:, None]).reshape(len(alone), -1)
                 found[:, number] += np.einsum("ni,ni->n", seen @ self.coupling, seen)
         return found
 
-    def _prior_draws(self, normal: Floats) -> Floats:
-        directions = self.design.directions
-        ratio = self.prior.variance / self.prior.variance[:, OWN, None]
-        stretch = np.sqrt(ratio[self.design.groups][:, self.design.kinds].T) - 1.0
-        projected: Floats = (directions.T @ normal) * stretch
-        return normal + directions @ projected
-
 
 def _inverted(gram: Floats) -> tuple[Floats, float]:
-    """(I + G_k)⁻¹ of each matrix, and the sum of the log-determinants of I + G_k."""
-    if gram.shape[-1] <= SMALL:
+    """Return (I + G_k)⁻¹ for each matrix, and the sum of the log-determinants of I + G_k."""
+    if gram.shape[-1] <= BATCHED_WIDTH:
         root = np.linalg.cholesky(gram + np.eye(gram.shape[-1]))
         inverse_root = np.linalg.inv(root)
         log_det = 2.0 * float(np.log(np.einsum("kff->kf", root)).sum())
@@ -154,14 +161,14 @@ def _inverted(gram: Floats) -> tuple[Floats, float]:
 
 
 def _checked(result: Any) -> Any:
-    """What LAPACK gave, if it says that the matrix was positive definite."""
+    """Return the result of a LAPACK routine, or raise if the matrix was not positive definite."""
     if result[-1] != 0:
         raise np.linalg.LinAlgError("a precision matrix is not positive definite")
     return result
 
 
 def _root(gram: Floats) -> Floats:
-    """R with R Rᵀ = the matrix, which may be singular: by Cholesky's method with pivots."""
+    """Return R with R Rᵀ = the matrix, by pivoted Cholesky; the matrix may be singular."""
     factor, pivot, rank, _ = lapack.dpstrf(gram, lower=1)
     factor[:, rank:] = 0.0
     root = np.empty_like(gram)
@@ -169,36 +176,43 @@ def _root(gram: Floats) -> Floats:
     return root
 
 
-def along(design: Design, matrices: Floats) -> Floats:
-    """Uᵀ blockdiag(matrices) U: ``[K, F, F] -> [q F, q F]``."""
-    directions = design.directions
-    count, features = directions.shape[1], matrices.shape[-1]
-    if count == 1:
-        return np.tensordot(directions[:, 0] ** 2, matrices, axes=1)
-    blocks = np.empty((count, features, count, features))
-    for one in range(count):
-        for other in range(one + 1):
-            weights = directions[:, one] * directions[:, other]
-            block = np.tensordot(weights, matrices, axes=1)
-            blocks[one, :, other], blocks[other, :, one] = block, block
-    return blocks.reshape(count * features, count * features)
-
-
 def times(matrices: Floats, vectors: Floats) -> Floats:
-    """Each symmetric matrix times its vectors: ``[K, F, F]`` and ``[..., K, F] -> [..., K, F]``."""
+    """Multiply symmetric matrices by vectors: ``[K, F, F]`` and ``[..., K, F] -> [..., K, F]``."""
     if vectors.ndim == 2:
         return (matrices @ vectors[..., None])[..., 0]
     product = vectors.swapaxes(0, 1) @ matrices
     return product.swapaxes(0, 1)
 
 
-def _applied(design: Design, inverse: Floats, coupling: Floats, response: Floats) -> Floats:
-    """The covariance times responses: ``[K, F] -> [K, F]``, or ``[P, K, F] -> [P, K, F]``."""
+def variance_change(structure: PriorStructure, prior: Prior) -> Floats:
+    """Return c, the relative prior variances along the directions minus 1: ``[q F]``."""
+    return (prior.relative_variances(structure) - 1.0).ravel()
+
+
+def coupled_system(structure: PriorStructure, inverse: Floats, change: Floats) -> Floats:
+    """Return I + H C with H = Uᵀ (I − A⁻¹) U and C = diag(change): ``[q F, q F]``."""
+    system: Floats = (np.eye(len(change)) - structure.projected(inverse)) * change
+    system.flat[:: len(system) + 1] += 1.0
+    return system
+
+
+def covariance_times(
+    structure: PriorStructure,
+    inverse: Floats,
+    response: Floats,
+    couple: Callable[[Floats], Floats],
+) -> Floats:
+    """Multiply responses by the posterior covariance: ``[K, F]`` or ``[P, K, F]``, same shape back.
+
+    ``couple`` multiplies rows ``[..., q F]`` by Q⁻¹; see `Posterior`. It is not called if the
+    regressions are independent.
+    """
     alone = times(inverse, response)
-    if not len(coupling):
+    directions = structure.directions
+    if not directions.shape[1]:
         return alone
-    directions = design.directions
     projected = directions.T @ alone
-    flat = projected.reshape(*projected.shape[:-2], len(coupling)) @ coupling
-    back = directions @ flat.reshape(projected.shape)
+    size = directions.shape[1] * alone.shape[-1]
+    coupled = couple(projected.reshape(*projected.shape[:-2], size))
+    back = directions @ coupled.reshape(projected.shape)
     return alone + times(inverse, back)

@@ -1,4 +1,4 @@
-"""A bounded sample of the rows seen."""
+"""Rows for regressions, and a random sample of them of bounded size."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
@@ -11,14 +11,15 @@ from submax.core.contracts.problem import Problem
 from submax.core.running.stored import stored
 
 PIECE = 4096
-"""Rows are turned into features this many at a time, so that the features need little memory."""
+"""Number of rows whose features are computed together, which bounds the memory for features."""
 
 
-@stored("rows")
-class Rows(NamedTuple):
-    """Contexts ``[n, D]`` and, ``[n]`` each, the number of the action, the reward and the rest.
+@stored("regression-rows")
+class RegressionRows(NamedTuple):
+    """Rows with a context ``[n, D]``, the number of the regression they belong to, and a reward.
 
-    ``log_prob`` is NaN if the logging policy did not say.
+    There is one regression per action, so ``number [n]`` is the index of the action. ``log_prob
+    [n]`` is the log-probability of the action, NaN if it was not logged.
     """
 
     context: Floats
@@ -29,13 +30,13 @@ class Rows(NamedTuple):
 
     @classmethod
     def empty(cls, width: int) -> Self:
-        """No rows."""
+        """Return zero rows."""
         nothing = np.zeros(0)
         return cls(np.zeros((0, width)), np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
 
     @classmethod
     def of(cls, feedback: Feedback, replica: int, problem: Problem) -> Self:
-        """The rows of one replica's feedback that are there."""
+        """Return the rows of one replica's feedback with positive weight."""
         there = feedback.weight[replica] > 0
         log_prob = np.full(np.count_nonzero(there), np.nan)
         if feedback.log_prob is not None:
@@ -49,24 +50,24 @@ class Rows(NamedTuple):
         )
 
     def joined(self, other: Self) -> Self:
-        """The rows of both."""
+        """Return these rows followed by the other ones."""
         return self._from(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
     def taken(self, which: Integers | Booleans | slice) -> Self:
-        """Some of the rows."""
+        """Return a selection of the rows."""
         return self._from(column[which] for column in self)
 
     def faded(self, factor: float) -> Self:
-        """The same rows with weights multiplied by a factor."""
+        """Return the rows with all weights multiplied by a factor."""
         return self._replace(weight=self.weight * factor)
 
     def discounted(self, discount: float) -> Self:
-        """The same rows, the weight of each multiplied by ``discount`` for every later row."""
+        """Return the rows, with the weight of each multiplied by ``discount`` per later row."""
         later = np.arange(len(self.reward) - 1, -1, -1)
         return self._replace(weight=self.weight * discount**later)
 
     def pieces(self) -> Iterator[Self]:
-        """The rows in parts that are small enough to be turned into features."""
+        """Yield the rows in pieces of bounded size."""
         for begin in range(0, len(self.reward), PIECE):
             yield self.taken(slice(begin, begin + PIECE))
 
@@ -77,20 +78,24 @@ class Rows(NamedTuple):
 
 @stored("sampled-rows")
 class SampledRows(NamedTuple):
-    """Up to so many rows, each row seen with the same chance; ``seen`` counts all of them."""
+    """A uniform random sample of all rows so far; ``seen`` is the number of all rows."""
 
-    rows: Rows
+    rows: RegressionRows
     seen: int
 
-    def standing_for_all(self) -> Rows:
-        """The rows, each with the weight of as many as it stands for."""
-        kept = len(self.rows.reward)
-        if kept in (0, self.seen):
+    def standing_for_all(self) -> RegressionRows:
+        """Return the sample with weights scaled up, so that it weighs as much as all rows."""
+        size = len(self.rows.reward)
+        if size in (0, self.seen):
             return self.rows
-        return self.rows.faded(self.seen / kept)
+        return self.rows.faded(self.seen / size)
 
-    def add(self, new: Rows, most: int, discount: float, rng: np.random.Generator) -> Self:
-        """Take in new rows; the weight of a row is multiplied by ``discount`` for each later one.
+    def add(
+        self, new: RegressionRows, most: int, discount: float, rng: np.random.Generator
+    ) -> Self:
+        """Return the sample after new rows, with at most ``most`` rows.
+
+        The weight of a row is multiplied by ``discount`` for each later row.
 
         Reference: Vitter (1985), Random sampling with a reservoir.
         """
@@ -106,10 +111,10 @@ class SampledRows(NamedTuple):
         enters = place < most
         columns: list[Any] = [column.copy() for column in kept]
         for column, coming in zip(columns, rest, strict=True):
-            # If two rows come to one place, the later one stays.
+            # If two new rows get the same index, the later one is kept.
             column[place[enters]] = coming[enters]
-        return self._replace(rows=Rows._make(columns), seen=seen)
+        return self._replace(rows=RegressionRows._make(columns), seen=seen)
 
     def none(self) -> Self:
-        """The same without its rows."""
+        """Return the sample without its rows; ``seen`` stays."""
         return self._replace(rows=self.rows.taken(slice(0, 0)))

@@ -1,4 +1,4 @@
-"""What is believed about the reward of a joint action, slot by slot."""
+"""A belief about the expected reward of a joint action, as a sum of effects."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -6,24 +6,24 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.errors import InputError
 from submax.core.running.stored import stored
-from submax.regression.design import Design, Prior
+from submax.regression.belief_settings import MAP_GROWTH, check_can_learn, prior_is_due
 from submax.regression.fitting import fitted
+from submax.regression.prior import Prior, PriorStructure
 from submax.regression.slot_map import GROUPS, SlotMap
 from submax.regression.sums import Sums
 
-GROWTH = 1.6
-"""The map is made anew whenever there are this many times as many rows as when it was made."""
 FIRST_STEPS, STEPS = 5, 1
-"""Fixed-point steps for the prior of a new map, and later for each time it is fitted again."""
-PRIOR_SHARE = 0.1
-"""The prior is fitted again when the rows have grown by this share."""
+"""Fixed-point steps of fitting the prior: for a new map, and whenever it is fitted again."""
 
 
 @dataclass(frozen=True)
 class SlotSettings:
-    """How a belief about slots with these ``sizes`` is learned; see `BeliefSettings`."""
+    """Settings of a belief about slots with these ``sizes``.
+
+    ``effects`` is the largest number of effects; beyond it the effects of ``pairs`` are left out.
+    The others are explained in `BeliefSettings`.
+    """
 
     sizes: tuple[int, ...]
     effects: int
@@ -43,14 +43,14 @@ class JointRows(NamedTuple):
     weight: Floats
 
     def joined(self, other: Self) -> Self:
-        """The rows of both."""
+        """Return these rows followed by the other ones."""
         context, action, reward, weight = (
             np.concatenate(pair) for pair in zip(self, other, strict=True)
         )
         return type(self)(context, action, reward, weight)
 
     def sampled(self, most: int, rng: np.random.Generator) -> Self:
-        """At most so many of the rows, which weigh as much as all of them."""
+        """Return at most ``most`` random rows, scaled to weigh as much as all of them."""
         count = len(self.reward)
         if count <= most:
             return self
@@ -59,19 +59,22 @@ class JointRows(NamedTuple):
         return type(self)(self.context[some], self.action[some], self.reward[some], weight)
 
     def none(self) -> Self:
-        """No rows of the same shape."""
+        """Return zero rows of the same widths."""
         return type(self)(self.context[:0], self.action[:0], self.reward[:0], self.weight[:0])
 
 
 @stored("slot-belief")
 class SlotBelief(NamedTuple):
-    """One replica's belief: the expected reward is ``centre`` plus a sum of effects.
+    """The belief of one replica: the expected reward is ``centre`` plus a sum of effects.
 
-    ``coefficients [F]`` are the posterior mean of the effects of ``slot_map`` and ``pool [P, F]``
-    posterior draws; None before anything can be told. The rest is remembered only to learn
-    further: ``noise [P, F]`` is Σ √w φ ε with a normal ε for each row and draw, by which a draw
-    deviates from the mean, ``start [P, F]`` a draw of the effects from a prior of variance 1, and
-    ``kept`` the rows from which the map is made anew, all of them as long as it is.
+    ``coefficients [F]`` are the posterior mean of the effects of ``slot_map``, and ``pool [P, F]``
+    are posterior draws of them. Both are None as long as all rewards are equal.
+
+    The other fields are needed only to learn further: ``sums``, ``prior``, ``noise [P, F]`` =
+    Σ √w φ ε with a standard normal ε for each row and draw, ``start [P, F]``, draws of the effects
+    from a prior of variance 1, and ``kept``, all rows as long as a new map may be chosen from them.
+    ``mapped`` is the number of rows when the map was last chosen, and ``fitted`` their weight when
+    the prior was last fitted.
     """
 
     slot_map: SlotMap | None
@@ -88,30 +91,26 @@ class SlotBelief(NamedTuple):
 
     @classmethod
     def unlearned(cls, width: int, slots: int) -> Self:
-        """Before any row."""
+        """Return the belief before any row."""
         nothing = np.zeros(0)
         kept = JointRows(np.zeros((0, width)), np.zeros((0, slots), np.int64), nothing, nothing)
         return cls(None, 0.0, None, None, None, None, None, None, kept, 0, 0.0)
 
     def learned(self, new: JointRows, settings: SlotSettings, rng: np.random.Generator) -> Self:
-        """The belief after more rows."""
-        if self.slot_map is not None and self.sums is None:
-            raise InputError(
-                "this state was stored to decide, without what it needs to learn further: "
-                "fit a new one to all rows"
-            )
+        """Return the belief after more rows."""
+        check_can_learn(self.slot_map, self.sums)
         if self.mapped >= settings.rows:
             return self._added(new, rng)._solved(settings)
         kept = self.kept.joined(new)
         belief = self._replace(kept=kept)
         if np.ptp(kept.reward) == 0:
             return self._replace(kept=kept.sampled(settings.rows, rng))
-        if len(kept.reward) < GROWTH * self.mapped:
+        if len(kept.reward) < MAP_GROWTH * self.mapped:
             return belief._added(new, rng)._solved(settings)
         return belief._mapped(settings, rng)
 
     def for_deciding(self) -> Self:
-        """Without what is remembered only to learn further."""
+        """Return the belief without the fields that only further learning needs."""
         return self._replace(sums=None, noise=None, start=None, prior=None, kept=self.kept.none())
 
     def _mapped(self, settings: SlotSettings, rng: np.random.Generator) -> Self:
@@ -133,7 +132,7 @@ class SlotBelief(NamedTuple):
             belief = belief._replace(kept=kept.none())
         added = belief._added(kept, rng)
         assert added.sums is not None, "rows were added to it"
-        # If rewards differ by rounding alone, there is nothing to learn from them.
+        # Rewards that are equal except for rounding carry no information.
         if added.sums.variance == 0:
             return self._replace(kept=kept.sampled(settings.rows, rng))
         return added._solved(settings)
@@ -163,15 +162,12 @@ class SlotBelief(NamedTuple):
         sums = self.sums
         centre = sums.offset + sums.reward / sums.weight
         prior = self.prior or Prior.vague(GROUPS, sums.variance)
-        due = sums.weight - self.fitted >= PRIOR_SHARE * sums.weight
+        due = prior_is_due(sums.weight, self.fitted)
         steps = (STEPS if self.fitted else FIRST_STEPS) if due else 0
-        design = Design.independent(self.slot_map.groups, 1)
-        posterior = fitted(sums, design, prior, centre, steps)
-        # Matheron's rule with the noise of the rows themselves: a draw from the prior, corrected by
-        # what the rows would have said about it.
+        structure = PriorStructure.independent(self.slot_map.groups, 1)
+        posterior = fitted(sums, structure, prior, centre, steps)
         noise = self.noise * posterior.unit / np.sqrt(posterior.prior.noise)
-        heard = self.start @ posterior.gram[0] + noise
-        deviation = (self.start - heard @ posterior.inverse[0]) * posterior.unit
+        deviation = posterior.deviations(self.start[:, None], noise[:, None])[:, 0]
         coefficients = posterior.coefficients[0]
         return self._replace(
             centre=centre,

@@ -1,4 +1,4 @@
-"""What a regression sees of a choice in each of several slots, and of the context."""
+"""Features of a joint action in a context for Bayesian regression: effects that add up."""
 
 import itertools
 from typing import Any, NamedTuple, Self
@@ -8,21 +8,22 @@ from scipy import sparse
 
 from submax.core.arrays import Floats, Integers
 from submax.core.running.stored import stored
-from submax.regression.feature_map import FARTHEST
-from submax.regression.standardization import standardization
+from submax.regression.standardization import standardization, standardized
 
 CONSTANT, CONTEXT, CHOICE, CHOICE_IN_CONTEXT, PAIR = range(5)
-"""The groups of effects, each with a prior variance of its own."""
+"""The groups of effects; each group has its own prior variance."""
 GROUPS = 5
+"""Number of groups."""
 
 
 @stored("slot-map")
 class SlotMap(NamedTuple):
     """Effects whose sum is the expected reward of a joint action in a context.
 
-    In this order: a constant; each number of the standardized context z; each choice of each slot;
-    each choice with each number of z; each pair of choices of two slots, the later slot counting
-    fastest, if there are ``pairs``. z is (context − ``shift``) · ``scale``, cut off at ±10.
+    The effects are, in this order: a constant; each number of the standardized context z; each
+    choice of each slot; each choice times each number of z; and, if ``pairs`` is true, each pair of
+    choices in two slots, with the later slot fastest. z = (context − ``shift``) · ``scale`` is
+    clipped at ±10.
     """
 
     sizes: tuple[int, ...]
@@ -34,39 +35,39 @@ class SlotMap(NamedTuple):
     def of(
         cls, sizes: tuple[int, ...], context: Floats, weight: Floats, most: int, pairs: bool
     ) -> Self:
-        """The map for contexts like these, ``[n, D]``; with pairs if ``most`` effects allow it."""
+        """Return the map for contexts ``[n, D]``; pairs are left out beyond ``most`` effects."""
         shift, scale = standardization(context, weight)
         made = cls(sizes, shift, scale, pairs and len(sizes) > 1)
         return made if made.width <= most else made._replace(pairs=False)
 
     @property
     def width(self) -> int:
-        """How many effects there are (F)."""
+        """Number of effects (F)."""
         return self.first_pair + (sum(self.pair_sizes) if self.pairs else 0)
 
     @property
     def first_choice(self) -> int:
-        """Where the effects of choices begin."""
+        """Index of the first effect of a choice."""
         return 1 + len(self.shift)
 
     @property
     def first_in_context(self) -> int:
-        """Where the effects of choices with numbers of the context begin."""
+        """Index of the first effect of a choice times a number of the context."""
         return self.first_choice + sum(self.sizes)
 
     @property
     def first_pair(self) -> int:
-        """Where the effects of pairs begin, or would begin."""
+        """Index of the first effect of a pair, also if there are no pairs."""
         return self.first_in_context + sum(self.sizes) * len(self.shift)
 
     @property
     def pair_names(self) -> list[tuple[int, int]]:
-        """The pairs of slots, the earlier one first."""
+        """All pairs of slots, the earlier slot first."""
         return list(itertools.combinations(range(len(self.sizes)), 2))
 
     @property
     def pair_sizes(self) -> list[int]:
-        """How many effects each pair of slots has."""
+        """Number of effects of each pair of slots."""
         return [self.sizes[one] * self.sizes[other] for one, other in self.pair_names]
 
     @property
@@ -77,12 +78,11 @@ class SlotMap(NamedTuple):
         return np.repeat(np.arange(GROUPS), (1, numbers, choices, choices * numbers, pairs))
 
     def standardized(self, context: Floats) -> Floats:
-        """The standardized numbers of contexts: ``[n, D] -> [n, D]``."""
-        z: Floats = np.clip((context - self.shift) * self.scale, -FARTHEST, FARTHEST)
-        return z
+        """Return the standardized numbers z of contexts: ``[n, D] -> [n, D]``."""
+        return standardized(context, self.shift, self.scale)
 
     def rows(self, context: Floats, action: Integers) -> Any:
-        """The effects of joint actions, ``[n, D]`` and ``[n, S] -> [n, F]``, as a sparse matrix."""
+        """Return the features of joint actions ``[n, S]`` as a sparse matrix ``[n, F]``."""
         z, count = self.standardized(context), len(action)
         numbers = z.shape[1]
         starts = np.cumsum([0, *self.sizes[:-1]])
@@ -108,19 +108,22 @@ class SlotMap(NamedTuple):
         return sparse.csr_array((data.ravel(), column.ravel(), pointer), shape=(count, self.width))
 
     def choice_effects(self, coefficients: Floats, context: Floats) -> list[Floats]:
-        """What each choice of a slot adds in each context: ``[P, F] -> [n, P, choices]`` each."""
+        """Return what each choice adds in each context, for every slot: ``[n, P, choices]``.
+
+        ``coefficients`` are ``[P, F]`` and ``context`` is ``[n, D]``.
+        """
         draws, numbers = len(coefficients), len(self.shift)
         plain = coefficients[:, self.first_choice : self.first_in_context]
         effects = np.broadcast_to(plain, (len(context), *plain.shape))
         if numbers:
             inside = coefficients[:, self.first_in_context : self.first_pair]
             slopes = inside.reshape(draws * plain.shape[1], numbers)
-            bent = self.standardized(context) @ slopes.T
-            effects = plain + bent.reshape(len(context), *plain.shape)
+            in_context = self.standardized(context) @ slopes.T
+            effects = plain + in_context.reshape(len(context), *plain.shape)
         return np.split(effects, np.cumsum(self.sizes[:-1]), axis=-1)
 
     def pair_effects(self, coefficients: Floats) -> dict[tuple[int, int], Floats]:
-        """What each pair of choices adds: ``[P, F] -> [P, choices, choices]`` for each pair."""
+        """Return what each pair of choices adds, ``[P, choices, choices]`` per pair of slots."""
         if not self.pairs:
             return {}
         ends = np.cumsum(self.pair_sizes)[:-1]

@@ -1,4 +1,4 @@
-"""What regressions remember of their rows."""
+"""Running sums over the rows of several regressions."""
 
 from typing import NamedTuple, Self
 
@@ -15,8 +15,8 @@ class Sums(NamedTuple):
 
     ``gram [K, F, F]`` is Σ w φ φᵀ and ``moment [K, F]`` is Σ w (r − offset) φ, both over the rows
     of each regression; ``weight``, ``reward`` and ``square`` are Σ w, Σ w (r − offset) and
-    Σ w (r − offset)² over all rows. The first feature must be the constant 1. The ``offset`` is
-    near the rewards, so that nothing is lost if they are large and differ little.
+    Σ w (r − offset)² over all rows. The first feature must be the constant 1. The ``offset`` should
+    be close to the rewards, so that small differences of large rewards keep their precision.
     """
 
     gram: Floats
@@ -28,12 +28,15 @@ class Sums(NamedTuple):
 
     @classmethod
     def empty(cls, regressions: int, features: int, offset: float) -> Self:
-        """The sums over no rows."""
+        """Return the sums over zero rows."""
         gram = np.zeros((regressions, features, features))
         return cls(gram, np.zeros((regressions, features)), 0.0, 0.0, 0.0, offset)
 
     def add(self, features: Floats, number: Integers, reward: Floats, weight: Floats) -> Self:
-        """Add rows: ``features [n, F]``, the ``number [n]`` of the regression each belongs to."""
+        """Return the sums with more rows.
+
+        ``features`` are ``[n, F]``, and ``number [n]`` is the regression of each row.
+        """
         if not len(reward):
             return self
         gram, moment = self.gram.copy(), self.moment.copy()
@@ -43,7 +46,8 @@ class Sums(NamedTuple):
         for one, rows in zip(numbers, np.split(order, first[1:]), strict=True):
             mine = features[rows]
             weighted = mine * weight[rows, None]
-            # In place: the matrix is symmetric, so that its transpose is the same.
+            # BLAS updates its own column-major matrix in place: the transpose, which is the same
+            # symmetric matrix.
             blas.dgemm(1.0, weighted.T, mine.T, 1.0, gram[one].T, trans_b=True, overwrite_c=True)
             moment[one] += relative[rows] @ weighted
         return self._replace(
@@ -55,7 +59,7 @@ class Sums(NamedTuple):
         )
 
     def joined(self, other: Self) -> Self:
-        """The sums over the rows of both, counted from the offset of these."""
+        """Return the sums over the rows of both, with the offset of this one."""
         moment, square = other.centred(self.offset)
         reward = other.reward - (self.offset - other.offset) * other.weight
         return self._replace(
@@ -67,7 +71,7 @@ class Sums(NamedTuple):
         )
 
     def faded(self, factor: float) -> Self:
-        """The same rows with weights multiplied by a factor."""
+        """Return the sums with all weights multiplied by a factor."""
         return self._replace(
             gram=self.gram * factor,
             moment=self.moment * factor,
@@ -77,15 +81,14 @@ class Sums(NamedTuple):
         )
 
     def centred(self, centre: float) -> tuple[Floats, float]:
-        """The moments and the sum of squares of rewards counted from ``centre``."""
+        """Return Σ w (r − centre) φ for each regression, and Σ w (r − centre)² over all rows."""
         shift = centre - self.offset
         square = self.square - 2 * shift * self.reward + shift**2 * self.weight
         return self.moment - shift * self.gram[:, :, 0], max(square, 0.0)
 
     @property
     def variance(self) -> float:
-        """The variance of the rewards; 0 if there are none, or if rounding explains it."""
-        # Rewards are rounded before they are counted from the offset, and squares after that.
+        """Variance of the rewards; 0 without rows, or if rounding errors can explain it."""
         if self.weight <= 0:
             return 0.0
         mean = self.reward / self.weight
@@ -95,6 +98,7 @@ class Sums(NamedTuple):
 
 
 ROUNDED_REWARD = 1e-14
-"""A deviation below this share of the rewards cannot be told from rounding."""
+"""Rounding error of a reward, relative to the offset: smaller deviations are not significant."""
 ROUNDED_SQUARE = 1e-13
-"""A variance below this share of the squared distance to the offset cannot be told either."""
+"""Rounding error of the sum of squares, relative to the squared distance of the mean from the
+offset: a smaller variance is not significant."""

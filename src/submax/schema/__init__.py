@@ -1,1 +1,1 @@
-"""Actions, contexts and rewards by name, and what is learned of them."""
+"""Named actions, contexts and rewards, and models that are learned for them."""

@@ -1,4 +1,4 @@
-"""Numbers and categories that describe the choices of a slot."""
+"""Action features: numbers and categories that describe the choices of a slot."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,26 +8,29 @@ import msgspec
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.schema.choices import ARMS, Choice, Features, Slot, where
+from submax.schema.choices import ARMS, Choice, Features, Slot, of_slot
 from submax.schema.context_schema import LARGEST, as_number
-from submax.schema.names import check_name, shown
+from submax.schema.names import check_name, short_repr
 
 MOST_FEATURES = 100
-"""Features that a choice may have."""
+"""Largest number of features of a choice: more than any described catalogue needs."""
 MOST_COLUMNS = 256
-"""Numbers that describe a choice: a number is one of them, a category as many as it has values that
-several choices share. Every stored policy holds them for all choices, which limits their number."""
+"""Largest number of columns that encode the features of a choice. A number takes one column, a
+category one column per value that several choices share. Every stored policy holds all columns of
+all choices, so their number is limited."""
 EXAMPLE = "{'A': {'price': 3.0, 'genre': 'rock'}, 'B': {'price': 2.5, 'genre': 'jazz'}}"
 
 
 def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
-    """The slots with the features of their choices.
+    """Return the slots with the features of their choices.
 
-    ``given`` is a table of choices, each with a table of features; with named slots, a table of
-    slots with such tables. Every choice of a slot that is named must have the same features.
+    ``given`` maps choices to their features; with named slots, it maps slots to such tables. All
+    choices of a slot in ``given`` must have the same features.
     """
     if not isinstance(given, Mapping):
-        raise InputError(f"action_features must be a table such as {EXAMPLE}, not {shown(given)}")
+        raise InputError(
+            f"action_features must be a table such as {EXAMPLE}, not {short_repr(given)}"
+        )
     tables = {ARMS: given} if [slot.name for slot in slots] == [ARMS] else given
     for name in tables:
         one_of("slot in action_features:", str(name), [slot.name for slot in slots])
@@ -39,13 +42,13 @@ def described(slots: Sequence[Slot], given: object) -> tuple[Slot, ...]:
 def _described(slot: Slot, table: object) -> Slot:
     if not isinstance(table, Mapping):
         raise InputError(
-            f"the action_features{where(slot.name)} must be a table such as {EXAMPLE}, not "
-            f"{shown(table)}"
+            f"the action_features{of_slot(slot.name)} must be a table such as {EXAMPLE}, not "
+            f"{short_repr(table)}"
         )
     known = {choice.name for choice in slot.choices}
     for name in table:
         if name not in known:
-            one_of(f"choice{where(slot.name)} in action_features:", str(name)[:80], known)
+            one_of(f"choice{of_slot(slot.name)} in action_features:", str(name)[:80], known)
     choices = tuple(_with_features(slot, choice, table) for choice in slot.choices)
     _check_same(slot.name, choices)
     return msgspec.structs.replace(slot, choices=choices)
@@ -54,31 +57,31 @@ def _described(slot: Slot, table: object) -> Slot:
 def _with_features(slot: Slot, choice: Choice, table: Mapping[Any, Any]) -> Choice:
     if choice.name not in table:
         raise InputError(
-            f"the choice {choice.name!r}{where(slot.name)} is missing in action_features: give its "
-            "features too, since every choice must have the same ones"
+            f"the choice {choice.name!r}{of_slot(slot.name)} is missing in action_features: give "
+            "its features too, since every choice must have the same ones"
         )
     return msgspec.structs.replace(choice, features=clean_features(choice.name, table[choice.name]))
 
 
 def clean_features(choice: str, given: object) -> Features:
-    """The features of a choice as plain numbers and texts; refuse what is neither."""
+    """Return the features of a choice as plain floats and strings, or raise an ``InputError``."""
     if not isinstance(given, Mapping) or len(given) > MOST_FEATURES:
         raise InputError(
             f"the features of {choice!r} must be a table of at most {MOST_FEATURES} numbers and "
-            f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {shown(given)}"
+            f"texts such as {{'price': 3.0, 'genre': 'rock'}}, not {short_repr(given)}"
         )
     return {name: _value(choice, name, value) for name, value in given.items()}
 
 
 def check_new_features(slot: Slot, choice: str, given: object) -> Features:
-    """The features of a choice that is added to a slot: those that the others have."""
+    """Return the features of a choice that is added to a slot; they must match the others'."""
     found = clean_features(choice, given)
     _check_same(slot.name, [*slot.choices, Choice(choice, features=found)])
     return found
 
 
 def encoded_features(slot: Slot, numbers: Sequence[int]) -> tuple[tuple[float, ...], ...]:
-    """A row of numbers for each of these choices, none if nothing describes them."""
+    """Return a row of numbers for each of these choices; no rows if they have no features."""
     choices = [slot.choices[number] for number in numbers]
     columns: list[Sequence[float]] = []
     for name in sorted(slot.choices[0].features):
@@ -88,10 +91,10 @@ def encoded_features(slot: Slot, numbers: Sequence[int]) -> tuple[tuple[float, .
 
 
 def _category(values: Sequence[str]) -> list[list[float]]:
-    """A column for each value that several choices have: 1 for these choices, 0 for the others.
+    """Encode a category: one column per value that several choices have, 1 for them and 0 else.
 
-    A value that only one choice has says nothing about what this choice has in common with others:
-    the choice has the mean of the others in each column.
+    A value that only one choice has does not relate this choice to others, so it gets no column.
+    The choice itself gets the mean of the other choices in each column.
     """
     counts = Counter(values)
     several = sorted(_shared(values))
@@ -103,7 +106,7 @@ def _category(values: Sequence[str]) -> list[list[float]]:
 
 
 def _shared(values: Iterable[object]) -> list[Any]:
-    """The values that occur more than once."""
+    """Return the values that occur more than once."""
     return [value for value, count in Counter(values).items() if count > 1]
 
 
@@ -116,19 +119,19 @@ def _value(choice: str, name: object, value: object) -> float | str:
     if number is None:
         raise InputError(
             f"the feature {name!r} of {choice!r} must be a number from {-LARGEST:g} to "
-            f"{LARGEST:g}, or a text, not {shown(value)}"
+            f"{LARGEST:g}, or a text, not {short_repr(value)}"
         )
     return number
 
 
 def _check_same(slot: str, choices: Sequence[Choice]) -> None:
-    """Refuse choices that differ in which features they have, or in what kind these are of."""
+    """Raise an ``InputError`` unless all choices have the same features, of the same kind."""
     owner = {name: choice for choice in reversed(choices) for name in choice.features}
     for choice in choices:
         for name, other in owner.items():
             if name not in choice.features:
                 raise InputError(
-                    f"the choice {choice.name!r}{where(slot)} has no feature {name!r}, and "
+                    f"the choice {choice.name!r}{of_slot(slot)} has no feature {name!r}, and "
                     f"{other.name!r} has: give every choice every feature, or leave {name!r} out"
                 )
             _check_kind(name, choice, other)
@@ -138,7 +141,7 @@ def _check_same(slot: str, choices: Sequence[Choice]) -> None:
         width += len(_shared(one.features[name] for one in choices)) if category else 1
     if width > MOST_COLUMNS:
         raise InputError(
-            f"the features of the choices{where(slot)} take {width} numbers, one for each number "
+            f"the features of the choices{of_slot(slot)} take {width} numbers, one for each number "
             f"and for each text that several choices have, and at most {MOST_COLUMNS} are "
             "possible: leave features out, or use fewer different texts"
         )

@@ -1,4 +1,4 @@
-"""The choices of a menu, and real-valued parts."""
+"""The parts of a menu: slots with named choices, and ranges of numbers."""
 
 from collections import Counter
 from typing import Any, Literal, TypeGuard
@@ -10,14 +10,15 @@ from submax.core.spaces.real_space import check_bounds
 from submax.schema.names import check_name
 
 ARMS = ""
-"""The name of the one slot of plain arms."""
+"""The name of the only slot if the actions are plain arms."""
 MOST_CHOICES = 10_000
+"""Largest number of choices of a slot, retired ones included; it bounds the cost of a decision."""
 Features = dict[str, float | str]
-"""What describes a choice: numbers, and categories as texts."""
+"""The features of a choice by name: numbers, and categories as strings."""
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A choice keeps its number, its name and its features for ever."""
+    """A named choice. Its position in its slot, its name and its features never change."""
 
     name: str
     status: Literal["active", "paused", "retired"] = "active"
@@ -25,14 +26,14 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """A place in which one of several choices is shown."""
+    """A part of an action for which one of several named choices is chosen."""
 
     name: str
     choices: tuple[Choice, ...]
 
 
-class Interval(msgspec.Struct, frozen=True):
-    """A real-valued part, such as a price."""
+class NumberRange(msgspec.Struct, frozen=True):
+    """A part of an action that is a number between ``low`` and ``high``, such as a price."""
 
     name: str
     low: float
@@ -40,7 +41,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What is to happen to a choice; one that is added brings its ``features``."""
+    """A change of a choice: its ``verb``, and the ``features`` of a choice that is added."""
 
     verb: Literal["add", "pause", "resume", "retire"]
     choice: str
@@ -49,44 +50,44 @@ class Change(msgspec.Struct, frozen=True):
 
 
 STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "retired"}
-"""What a choice is after each verb."""
+"""The status of a choice after each verb."""
 
 
-def check_move(choices: list[Choice], number: int, change: Change) -> None:
-    """A retired choice stays so, and one choice at least stays active."""
+def check_status_change(choices: list[Choice], number: int, change: Change) -> None:
+    """Raise a ``ConflictError`` if a choice is retired, or the last active one of its slot."""
     choice = choices[number]
     if choice.status == "retired":
         raise ConflictError(f"{choice.name!r} is retired for good: add a choice with another name")
     others = any(one.status == "active" for one in choices if one is not choice)
     if change.verb != "resume" and not others:
         raise ConflictError(
-            f"{choice.name!r} is the last active choice{where(change.slot)}: add another first"
+            f"{choice.name!r} is the last active choice{of_slot(change.slot)}: add another first"
         )
 
 
 def slot_of(name: str, names: object) -> Slot:
-    """A slot from the names of its choices."""
+    """Return a slot with these names of choices."""
     if not is_list(names) or not 0 < len(names) <= MOST_CHOICES:
         raise InputError(
-            f"the choices{where(name)} must be a list of 1 to {MOST_CHOICES} names, or of two "
+            f"the choices{of_slot(name)} must be a list of 1 to {MOST_CHOICES} names, or of two "
             f"numbers (low, high), not {names!r:.60}"
         )
     for one in names:
-        check_name(f"a choice{where(name)}", one)
+        check_name(f"a choice{of_slot(name)}", one)
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
-        raise InputError(f"the choice {twice!r}{where(name)} is named twice")
+        raise InputError(f"the choice {twice!r}{of_slot(name)} is named twice")
     return Slot(name, tuple(Choice(one) for one in names))
 
 
-def interval_of(name: str, low: float, high: float) -> Interval:
-    """A real-valued part within bounds."""
+def number_range_of(name: str, low: float, high: float) -> NumberRange:
+    """Return a range of numbers, after checking its bounds."""
     check_bounds((low,), (high,))
-    return Interval(name, float(low), float(high))
+    return NumberRange(name, float(low), float(high))
 
 
-def is_interval(given: object) -> bool:
-    """Whether these are two numbers."""
+def is_number_range(given: object) -> bool:
+    """Return whether this is a pair of numbers."""
     return (
         isinstance(given, (list, tuple))
         and len(given) == 2
@@ -95,15 +96,15 @@ def is_interval(given: object) -> bool:
 
 
 def is_list(given: object) -> TypeGuard[list[Any]]:
-    """Whether these may be names."""
+    """Return whether this is a list or a tuple."""
     return isinstance(given, (list, tuple))
 
 
 def active_names(slot: Slot) -> list[str]:
-    """The names of the choices that may be shown."""
+    """Return the names of the active choices."""
     return [choice.name for choice in slot.choices if choice.status == "active"]
 
 
-def where(slot: str) -> str:
-    """In which slot, as words of a message; nothing for plain arms."""
+def of_slot(slot: str) -> str:
+    """Return " of 'slot'" for use in messages, or "" for plain arms."""
     return f" of {slot!r}" if slot else ""

@@ -1,4 +1,4 @@
-"""Rows to learn from, as numbers."""
+"""Training rows as columns of numbers."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from submax.core.running.stored import stored
 
 @stored("columns")
 class Columns(NamedTuple):
-    """``context [n, D]`` as encoded, ``action [n, S]`` by number; the others are ``[n]``.
+    """Training rows: encoded ``context [n, D]``, and ``action [n, S]`` as numbers of choices.
 
-    ``log_prob`` is NaN where the logging policy did not say.
+    ``reward`` and ``log_prob`` are ``[n]``; ``log_prob`` is NaN if it was not logged.
     """
 
     context: NDArray[np.float32]
@@ -25,7 +25,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def empty(cls, width: int, slots: int) -> "Columns":
-        """No rows."""
+        """Return zero rows."""
         return cls(
             np.zeros((0, width), dtype=np.float32),
             np.zeros((0, slots)),
@@ -35,20 +35,20 @@ class Columns(NamedTuple):
 
     @classmethod
     def joined(cls, parts: "Sequence[Columns]") -> "Columns":
-        """One behind the other."""
+        """Return the rows of all parts, one part after the other."""
         if len(parts) == 1:
             return parts[0]
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def rows(self, which: slice) -> "Columns":
-        """Some of the rows."""
+        """Return a range of the rows."""
         return Columns(
             self.context[which], self.action[which], self.reward[which], self.log_prob[which]
         )
 
     @property
     def hash(self) -> str:
-        """The hash of all values."""
+        """SHA-256 of all shapes, types and values."""
         digest = hashlib.sha256()
         for column in self:
             digest.update(repr((column.shape, column.dtype.str)).encode())

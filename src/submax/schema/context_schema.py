@@ -1,4 +1,4 @@
-"""The declared context of a decision."""
+"""The declared fields of a context, and how their values are checked and encoded."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,80 +8,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.checks import finite, one_of
+from submax.core.checks import did_you_mean, finite, one_of
 from submax.core.errors import InputError
-from submax.schema.names import check_name, shown
+from submax.schema.names import check_name, short_repr
 
 MOST_CATEGORIES = 10_000
+"""Largest number of categories of a field; each takes a column of the encoded context."""
 MOST_FIELDS = 1000
+"""Largest number of fields of a context."""
 LARGEST = 1e30
-"""Numbers beyond this lose their meaning in single precision."""
+"""Largest absolute value of a number, far enough from the limit of float32 to compute with it."""
 
 Value = float | str
+"""The value of a field: a number or a category."""
 
 
 def as_number(value: object) -> float | None:
-    """A number of Python or numpy, truth values included; None where it is none or too large."""
+    """Return a Python or numpy number or truth value as a float; None if it is not allowed."""
     known = isinstance(value, (float, int, np.integer, np.floating, np.bool_))
     return float(value) if known and -LARGEST <= value <= LARGEST else None  # type: ignore[operator, arg-type]  # a number
 
 
 class Number(msgspec.Struct, frozen=True, tag="number"):
-    """A finite number; where it is missing, the ``default``, or an error if there is none."""
+    """A field with a finite number. If the value is missing, the ``default`` is used."""
 
     default: float | None = None
 
     def check(self, name: str) -> None:
-        """Refuse a default that is no number."""
+        """Raise an ``InputError`` unless the default is a finite number."""
         if self.default is not None:
             finite(f"the default of {name!r}", self.default)
 
     def clean(self, name: str, value: object) -> Value:
-        """The number, or one sentence."""
+        """Return the number, or raise an ``InputError``."""
         number = as_number(value)
         if number is None:
             raise InputError(
                 f"context {name!r} must be a number from {-LARGEST:g} to {LARGEST:g}, "
-                f"not {shown(value)}"
+                f"not {short_repr(value)}"
             )
         return number
 
     @property
     def width(self) -> int:
-        """One number."""
+        """Number of columns of the encoding."""
         return 1
 
     def encode(self, value: Value) -> Sequence[float]:
-        """As it is."""
+        """Return the number itself."""
         return (float(value),)
 
 
 class Category(msgspec.Struct, frozen=True, tag="category"):
-    """One of ``values``; where it is missing or another, the ``default``, or an error."""
+    """A field with one of ``values``. A missing or unknown value is replaced by the ``default``."""
 
     values: tuple[str, ...]
     default: str | None = None
 
     def check(self, name: str) -> None:
-        """Refuse values that are no set of names."""
+        """Raise an ``InputError`` unless the values are distinct names, the default among them."""
         if (
             not isinstance(self.values, (list, tuple))
             or not 0 < len(self.values) <= MOST_CATEGORIES
         ):
             raise InputError(
-                f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names"
+                f"the categories of {name!r} must be a list of 1 to {MOST_CATEGORIES} names, "
+                f"not {short_repr(self.values)}"
             )
         for value in self.values:
             check_name(f"a category of {name!r}", value)
         if len(set(self.values)) < len(self.values):
-            raise InputError(f"a category of {name!r} is named twice")
+            raise InputError(f"a category of {name!r} is named twice: give every category once")
         if self.default is not None and self.default not in self.values:
-            raise InputError(f"the default of {name!r} must be one of its categories")
+            raise InputError(
+                f"the default of {name!r} must be one of its categories, not {self.default!r}"
+            )
 
     def clean(self, name: str, value: object) -> Value:
-        """The category, or one sentence."""
+        """Return the category, or the default, or raise an ``InputError``."""
         if isinstance(value, str) and value in self.values:
-            # A text of numpy is not plain enough to be written down.
+            # A numpy string becomes a plain one, which can be serialized.
             return str(value)
         if self.default is not None:
             return self.default
@@ -91,11 +97,11 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
 
     @property
     def width(self) -> int:
-        """One number for each category."""
+        """Number of columns of the encoding: one per category."""
         return len(self.values)
 
     def encode(self, value: Value) -> Sequence[float]:
-        """One at the category, else zero."""
+        """Return the one-hot encoding of the category."""
         row = [0.0] * len(self.values)
         row[self.values.index(str(value))] = 1.0
         return row
@@ -105,14 +111,17 @@ Field = Number | Category
 
 
 class ContextSchema(msgspec.Struct, frozen=True):
-    """Named numbers and categories, in a fixed order."""
+    """The fields of a context by name, in a fixed order."""
 
     names: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
 
     @classmethod
     def of(cls, context: object) -> "ContextSchema":
-        """From ``{"country": ["fr", "de"], "age": float}``, or with fields that have a default."""
+        """Return the schema for a table such as ``{"country": ["fr", "de"], "age": float}``.
+
+        Instead of a type or a list, a field may be a ``Number`` or a ``Category`` with a default.
+        """
         if context is None:
             return cls()
         if not isinstance(context, Mapping) or len(context) > MOST_FIELDS:
@@ -129,49 +138,59 @@ class ContextSchema(msgspec.Struct, frozen=True):
 
     @property
     def width(self) -> int:
-        """How many numbers a context is encoded as."""
+        """Number of columns of an encoded context."""
         return sum(field.width for field in self.fields)
 
     @property
     def numeric(self) -> list[bool]:
-        """Which of these are numbers, not categories."""
+        """For each column, whether it is a number and not a category."""
         return [isinstance(field, Number) for field in self.fields for _ in range(field.width)]
 
     def clean(self, context: object) -> list[Value]:
-        """The values in order, each as declared; what is unknown or missing follows its rule."""
+        """Return the values in the order of the fields, with defaults for missing ones.
+
+        Unknown fields, values that are not allowed, and missing values without a default raise an
+        ``InputError``.
+        """
         if context is None:
             context = {}
         if not isinstance(context, Mapping):
-            raise InputError(f"a context is a table of values, not {context!r:.60}")
-        cleaned = [
+            raise InputError(f"a context must be a table of values by field, not {context!r:.60}")
+        for name in context:
+            if name not in self.names:
+                hint = did_you_mean(str(name)[:80], self.names)
+                declared = ", ".join(self.names) or "none"
+                raise InputError(
+                    f"the context field {name!r:.60} is not declared; {hint}declared: {declared}"
+                )
+        return [
             self._value(name, field, context)
             for name, field in zip(self.names, self.fields, strict=True)
         ]
-        if len(context) > len(self.names) or any(name not in self.names for name in context):
-            stranger = next(name for name in context if name not in self.names)
-            declared = ", ".join(self.names) or "none"
-            raise InputError(
-                f"the context field {stranger!r:.60} is not declared; declared: {declared}"
-            )
-        return cleaned
 
     def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
         value = context.get(name)
         if value is not None:
             return field.clean(name, value)
         if field.default is None:
-            raise InputError(f"context {name!r} is missing, and it has no default")
+            raise InputError(
+                f"context {name!r} is missing, and it has no default: pass a value, or declare a "
+                "default"
+            )
         return field.default
 
     def encode(self, values: Sequence[Value]) -> Floats:
-        """The numbers a policy sees, ``[D]``."""
+        """Return the encoded context of one decision, ``[D]``."""
         row: list[float] = []
         for field, value in zip(self.fields, values, strict=True):
             row.extend(field.encode(value))
         return np.array(row)
 
     def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The same for many rows ``[n, F]``, in which a category is its place: ``[n, D]``."""
+        """Return the encoded contexts of many rows ``[n, F]``: ``[n, D]``.
+
+        In ``values`` a category is given by its index.
+        """
         encoded = np.zeros((len(values), self.width), dtype=np.float32)
         row, first = np.arange(len(values)), 0
         for place, field in enumerate(self.fields):
@@ -204,7 +223,7 @@ def _field(name: str, given: object) -> Field:
 
 
 def _from_table(name: str, table: Mapping[Any, Any]) -> Field:
-    """As it comes over HTTP."""
+    """Return a field declared by a table, as in TOML and over HTTP."""
     wanted: type[Field] = Category if "values" in table else Number
     plain = {key: value for key, value in table.items() if key != "type"}
     if table.get("type", wanted.__name__.lower()) != wanted.__name__.lower():

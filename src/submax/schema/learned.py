@@ -1,4 +1,4 @@
-"""A policy learned from a log: it evaluates offline, and a bandit can start from it."""
+"""Policies learned from a log, for offline evaluation and as the start of a live bandit."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -23,20 +23,23 @@ from submax.schema.model import Model
 from submax.schema.schema import Schema
 
 MOST_ROWS = 1_000_000
-"""Rows that stay with the policy, for versions to come."""
+"""Largest number of rows that are stored with a policy; later versions learn from them again."""
 MOST_NUMBERS = 2**26
-"""Numbers of their contexts, in which a category takes as many as it has values."""
+"""Largest number of context numbers in the stored rows, 256 MB as float32. A category takes one
+number per value."""
 
 
 def most_rows(width: int) -> int:
-    """How many rows with contexts of this width can stay with a policy."""
+    """Return how many rows with contexts of this width can be stored with a policy."""
     return min(MOST_ROWS, MOST_NUMBERS // max(width, 1))
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The log that was learned from, by hash and length, and which of its rows: a ``share``.
+    """Where a policy was learned from.
 
-    With a share of 1 these are all; else the first by time, or random ones by ``seed``.
+    ``log`` is the hash of the log, ``log_rows`` its number of rows, and ``rows`` the number of rows
+    that were learned from: a ``share`` of the log, either the first rows by time, or random ones by
+    ``seed``. ``estimated_propensities`` counts rows whose propensity was estimated.
     """
 
     log: str
@@ -49,9 +52,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Learned(NamedTuple):
-    """What a policy made of a log; ``rows`` are the last ones it saw, to be learned from again.
+    """A policy with the model that it learned from a log.
 
-    ``specification`` is the policy by name or table, None where it was given as an object.
+    ``specification`` is the name or table of the policy; None if the policy was given as an object.
+    ``rows`` are the last rows of the log, from which later versions learn again.
     """
 
     schema: Schema
@@ -74,7 +78,7 @@ class Learned(NamedTuple):
         origin: Origin,
         keep_rows: int = MOST_ROWS,
     ) -> "Learned":
-        """Learn from all parts."""
+        """Learn from all parts of a log; the last ``keep_rows`` rows are stored with the policy."""
         specification = None if isinstance(policy, Policy) else policy
         made = policy if isinstance(policy, Policy) else make_policy(specification)  # type: ignore[arg-type]  # it checks what it gets
         model = Model.fitted(schema, made, parts, origin.seed)
@@ -82,10 +86,10 @@ class Learned(NamedTuple):
         return cls(schema, specification, made, model, kept, origin)  # type: ignore[arg-type]  # as above
 
     def probabilities(self, context: NDArray[np.float32]) -> Floats:
-        """Of every joint action in encoded contexts: ``[n, D] -> [n, M]``.
+        """Return the probability of every joint action in encoded contexts: ``[n, D] -> [n, M]``.
 
-        These are the actions of all choices, the last slot fastest, as numbered in the log; one
-        with a choice that is paused or retired has the probability 0.
+        The joint actions are those of all choices in the log, with the last slot fastest. A joint
+        action with a paused or retired choice has probability 0.
         """
         seen = self.model.standardization.apply(context.astype(np.float64))[None]
         found = self.policy.probabilities(self.model.state, seen)[0]
@@ -98,16 +102,16 @@ class Learned(NamedTuple):
         return table
 
     def write(self, path: Path | str) -> None:
-        """As safetensors; a file that is there is replaced as a whole."""
+        """Write a safetensors file; an existing file is replaced atomically."""
         data = self.to_bytes()
         with whole_file(Path(path)) as file:
             file.write(data)
 
     def to_bytes(self) -> bytes:
-        """As safetensors."""
+        """Return the contents of a safetensors file."""
         if self.specification is None:
             raise InputError(
-                "a policy that was given as an object cannot be written: name it, or its file, "
+                "a policy that was given as an object cannot be written: give its name or file, "
                 "{'kind': 'my_policy.py:MyPolicy'}"
             )
         facts = msgspec.to_builtins(
@@ -122,7 +126,11 @@ class Learned(NamedTuple):
 
     @classmethod
     def read(cls, path: Path | str, *, trust: bool = False) -> "Learned":
-        """From a file that ``write`` wrote; one whose policy is code is run only with ``trust``."""
+        """Read a file that ``write`` wrote.
+
+        A file whose policy is user-defined code is refused without ``trust``, since reading it runs
+        this code.
+        """
         try:
             data = Path(path).read_bytes()
         except OSError as error:
@@ -131,10 +139,13 @@ class Learned(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str, *, trust: bool = False) -> "Learned":
-        """From what ``to_bytes`` made; ``name`` is for messages."""
+        """Read what ``to_bytes`` returned; ``name`` is used in messages."""
         facts = _state(data, name, facts_only=True)[1]
         if not isinstance(facts, dict) or "learned" not in facts:
-            raise InputError(f"{name!r} holds no policy that was learned from a log")
+            raise InputError(
+                f"{name!r} does not hold a policy that was learned from a log: write one with "
+                "Learned.write or submax learn"
+            )
         try:
             schema = msgspec.convert(facts["learned"]["schema"], Schema)
             origin = msgspec.convert(facts["learned"]["origin"], Origin)
@@ -157,7 +168,7 @@ class Learned(NamedTuple):
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Let errors say which file it is."""
+    """Prefix errors in the block with the name of the file."""
     try:
         yield
     except InputError as error:
@@ -172,7 +183,7 @@ def _state(data: bytes, name: str, *arguments: Any, **options: Any) -> tuple[Any
 
 
 def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
-    """The last rows of all parts, no more than can be kept."""
+    """Return the last ``count`` rows of all parts, or fewer if these are too many to store."""
     count = min(count, most_rows(schema.context.width))
     kept: list[Columns] = []
     for part in reversed(parts):
@@ -181,5 +192,5 @@ def _last(parts: Sequence[Columns], count: int, schema: Schema) -> Columns:
         first = max(len(part.reward) - count, 0)
         kept.insert(0, part.rows(slice(first, None)))
         count -= len(part.reward) - first
-    slots = len(schema.menu.slots) + len(schema.menu.intervals)
+    slots = len(schema.menu.slots) + len(schema.menu.ranges)
     return Columns.joined(kept) if kept else Columns.empty(schema.context.width, slots)

@@ -1,4 +1,4 @@
-"""What must hold of a learned policy that comes from a file; each check says what does not."""
+"""Checks of a learned policy that was read from a file."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from submax.schema.standardization import Standardization
 
 
 def check_schema(schema: Schema) -> None:
-    """Names as they could be declared, and a choice in every slot that may be shown."""
+    """Raise an ``InputError`` unless the schema is valid, with an active choice in every slot."""
     menu, context = schema.menu, schema.context
     if Menu.of(menu.declaration, menu.features) != menu.revived:
         raise InputError("its actions could not be declared: a slot is named twice or not at all")
@@ -29,7 +29,7 @@ def check_schema(schema: Schema) -> None:
 
 
 def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[Model, Columns]:
-    """A model of this policy, and rows of this schema."""
+    """Return the model and the rows, or raise an ``InputError`` if they do not fit the schema."""
     pair = contents if isinstance(contents, tuple) and len(contents) == 2 else (None, None)
     model, rows = pair
     if not isinstance(model, Model) or not isinstance(rows, Columns):
@@ -44,14 +44,14 @@ def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[
     except InputError:
         raise
     except Exception as error:
-        # Arrays of wrong shapes fail anywhere, also in a policy of the user's own.
+        # Arrays of wrong shapes can fail anywhere, also in a user-defined policy.
         raise InputError(f"its policy cannot decide: {one_line(error)}") from error
     return model, rows
 
 
 def _check_shapes(rows: Columns, schema: Schema) -> None:
     count = rows.reward.size if isinstance(rows.reward, np.ndarray) else 0
-    slots = len(schema.menu.slots) + len(schema.menu.intervals)
+    slots = len(schema.menu.slots) + len(schema.menu.ranges)
     wanted = ((count, schema.context.width), (count, slots), (count,), (count,))
     for name, shape in zip(rows._fields, wanted, strict=True):
         column: Any = getattr(rows, name)
@@ -65,11 +65,11 @@ def _check_values(rows: Columns, schema: Schema) -> None:
         raise InputError("a context of its rows is not finite")
     menu = schema.menu
     limits = [(0.0, len(slot.choices) - 1.0) for slot in menu.slots]
-    limits += [(one.low, one.high) for one in menu.intervals]
+    limits += [(one.low, one.high) for one in menu.ranges]
     low, high = np.array(limits).T
     whole = rows.action[:, : len(menu.slots)]
     if not ((rows.action >= low) & (rows.action <= high)).all() or (whole % 1).any():
-        raise InputError("an action of its rows is none of its actions")
+        raise InputError("an action of its rows is not among its actions")
     schema.scale.check(rows.reward)
 
 
@@ -84,11 +84,11 @@ def _check_standardization(given: object, width: int) -> None:
 
 
 def _check_state(state: Any, schema: Schema, policy: Policy[Any]) -> None:
-    """The state is of this policy and problem, and decides."""
+    """Raise an ``InputError`` unless the state fits policy and problem, and can decide."""
     rng, problem = np.random.default_rng(0), schema.problem
     fresh = policy.init(problem, 1, rng)
     if type(state) is not type(fresh) or state.problem != fresh.problem:
         raise InputError("its state is of another policy or problem than it says")
     action = policy.act(state, np.zeros((1, 1, schema.context.width)), rng).action
     if not problem.space.contains(action[0]):
-        raise InputError("its policy decides for what is none of its actions")
+        raise InputError("its policy chooses an action that is not among its actions")

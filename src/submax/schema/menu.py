@@ -1,4 +1,4 @@
-"""The actions of a bandit by name."""
+"""The named actions of a bandit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,41 +20,46 @@ from submax.schema.choices import (
     STATUS,
     Change,
     Choice,
-    Interval,
+    NumberRange,
     Slot,
     active_names,
-    check_move,
-    interval_of,
-    is_interval,
+    check_status_change,
     is_list,
+    is_number_range,
+    number_range_of,
+    of_slot,
     slot_of,
-    where,
 )
 from submax.schema.names import check_name
 
 LISTED = 65_536
-"""Up to so many joint actions are written out one by one."""
+"""Largest number of joint actions whose probabilities a live bandit lists: half a megabyte."""
 MOST_SLOTS = 64
+"""Largest number of slots, named ones and ranges of numbers together."""
 
 Action = str | dict[str, str | float]
 """The name of an arm, or the choice in each slot."""
 Row = list[int | float]
 """The number of the choice in each slot, then the real-valued parts."""
 Shown = tuple[tuple[int, ...], ...]
-"""Numbers of choices, for each slot."""
+"""The numbers of some choices of each slot."""
 
 
 class Menu(msgspec.Struct, frozen=True):
-    """What can be decided: slots of named choices, of which plain arms are one, and intervals."""
+    """All actions: slots with named choices, and ranges of numbers.
+
+    Plain arms are a menu with a single slot, whose name is ``ARMS``.
+    """
 
     slots: tuple[Slot, ...]
-    intervals: tuple[Interval, ...] = ()
+    ranges: tuple[NumberRange, ...] = ()
 
     @classmethod
     def of(cls, actions: object, features: object = None) -> "Menu":
-        """From names of arms, or from slots with names of choices or with (low, high).
+        """Return the menu for a list of names, or for a table of slots.
 
-        ``features`` are those of the choices by name, with named slots those of some slots.
+        A slot is a list of names, or a pair (low, high) for a range of numbers. ``features`` maps
+        choices to their features; with named slots, it maps slots to such tables.
         """
         menu = cls._named(actions)
         if features is None:
@@ -78,19 +83,19 @@ class Menu(msgspec.Struct, frozen=True):
             raise InputError(f"actions must have 1 to {MOST_SLOTS} slots, not {len(actions)}")
         for name in actions:
             check_name("the name of a slot", name)
-        numbers = {name: given for name, given in actions.items() if is_interval(given)}
-        intervals = tuple(interval_of(name, *given) for name, given in numbers.items())
+        numbers = {name: given for name, given in actions.items() if is_number_range(given)}
+        ranges = tuple(number_range_of(name, *given) for name, given in numbers.items())
         named = [name for name in actions if name not in numbers]
-        return cls(tuple(slot_of(name, actions[name]) for name in named), intervals)
+        return cls(tuple(slot_of(name, actions[name]) for name in named), ranges)
 
     @property
     def plain(self) -> bool:
-        """Whether an action is the name of an arm."""
+        """Whether the actions are plain arms."""
         return len(self.slots) == 1 and self.slots[0].name == ARMS
 
     @property
     def active(self) -> Shown:
-        """The numbers of the choices that may be shown, for each slot."""
+        """The numbers of the active choices of each slot."""
         return tuple(
             tuple(number for number, one in enumerate(slot.choices) if one.status == "active")
             for slot in self.slots
@@ -98,20 +103,20 @@ class Menu(msgspec.Struct, frozen=True):
 
     @property
     def lists(self) -> bool:
-        """Whether all joint actions can be written out."""
-        return not self.intervals and self.space(self.active).size <= LISTED
+        """Whether all joint actions can be listed."""
+        return not self.ranges and self.space(self.active).size <= LISTED
 
     @property
     def declaration(self) -> list[str] | dict[str, Any]:
-        """What ``of`` makes this menu from."""
+        """The argument ``actions`` for which ``of`` returns this menu."""
         if self.plain:
             return [choice.name for choice in self.slots[0].choices]
         slots = {slot.name: [choice.name for choice in slot.choices] for slot in self.slots}
-        return {**slots, **{one.name: (one.low, one.high) for one in self.intervals}}
+        return {**slots, **{one.name: (one.low, one.high) for one in self.ranges}}
 
     @property
     def features(self) -> dict[str, Any] | None:
-        """The features that ``of`` makes this menu from, beside the ``declaration``."""
+        """The argument ``features`` for which ``of`` returns this menu."""
         found = {
             slot.name: {choice.name: choice.features for choice in slot.choices}
             for slot in self.slots
@@ -121,29 +126,32 @@ class Menu(msgspec.Struct, frozen=True):
 
     @property
     def revived(self) -> "Menu":
-        """The same with every choice active, as in a log that has them all."""
+        """The same menu with every choice active."""
         slots = tuple(
             Slot(slot.name, tuple(Choice(one.name, features=one.features) for one in slot.choices))
             for slot in self.slots
         )
-        return Menu(slots, self.intervals)
+        return Menu(slots, self.ranges)
 
     def action_features(self, shown: Shown) -> ActionFeatures:
-        """The features of some of the choices as numbers, as a policy is told of them."""
+        """Return the features of these choices as numbers, for a ``Problem``."""
         found = tuple(map(encoded_features, self.slots, shown))
         return found if any(found) else ()
 
     def space(self, shown: Shown) -> Space:
-        """The space of joint actions of some of the choices."""
+        """Return the space of joint actions of these choices."""
         sizes = tuple(len(choices) for choices in shown)
-        low = tuple(interval.low for interval in self.intervals)
-        high = tuple(interval.high for interval in self.intervals)
-        if not self.intervals:
+        low = tuple(part.low for part in self.ranges)
+        high = tuple(part.high for part in self.ranges)
+        if not self.ranges:
             return Arms(sizes[0]) if self.plain else Slots(sizes)
         return Mixed(sizes, low, high) if sizes else Box(low, high)
 
     def eligible(self, wanted: object) -> Shown:
-        """The active choices that are also ``wanted``: names of arms, or names for some slots."""
+        """Return the numbers of the active choices among ``wanted``, or all if it is None.
+
+        ``wanted`` is a list of arms, or a table with lists of choices for some of the slots.
+        """
         if wanted is None:
             return self.active
         table = self._by_slot(wanted)
@@ -154,7 +162,7 @@ class Menu(msgspec.Struct, frozen=True):
         for slot, left in zip(self.slots, shown, strict=True):
             if not left:
                 raise InputError(
-                    f"no choice is eligible{where(slot.name)}: of those asked for, none is "
+                    f"no choice is eligible{of_slot(slot.name)}: of those asked for, none is "
                     f"active; active: {', '.join(active_names(slot)) or 'none'}"
                 )
         return shown
@@ -165,8 +173,10 @@ class Menu(msgspec.Struct, frozen=True):
         if not isinstance(wanted, Mapping):
             raise InputError(f"eligible must be a table of slots, not {wanted!r:.60}")
         for name in wanted:
-            if name in [interval.name for interval in self.intervals]:
-                raise InputError(f"{name!r} is an interval, and cannot be restricted here")
+            if name in [part.name for part in self.ranges]:
+                raise InputError(
+                    f"{name!r} is a range of numbers, which cannot be restricted: leave it out"
+                )
             one_of("slot", str(name), [slot.name for slot in self.slots])
         return wanted
 
@@ -175,44 +185,45 @@ class Menu(msgspec.Struct, frozen=True):
             return active
         if not is_list(names):
             raise InputError(
-                f"eligible{where(slot.name)} must be a list of names, not {names!r:.60}"
+                f"eligible{of_slot(slot.name)} must be a list of names, not {names!r:.60}"
             )
         known = {choice.name: number for number, choice in enumerate(slot.choices)}
         for name in names:
             if name not in known if isinstance(name, str) else True:
-                one_of(f"choice{where(slot.name)}", str(name)[:80], active_names(slot))
+                one_of(f"choice{of_slot(slot.name)}", str(name)[:80], active_names(slot))
                 raise InputError(f"the name of a choice is a text, not {name!r:.60}")
         asked = {known[name] for name in names}
         return tuple(number for number in active if number in asked)
 
     def action(self, row: Sequence[int | float]) -> Action:
-        """The names of a row."""
+        """Return the names of an action that is given by numbers."""
         if self.plain:
             return self.slots[0].choices[int(row[0])].name
         named: dict[str, str | float] = {
             slot.name: slot.choices[int(number)].name
             for slot, number in zip(self.slots, row, strict=False)
         }
-        for interval, value in zip(self.intervals, row[len(self.slots) :], strict=True):
-            named[interval.name] = float(value)
+        for part, value in zip(self.ranges, row[len(self.slots) :], strict=True):
+            named[part.name] = float(value)
         return named
 
     def row(self, action: object) -> Row:
-        """The numbers of an action by name."""
+        """Return the numbers of an action that is given by names."""
         if self.plain:
             return [self._number(self.slots[0], action)]
-        names = [slot.name for slot in self.slots] + [one.name for one in self.intervals]
+        names = [slot.name for slot in self.slots] + [one.name for one in self.ranges]
         if not isinstance(action, Mapping) or set(action) != set(names):
             raise InputError(
-                f"an action has a value for each of {', '.join(names)}, and {action!r:.80} has not"
+                f"an action must have a value for each of {', '.join(names)} and nothing else, "
+                f"not {action!r:.80}"
             )
         row: Row = [self._number(slot, action[slot.name]) for slot in self.slots]
-        for interval in self.intervals:
-            value = action[interval.name]
+        for part in self.ranges:
+            value = action[part.name]
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not interval.low <= value <= interval.high:
+            if not number or not part.low <= value <= part.high:
                 raise InputError(
-                    f"{interval.name} must be a number from {interval.low} to {interval.high}, "
+                    f"{part.name} must be a number from {part.low} to {part.high}, "
                     f"not {value!r:.60}"
                 )
             row.append(float(value))
@@ -220,11 +231,11 @@ class Menu(msgspec.Struct, frozen=True):
 
     def _number(self, slot: Slot, name: object) -> int:
         names = [choice.name for choice in slot.choices]
-        one_of(f"choice{where(slot.name)}", str(name)[:80], names)
+        one_of(f"choice{of_slot(slot.name)}", str(name)[:80], names)
         return names.index(str(name))
 
     def changed(self, change: Change) -> "Menu":
-        """With a choice added, paused, resumed or retired; what makes no sense is refused."""
+        """Return the menu after adding, pausing, resuming or retiring a choice."""
         check_name("the name of a choice", change.choice)
         slot = self._slot_of(change)
         number = next((n for n, one in enumerate(slot.choices) if one.name == change.choice), None)
@@ -235,9 +246,9 @@ class Menu(msgspec.Struct, frozen=True):
             choices.append(Choice(change.choice, features=features))
         else:
             if number is None:
-                one_of(f"choice{where(slot.name)}", change.choice, [one.name for one in choices])
+                one_of(f"choice{of_slot(slot.name)}", change.choice, [one.name for one in choices])
                 raise AssertionError("a name that is not there was found")
-            check_move(choices, number, change)
+            check_status_change(choices, number, change)
             if change.features:
                 raise InputError(
                     f"features are given when a choice is added, not to {change.verb} it: leave "
@@ -249,7 +260,7 @@ class Menu(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, slots=slots)
 
     def status(self, change: Change) -> str:
-        """That of the choice a change is about."""
+        """Return the status of the choice that a change is about."""
         slot = self._slot_of(change)
         return next(one.status for one in slot.choices if one.name == change.choice)
 
@@ -269,7 +280,7 @@ class Menu(msgspec.Struct, frozen=True):
             status = slot.choices[number].status
             raise ConflictError(
                 f"{name!r} is {'retired' if status == 'retired' else 'there already'}"
-                f"{where(slot.name)}: the name of a choice is used once, give another"
+                f"{of_slot(slot.name)}: the name of a choice is used once, give another"
             )
         if len(slot.choices) >= MOST_CHOICES:
             raise InputError(f"a slot has at most {MOST_CHOICES} choices, retired ones included")

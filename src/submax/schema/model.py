@@ -1,4 +1,4 @@
-"""A fitted version: what a policy learned, and of which choices and contexts."""
+"""The model of a fitted version: the state of a policy, and the choices it was fitted for."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from submax.schema.schema import Schema
 from submax.schema.standardization import Standardization
 
 EXPECTED = 100
-"""Decisions before the next version, where nothing is known of them: what a bandit waits for."""
+"""Number of decisions until the next version if it is unknown: the default of ``refit_rows``."""
 
 
 @stored("model")
 class Model(NamedTuple):
-    """What decides: a policy's state over the choices ``shown``, for contexts as standardized."""
+    """The state of a policy for the choices ``shown``, and the standardization of its contexts."""
 
     shown: Shown
     standardization: Standardization
@@ -32,7 +32,7 @@ class Model(NamedTuple):
 
     @classmethod
     def fresh(cls, schema: Schema, policy: Policy[Any], seed: int) -> "Model":
-        """Before any data."""
+        """Return the model before any data."""
         return cls.fitted(schema, policy, [], seed)
 
     @classmethod
@@ -44,11 +44,11 @@ class Model(NamedTuple):
         seed: int,
         decisions: int = EXPECTED,
     ) -> "Model":
-        """Learn from rows in parts, those of choices that are no longer active left out.
+        """Return a model that is fitted to the parts; rows with inactive choices are left out.
 
-        The same parts, schema, seed and number of ``decisions`` before the next rewards are learned
-        give the same model. A policy that trains networks sees all rows at once, any other part by
-        part.
+        ``decisions`` is the number of decisions until the next update. The result depends only on
+        the arguments. A policy that trains models is given all rows at once, any other policy one
+        part after the other.
         """
         shown, problem = schema.menu.active, schema.problem
         rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])
@@ -68,10 +68,10 @@ class Model(NamedTuple):
         rng: np.random.Generator,
         decisions: int,
     ) -> "Model":
-        """The model after more rows; choices and standardization stay as they are.
+        """Return the model after more rows, with the same choices and standardization.
 
-        ``decisions`` is how many are expected to be taken before the next rows are learned from. A
-        policy takes it by itself for the number of rows that it was given, and is told otherwise.
+        ``decisions`` is the expected number of decisions until the next update. A policy assumes by
+        itself that it equals the number of these rows, so another number is recorded.
         """
         feedback = _feedback(rows, self.shown, self.standardization, schema.problem)
         if not feedback.reward.size:
@@ -82,22 +82,22 @@ class Model(NamedTuple):
         return self._replace(state=state)
 
     def to_bytes(self) -> bytes:
-        """As safetensors."""
+        """Return the contents of a safetensors file."""
         return state_bytes(self, {})
 
     @classmethod
     def from_bytes(cls, data: bytes, expected: str, policy: Policy[Any]) -> "Model":
-        """Read a model, but only if its hash is the expected one."""
+        """Read a model; raise an ``InputError`` unless its hash is the expected one."""
         if hash_of(data) != expected:
-            raise InputError("the model is damaged: its hash is not the one that was recorded")
+            raise InputError("the model is damaged: its hash differs from the recorded one")
         model, _ = read_state(data, modules_of(policy))
         if not isinstance(model, cls):
-            raise InputError("the data are no model of a bandit")
+            raise InputError("the data do not hold the model of a bandit")
         return model
 
 
 def hash_of(data: bytes) -> str:
-    """What a model is known by."""
+    """Return the SHA-256 hash by which a model is identified."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -116,7 +116,7 @@ def _feedback(
 
 
 def renumbered(action: Floats, shown: Shown) -> tuple[Booleans, Floats]:
-    """Which rows have only choices that are shown, and their numbers among these."""
+    """Return which rows have only choices in ``shown``, and the positions of these choices."""
     kept = np.ones(len(action), dtype=bool)
     found = action.copy()
     for slot, numbers in enumerate(shown[: action.shape[1]]):

@@ -3,21 +3,25 @@
 from submax.core.errors import InputError
 
 LONGEST_NAME = 200
+"""Largest number of characters of a name, so that messages and tables stay readable."""
+LONGEST_REPR = 60
+"""Largest number of characters of a value in an error message."""
 
 
 def check_name(what: str, value: object) -> None:
-    """Refuse names of choices, slots and categories that are empty, too long or not printable."""
+    """Raise an ``InputError`` unless the value is a printable string of 1 to 200 characters."""
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_NAME or not value.isprintable():
         raise InputError(
-            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, not {shown(value)}"
+            f"{what} must be a text of 1 to {LONGEST_NAME} printable characters, "
+            f"not {short_repr(value)}"
         )
 
 
-def shown(value: object) -> str:
-    """A value in few words, whatever it is."""
+def short_repr(value: object) -> str:
+    """Return the ``repr`` of any value for an error message, cut to 60 characters."""
     try:
         text = repr(value)
     except ValueError:
-        # A whole number with thousands of digits.
+        # Python refuses to print whole numbers with thousands of digits.
         text = f"a {type(value).__name__} that cannot be shown"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= LONGEST_REPR else f"{text[: LONGEST_REPR - 3]}..."

@@ -1,4 +1,4 @@
-"""Scales of rewards by name."""
+"""Reward scales by name."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ SCALES: dict[str, type[Scale]] = {
 
 
 def scale_of(rewards: Mapping[str, Any]) -> Scale:
-    """The scale that a table describes."""
+    """Return the scale that a table describes."""
     kind = rewards["kind"]
     table = {key: value for key, value in rewards.items() if key != "kind"}
     try:
@@ -33,12 +33,12 @@ def scale_of(rewards: Mapping[str, Any]) -> Scale:
 
 
 def rewards_of(rewards: object) -> dict[str, Any]:
-    """The table of a scale, of its name, or of a table that someone wrote."""
+    """Return the table that describes a scale, given a scale, its name, or a table to check."""
     if isinstance(rewards, str):
         rewards = {"kind": rewards}
     if isinstance(rewards, Mapping):
         if "kind" not in rewards:
-            raise InputError(f"rewards need a 'kind', one of: {', '.join(SCALES)}")
+            raise InputError(f"the table rewards has no 'kind': give one of {', '.join(SCALES)}")
         kind = str(rewards["kind"])
         one_of("kind of rewards", kind, SCALES)
         wanted: Any = SCALES[kind]
@@ -51,5 +51,5 @@ def rewards_of(rewards: object) -> dict[str, Any]:
             given: Any = rewards
             return {"kind": kind, **dataclasses.asdict(given)}
     raise InputError(
-        f"rewards must be a scale such as submax.Binary(), or the name of one, not {rewards!r:.60}"
+        f"rewards must be a scale such as submax.Binary(), or its name, not {rewards!r:.60}"
     )

@@ -1,4 +1,4 @@
-"""What can be decided, in which contexts, and what can come back."""
+"""The schema of a bandit or a log: actions, context and rewards."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from submax.schema.menu import Menu
 from submax.schema.rewards import scale_of
 
 METADATA = "submax"
-"""Where a Parquet file says what it holds."""
+"""The metadata key under which a Parquet file stores the schema."""
 
 
 class Schema(msgspec.Struct, frozen=True, kw_only=True):
-    """Actions, contexts and rewards by name; of a live bandit, or of a log."""
+    """The actions, the fields of the context and the scale of the rewards, of a bandit or a log."""
 
     menu: Menu
     context: ContextSchema = ContextSchema()
@@ -23,12 +23,12 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scale(self) -> Scale:
-        """The scale of the rewards."""
+        """The scale of the rewards as an object."""
         return scale_of(self.rewards)
 
     @property
     def problem(self) -> Problem:
-        """What a policy is told, with all active choices."""
+        """The problem that policies are given, with all active choices."""
         menu, active = self.menu, self.menu.active
         features = menu.action_features(active)
         return Problem(menu.space(active), self.context.width, self.scale, features)

@@ -1,4 +1,4 @@
-"""Contexts as a policy sees them."""
+"""Standardization of contexts for policies."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from submax.schema.columns import Columns
 
 @stored("standardization")
 class Standardization(NamedTuple):
-    """Numbers of the context are shifted and scaled; categories are not: both ``[D]``."""
+    """Shift and scale of the numbers of a context, ``[D]`` each; categories are not changed."""
 
     mean: Floats
     scale: Floats
 
     @classmethod
     def of(cls, parts: Sequence[Columns], numeric: Sequence[bool]) -> "Standardization":
-        """By mean and standard deviation of the rows that were learned from."""
+        """Return the standardization by mean and standard deviation of the training rows."""
         which: Booleans = np.array(numeric, dtype=bool)
         count = sum(len(part.reward) for part in parts)
         if count == 0 or not which.any():
@@ -28,11 +28,11 @@ class Standardization(NamedTuple):
         mean = np.where(which, mean / count, 0.0)
         square = np.sum([((part.context - mean) ** 2).sum(axis=0) for part in parts], axis=0)
         deviation = np.sqrt(square / count)
-        # A deviation within what single precision rounds is none.
+        # Contexts are float32: a smaller deviation is a rounding error.
         varies = which & (deviation > 1e-7 * np.abs(mean))
         return cls(mean, np.where(varies, deviation, 1.0))
 
     def apply(self, context: Floats) -> Floats:
-        """``[..., D]``."""
+        """Return standardized contexts, ``[..., D]``."""
         applied: Floats = (context - self.mean) / self.scale
         return applied

@@ -18,7 +18,7 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         slot.name: [ChoiceDetails(one.name, one.status, one.features) for one in slot.choices]
         for slot in menu.slots
     }
-    for interval in menu.intervals:
+    for interval in menu.ranges:
         actions[interval.name] = [interval.low, interval.high]
     fields = zip(settings.context.names, settings.context.fields, strict=True)
     return BanditDetails(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.wrapper_policy import WrapperPolicy
@@ -20,7 +20,7 @@ class Timed(WrapperPolicy):
         self.deciding = 0.0
         self.learning = 0.0
 
-    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
         begin = time.perf_counter()
         decision = self.policy.act(state, context, rng)
         self.deciding += time.perf_counter() - begin

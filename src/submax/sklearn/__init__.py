@@ -1,4 +1,4 @@
-"""Policies as estimators of scikit-learn; importing ``submax`` alone does not import this part."""
+"""Policies as scikit-learn estimators. ``import submax`` does not import this package."""
 
 from submax.core.running.extras import require_extra
 

@@ -1,4 +1,4 @@
-"""Any policy as a classifier of scikit-learn."""
+"""Any policy as a scikit-learn classifier."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -29,7 +29,7 @@ from submax.sklearn.rows_as_feedback import (
 )
 
 LARGEST_SEED = 2**31 - 1
-"""scikit-learn's generators give whole numbers below this."""
+"""Upper limit of the seeds that are drawn from scikit-learn's random state, an int32."""
 
 
 class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -70,7 +70,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         rewards: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
     ) -> Self:
-        """Forget everything, and learn from decisions, or from labels if there are no rewards."""
+        """Learn from scratch: from decisions with rewards, or from labels without rewards."""
         context, actions = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(actions)
         self.classes_ = unique_labels(actions)
@@ -84,7 +84,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         rewards: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
     ) -> Self:
-        """Learn from more rows; the first call must be told all actions, the ``classes``."""
+        """Learn from more rows; the first call needs ``classes``, the list of all actions."""
         first = not hasattr(self, "classes_")
         context, actions = validate_data(self, X, y, dtype=np.float64, reset=first)
         check_classification_targets(actions)
@@ -99,13 +99,13 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         return self._learn(context, actions, rewards, propensities)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most probable action in each context, ``[n]``."""
+        """Return the most probable action in each context, ``[n]``."""
         best = self.predict_proba(X).argmax(axis=1)
         chosen: NDArray[Any] = self.classes_[best]
         return chosen
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """π(a | x), ``[n, A]``, in the order of ``classes_``."""
+        """Return π(a | x), ``[n, A]``, in the order of ``classes_``."""
         check_is_fitted(self)
         context = validate_data(self, X, dtype=np.float64, reset=False)
         found = self.policy_.probabilities(self.state_, context[None])[0]
@@ -119,18 +119,18 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         propensities: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """The accuracy of ``predict`` on labels, or the reward that π would earn on decisions.
+        """Return the accuracy on labels, or the estimated mean reward of π on decisions.
 
-        The latter is the self-normalized estimate Σ_i w_i r_i / Σ_i w_i with w_i = s_i π(a_i | x_i)
-        / p_i, p_i the propensity and s_i the ``sample_weight``, which are taken to be constant if
-        they are not given. It is NaN if π takes none of the actions. `submax.evaluation` has other
-        estimates, and their intervals.
+        The mean reward is estimated by self-normalized importance weighting, Σ_i w_i r_i / Σ_i w_i
+        with w_i = s_i π(a_i | x_i) / p_i. Here p_i is the propensity and s_i the ``sample_weight``;
+        both count as constant if they are not given. The estimate is NaN if π never takes the
+        logged actions. `submax.evaluation` has other estimators, with confidence intervals.
         """
         if rewards is None:
             return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
         probabilities, actions = self.predict_proba(X), np.asarray(y)
         rows = len(probabilities)
-        # An action that is not among the classes is never taken.
+        # The policy never takes an action that is not among the classes.
         weight = np.where(actions[:, None] == self.classes_, probabilities, 0.0).sum(axis=1)
         if propensities is not None:
             weight /= checked_propensities(propensities, rows)
@@ -141,7 +141,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         return float(earned / total) if total > 0 else float("nan")
 
     def _start(self) -> Self:
-        """Nothing learned; what a reward can be is known with the first of them."""
+        """Reset the policy; the first rewards give the scale and initialize the state."""
         given = self.policy
         self.policy_ = given if isinstance(given, Policy) else make_policy(given)
         seed = check_random_state(self.random_state).randint(LARGEST_SEED)
@@ -198,7 +198,7 @@ class BanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         return labels_as_feedback(context, index, len(self.classes_))
 
     def _index(self, actions: NDArray[Any]) -> Integers:
-        """The place of each action among the classes, ``[n]``."""
+        """Return the index of each action among the classes, ``[n]``."""
         known = np.isin(actions, self.classes_)
         if not known.all():
             raise InputError(

@@ -1,4 +1,4 @@
-"""Rows of scikit-learn as feedback to a policy."""
+"""Conversion of scikit-learn's rows to the feedback of a policy."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +9,7 @@ from submax.core.errors import InputError
 
 
 def labels_as_feedback(context: Floats, label: Integers, actions: int) -> Feedback:
-    """Feedback on every action in every row: reward 1 for the label and 0 for the others.
+    """Return feedback on every action in every row: reward 1 for the label and 0 for the others.
 
     ``[n, D]`` and ``[n]`` give ``[1, n · A, ...]``, each action as if it had been chosen with the
     uniform probability 1 / A.
@@ -26,7 +26,7 @@ def labels_as_feedback(context: Floats, label: Integers, actions: int) -> Feedba
 def decisions_as_feedback(
     context: Floats, action: Integers, rewards: ArrayLike, propensities: ArrayLike | None
 ) -> Feedback:
-    """Feedback on the action that was chosen in each row: ``[n, ...] -> [1, n, ...]``."""
+    """Return feedback on the chosen action of each row: ``[n, ...] -> [1, n, ...]``."""
     reward = checked_column("rewards", rewards, len(action))
     if propensities is None:
         return _feedback(context, action, reward, None)
@@ -36,7 +36,7 @@ def decisions_as_feedback(
 
 
 def checked_propensities(given: ArrayLike, rows: int) -> Floats:
-    """Propensities as an array, one number above 0 and at most 1 for each row."""
+    """Return the propensities as an array, or raise unless all are above 0 and at most 1."""
     column = checked_column("propensities", given, rows)
     wrong = (column <= 0) | (column > 1)
     if wrong.any():
@@ -48,7 +48,7 @@ def checked_propensities(given: ArrayLike, rows: int) -> Floats:
 
 
 def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
-    """A column as an array, one finite number for each row."""
+    """Return a column as an array, or raise unless it has one finite number for each row."""
     try:
         column = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -73,7 +73,6 @@ def checked_column(name: str, given: ArrayLike, rows: int) -> Floats:
 def _feedback(
     context: Floats, action: Integers, reward: Floats, log_prob: Floats | None
 ) -> Feedback:
-    """One replica, all rows with weight 1."""
     logged = None if log_prob is None else log_prob[None]
     return Feedback(
         context[None], action[None, :, None], reward[None], logged, np.ones((1, len(reward)))

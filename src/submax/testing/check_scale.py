@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.rewards.scale import Scale
 from submax.testing.rules.examples import some_rewards
 from submax.testing.rules.require import require
@@ -23,54 +23,62 @@ def check_scale(scale: Scale, seed: int = 0) -> None:
     strange = np.array([np.nan, np.inf, -np.inf])
     require(not scale.contains(strange).any(), scale, "it must contain finite numbers alone")
     for rows in (0, 1, ROWS):
-        _check_ruler(scale, reward[:, :rows])
+        _check_encoding(scale, reward[:, :rows])
     _check_absence(scale, reward, rng)
     for levels in (2, 3, 7):
-        asked = scale.asking(levels)
-        require(2 <= asked.levels <= levels, scale, "asking must give so many levels, or fewer")
-        _check_ruler(asked, reward)
+        asked = scale.with_levels(levels)
+        require(
+            2 <= asked.levels <= levels, scale, "with_levels must give this many levels, or fewer"
+        )
+        _check_encoding(asked, reward)
 
 
-def _check_ruler(scale: Scale, reward: Floats) -> None:
-    ruler = _ruler(scale, reward)
-    shapes = (ruler.levels.shape[1], ruler.knots.shape[1])
-    require(shapes == (scale.levels, scale.width), scale, "a ruler must have its levels and knots")
-    for places in ruler:
-        require(np.all(np.isfinite(places)), scale, "levels and knots must be finite")
-        require(np.all(np.diff(places, axis=1) >= 0), scale, "levels and knots must rise")
-    embedded = ruler.embedded(ruler.levels)
+def _check_encoding(scale: Scale, reward: Floats) -> None:
+    encoding = _encoding(scale, reward)
+    shapes = (encoding.levels.shape[1], encoding.bin_edges.shape[1])
+    require(
+        shapes == (scale.levels, scale.width),
+        scale,
+        "an encoding must have its levels and bin edges",
+    )
+    for places in encoding:
+        require(np.all(np.isfinite(places)), scale, "levels and bin edges must be finite")
+        require(np.all(np.diff(places, axis=1) >= 0), scale, "levels and bin edges must rise")
+    embedded = encoding.embedded(encoding.levels)
     require(np.allclose(embedded.sum(axis=-1), 1), scale, "an embedding must sum to one")
-    apart = ruler.levels[:, 0] < ruler.levels[:, -1]
+    apart = encoding.levels[:, 0] < encoding.levels[:, -1]
     told = (embedded[:, 0] != embedded[:, -1]).any(axis=-1)
     require(np.array_equal(apart, told), scale, "different levels must be embedded differently")
     if scale.moves and reward.shape[1]:
         varied = reward.min(axis=1) < reward.max(axis=1)
         rule = "the first and the last level must differ where two rewards do"
         require(np.array_equal(apart, varied), scale, rule)
-        seen = [np.unique(row) for row in ruler.nearest(reward)]
+        seen = [np.unique(row) for row in encoding.nearest(reward)]
         ends = all({0, scale.levels - 1} <= set(row) for row in np.array(seen, object)[varied])
         require(ends, scale, "the first and the last level must both have been observed")
 
 
 def _check_absence(scale: Scale, reward: Floats, rng: np.random.Generator) -> None:
     """Rows of weight 0, the order of rows and other replicas must not matter."""
-    expected = _ruler(scale, reward)
+    expected = _encoding(scale, reward)
     absent = np.concatenate([reward, np.full_like(reward, np.nan)], axis=1)
     weight = np.concatenate([np.ones_like(reward), np.zeros_like(reward)], axis=1)
-    found = scale.ruler(absent, weight)
+    found = scale.reward_encoding(absent, weight)
     require(_same(found, expected), scale, "rows of weight 0 must change nothing")
-    shuffled = _ruler(scale, reward[:, rng.permutation(ROWS)])
+    shuffled = _encoding(scale, reward[:, rng.permutation(ROWS)])
     require(_same(shuffled, expected), scale, "the order of rewards must not matter")
     changed = reward.copy()
     changed[0] = changed[0, 0]
-    others = Ruler(*(part[1:] for part in _ruler(scale, changed)))
+    others = RewardEncoding(*(part[1:] for part in _encoding(scale, changed)))
     rule = "the rewards of one replica must not reach another"
-    require(_same(others, Ruler(*(part[1:] for part in expected))), scale, rule)
+    require(_same(others, RewardEncoding(*(part[1:] for part in expected))), scale, rule)
 
 
-def _ruler(scale: Scale, reward: Floats) -> Ruler:
-    return scale.ruler(reward, np.ones_like(reward))
+def _encoding(scale: Scale, reward: Floats) -> RewardEncoding:
+    return scale.reward_encoding(reward, np.ones_like(reward))
 
 
-def _same(one: Ruler, other: Ruler) -> bool:
-    return np.array_equal(one.levels, other.levels) and np.array_equal(one.knots, other.knots)
+def _same(one: RewardEncoding, other: RewardEncoding) -> bool:
+    return np.array_equal(one.levels, other.levels) and np.array_equal(
+        one.bin_edges, other.bin_edges
+    )

@@ -21,8 +21,8 @@ def added(buffer, feedback):
     return buffer.add(feedback, Memory(), None)
 
 
-def ruler(problem, replicas):
-    return problem.scale.ruler(np.zeros((replicas, 0)), np.zeros((replicas, 0)))
+def reward_encoding(problem, replicas):
+    return problem.scale.reward_encoding(np.zeros((replicas, 0)), np.zeros((replicas, 0)))
 
 
 def slow(pieces, replica):
@@ -109,7 +109,7 @@ def test_level_shares_are_shares_of_the_weight(seed):
     problem = PROBLEMS[2]
     feedback = with_weights(some_feedback(problem, 3, 25, seed), seed)
     feedback.weight[2] = 0.0
-    share = added(Buffer.empty(problem, 3), feedback).level_share(ruler(problem, 3))
+    share = added(Buffer.empty(problem, 3), feedback).level_share(reward_encoding(problem, 3))
     for replica in range(2):
         mass = [0.0, 0.0, 0.0]
         for _, _, reward, _, weight, _ in slow([feedback], replica):
@@ -120,14 +120,14 @@ def test_level_shares_are_shares_of_the_weight(seed):
 
 def test_before_the_first_row_all_levels_have_equal_shares():
     buffer = Buffer.empty(PROBLEMS[0], 2)
-    assert np.array_equal(buffer.level_share(ruler(PROBLEMS[0], 2)), np.full((2, 2), 0.5))
+    assert np.array_equal(buffer.level_share(reward_encoding(PROBLEMS[0], 2)), np.full((2, 2), 0.5))
     assert np.array_equal(buffer.filled, [0, 0])
 
 
 def test_a_level_never_seen_has_share_exactly_0(seed):
     problem = PROBLEMS[0]
     feedback = some_feedback(problem, 2, 7, seed)._replace(reward=np.ones((2, 7)))
-    share = added(Buffer.empty(problem, 2), feedback).level_share(ruler(problem, 2))
+    share = added(Buffer.empty(problem, 2), feedback).level_share(reward_encoding(problem, 2))
     assert np.array_equal(share, [[0.0, 1.0]] * 2)
 
 

@@ -187,10 +187,10 @@ def test_counting_counts_the_rows_that_are_kept(memory, seed):
         rows, weights = np.array(slow(numbers, memory, replica)).T
         rows = rows.astype(int)
         reward, arm = feedback.reward[replica, rows], feedback.action[replica, rows, 0]
-        ruler = PROBLEM.scale.ruler(reward[None], weights[None])
-        assert np.array_equal(belief.levels()[replica], ruler.levels[0])
+        encoding = PROBLEM.scale.reward_encoding(reward[None], weights[None])
+        assert np.array_equal(belief.levels()[replica], encoding.levels[0])
         counts = np.full((2, 4), 0.5)
-        for level, one, weight in zip(ruler.nearest(reward[None])[0], arm, weights, strict=True):
+        for level, one, weight in zip(encoding.nearest(reward[None])[0], arm, weights, strict=True):
             counts[level, one] += weight
         np.testing.assert_allclose(found[replica], counts / counts.sum(axis=1, keepdims=True))
         seen = (counts - 0.5).sum(axis=1)

@@ -26,7 +26,7 @@ def test_a_bad_weight_decay_is_refused(value):
 
 
 def test_fitted_steps_go_on_by_themselves():
-    with pytest.raises(InputError, match="continued goes with a number of steps"):
+    with pytest.raises(InputError, match="continued=True was given with steps='fitted'"):
         Training(continued=True)
 
 

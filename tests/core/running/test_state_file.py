@@ -7,7 +7,7 @@ from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.core.running.stored import class_of, stored, tag_of
 from submax.core.spaces.arms import Arms
-from submax.regression.design import Prior
+from submax.regression.prior import Prior
 
 
 class Own(NamedTuple):
@@ -46,15 +46,17 @@ def test_records_of_an_own_policy_are_looked_for_in_its_module_alone():
 def test_a_tag_belongs_to_one_class():
     assert tag_of(Prior(0.5, np.zeros((1, 3)))) == "prior"
     assert class_of("prior", {}) is Prior
-    with pytest.raises(AssertionError, match="two classes have the tag 'prior'"):
+    with pytest.raises(InputError, match="the tag 'prior' of Own is also the tag of Prior"):
         stored("prior")(Own)
-    with pytest.raises(InputError, match="'no-such-record', which this version does not know"):
+    with pytest.raises(
+        InputError, match="'no-such-record', which this version of submax does not know"
+    ):
         class_of("no-such-record", {})
 
 
 def test_bytes_of_another_format_are_refused():
     data = state_bytes(Arms(2), {}).replace(b"submax-state-2", b"submax-state-1")
-    with pytest.raises(InputError, match="a state of the format 'submax-state-1'"):
+    with pytest.raises(InputError, match="the state has the format 'submax-state-1'"):
         read_state(data)
 
 

@@ -65,7 +65,7 @@ def test_strangers_are_not_contained(stranger):
 
 
 def test_what_needs_a_list_is_refused():
-    sentence = f"the actions of {BOX} cannot be listed or counted"
+    sentence = f"the actions of {BOX} cannot be listed or counted: use a space of arms or slots"
     for ask in (
         lambda: BOX.size,
         lambda: BOX.index(np.zeros((1, 2))),
@@ -78,7 +78,7 @@ def test_what_needs_a_list_is_refused():
     with pytest.raises(InputError) as refusal:
         BOX.check_listable("someone")
     assert str(refusal.value) == (
-        f"someone keeps a number for every joint action, and {BOX} has no list"
+        f"someone keeps a number for every joint action, and those of {BOX} cannot be listed"
     )
 
 
@@ -91,8 +91,8 @@ def test_what_needs_a_list_is_refused():
         ((-math.inf,), (0.0,), "each of low must be a finite number, not -inf"),
         ((math.nan,), (0.0,), "each of low must be a finite number, not nan"),
         ((1.0,), (1.0,), "low must be below high, not 1.0 and 1.0"),
-        ((0.0,) * 40, (1e-9,) * 40, "take other units"),
-        ((-1e308,), (1e308,), "take other units"),
+        ((0.0,) * 40, (1e-9,) * 40, "use other units"),
+        ((-1e308,), (1e308,), "use other units"),
         ((0.0, 2.0), (1.0, 1.0), "low must be below high, not 2.0 and 1.0"),
     ],
 )

@@ -68,7 +68,7 @@ def test_an_action_is_told_in_the_words_of_the_table(seed):
         environment.problem.space.listing(), itertools.product(*CHOICES.values()), strict=True
     ):
         assert environment.describe(action) == dict(zip(CHOICES, row, strict=True))
-    with pytest.raises(InputError, match=r"\[0, 3, 0, 0\] is none"):
+    with pytest.raises(InputError, match=r"\[0, 3, 0, 0\] is not in"):
         environment.describe(np.array([0, 3, 0, 0]))
 
 

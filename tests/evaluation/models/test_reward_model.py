@@ -9,8 +9,8 @@ from submax.evaluation.models import reward_map, reward_model
 from submax.evaluation.models.real_parts import POWERS, powers_of
 from submax.evaluation.models.reward_map import reward_maps
 from submax.evaluation.models.reward_model import FOLDS, STEPS, fitted_models, fold_numbers
-from submax.regression.design import Design
 from submax.regression.fitting import fitted
+from submax.regression.prior import PriorStructure
 from submax.regression.sums import Sums
 
 ROWS = 150
@@ -52,14 +52,14 @@ def dense(log, mapped):
                 row += list((seen if interacting else seen[:1]) * (number == chosen))
         scaled = [
             (value - one.low) / (one.high - one.low)
-            for value, one in zip(action[len(sizes) :], menu.intervals, strict=True)
+            for value, one in zip(action[len(sizes) :], menu.ranges, strict=True)
         ]
         row += [value**power for power in range(1, POWERS + 1) for value in scaled]
         matrix.append(row)
     group = list(groups)
     for slot, size in enumerate(sizes):
         group += [one + 3 * (slot + 1) for one in (groups if interacting else groups[:1])] * size
-    group += [3 * (len(sizes) + 1)] * POWERS * len(menu.intervals)
+    group += [3 * (len(sizes) + 1)] * POWERS * len(menu.ranges)
     return np.array(matrix), np.array(group)
 
 
@@ -80,7 +80,7 @@ def predictions(log):
             log.reward[others],
             np.ones(others.sum()),
         )
-        design = Design.independent(group, 1)
+        design = PriorStructure.independent(group, 1)
         posterior = fitted(sums, design, mapped.prior, mean, STEPS)
         found[mine] = mean + matrix[mine] @ posterior.coefficients[0]
     return found
@@ -97,7 +97,7 @@ def predictions_of_arms(log):
         sums = Sums.empty(3, features.shape[1], mean).add(
             features[others], arm[others], log.reward[others], np.ones(others.sum())
         )
-        design = Design.sharing(mapped.feature_map.groups, 3)
+        design = PriorStructure.sharing(mapped.feature_map.groups, 3)
         theta = fitted(sums, design, mapped.prior, mean, STEPS).coefficients
         found[mine] = mean + np.sum(features[mine] * theta[arm[mine]], axis=1)
     return found

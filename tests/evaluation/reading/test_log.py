@@ -585,7 +585,7 @@ def test_one_column_of_actions_is_that_of_the_interval_that_is_declared():
     columns = {"action": "cost", "propensity": "density"}
     log = Log.read(table, columns=columns, actions={"price": (1, 10)})
     np.testing.assert_allclose(log.action[:, 0], table["cost"])
-    assert log.schema.menu.intervals[0].name == "price"
+    assert log.schema.menu.ranges[0].name == "price"
 
 
 def test_what_is_learned_is_shown_in_a_line():

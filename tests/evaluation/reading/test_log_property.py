@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from submax.core.contracts.feedback import ROUNDING
+from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
 from submax.core.errors import InputError
 from submax.evaluation import Log
 from submax.evaluation.reading import csv_source, source
@@ -55,7 +55,8 @@ def usable(row):
         and cell["action"] in eligible(cell["eligible"])
         and number(cell["reward"]) in (0.0, 1.0)
         and (
-            cell["propensity"] == "" or (propensity is not None and 0 < propensity <= 1 + ROUNDING)
+            cell["propensity"] == ""
+            or (propensity is not None and 0 < propensity <= 1 + PROBABILITY_TOLERANCE)
         )
         and age is not None
         and abs(age) <= 1e30

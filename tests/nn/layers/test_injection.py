@@ -7,15 +7,15 @@ import pytest
 from submax.networks.slot_network import INJECTION_FORMS
 from submax.nn.layers.trunk import INJECTIONS, Trunk
 
-INPUTS, OUTPUTS, KNOTS, REPLICAS = 3, 4, 3, 2
-# Embedded rewards: one at each knot, one between two of them.
-REWARDS = np.array([*np.eye(KNOTS), [0.0, 0.3, 0.7]], dtype=np.float32)
+INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
+# Embedded rewards: one at each bin edge, one between two of them.
+REWARDS = np.array([*np.eye(BIN_EDGES), [0.0, 0.3, 0.7]], dtype=np.float32)
 
 
 def layer(form, seed):
     """A layer of all replicas with no parameter at zero."""
     keys = jax.random.split(jax.random.key(seed), REPLICAS)
-    drawn = [INJECTIONS[form].drawn(INPUTS, OUTPUTS, KNOTS, key) for key in keys]
+    drawn = [INJECTIONS[form].drawn(INPUTS, OUTPUTS, BIN_EDGES, key) for key in keys]
     rng = np.random.default_rng(seed)
 
     def moved(*leaves):
@@ -44,7 +44,7 @@ def relu(x):
 def looked_up(table, reward):
     """The rows of a table ``[E, H]``, each by its share in the reward."""
     return [
-        sum(float(reward[knot]) * float(table[knot][unit]) for knot in range(KNOTS))
+        sum(float(reward[edge]) * float(table[edge][unit]) for edge in range(BIN_EDGES))
         for unit in range(OUTPUTS)
     ]
 
@@ -101,7 +101,7 @@ def test_folded_it_is_one_plain_layer_a_level(form, seed):
 
 @pytest.mark.parametrize("form", INJECTION_FORMS)
 def test_a_trunk_is_one_layer_upon_the_other(form, seed):
-    trunk = Trunk.drawn(INPUTS, OUTPUTS, KNOTS, form, jax.random.key(seed))
+    trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, form, jax.random.key(seed))
     x = np.random.default_rng((seed, 3)).normal(size=INPUTS).astype(np.float32)
     for reward in REWARDS:
         first = FORMULAS[form](trunk.first, x, reward)
@@ -112,7 +112,7 @@ def test_a_trunk_is_one_layer_upon_the_other(form, seed):
 
 def test_with_modulation_all_levels_are_equal_at_first(seed):
     x = np.random.default_rng(seed).normal(size=INPUTS).astype(np.float32)
-    trunk = Trunk.drawn(INPUTS, OUTPUTS, KNOTS, "modulation", jax.random.key(seed))
+    trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, "modulation", jax.random.key(seed))
     first, *others = [np.asarray(trunk(x, one)) for one in REWARDS]
     assert all(np.array_equal(first, one) for one in others)
 
@@ -120,7 +120,7 @@ def test_with_modulation_all_levels_are_equal_at_first(seed):
 @pytest.mark.parametrize("form", ["gate", "concatenation"])
 def test_with_the_others_they_are_not(form, seed):
     # With 16 units the chance that all of them are off at both levels is small for any seed.
-    trunk = Trunk.drawn(INPUTS, 16, KNOTS, form, jax.random.key(seed))
+    trunk = Trunk.drawn(INPUTS, 16, BIN_EDGES, form, jax.random.key(seed))
     x = np.ones(INPUTS, dtype=np.float32)
     low, high = (np.asarray(trunk(x, one)) for one in REWARDS[:2])
     assert not np.array_equal(low, high)

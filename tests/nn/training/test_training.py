@@ -231,7 +231,9 @@ def test_wrong_parameters_are_refused(buffer, trained, seed):
     turned = {**trained.parameters, name: trained.parameters[name][..., :-1]}
     more = {**trained.parameters, "another": np.zeros((REPLICAS, 2), dtype=np.float32)}
     for wrong in (fewer, turned, more, {}):
-        with pytest.raises(InputError, match="these are not the parameters of SoftmaxDesign"):
+        with pytest.raises(
+            InputError, match="have other names or shapes than those of SoftmaxDesign"
+        ):
             trained_on(buffer, TRAINING, rng, wrong)
 
 

@@ -11,8 +11,8 @@ from submax.core.running.state_file import read_state, state_bytes
 from submax.core.spaces.box import Box
 from submax.core.spaces.slots import Slots
 from submax.policies.adaptive.posterior_slots import PosteriorSlots
-from submax.regression.design import Design
 from submax.regression.posterior import Posterior
+from submax.regression.prior import PriorStructure
 from submax.regression.slot_map import SlotMap
 
 SIZES = (2, 3, 4)
@@ -90,7 +90,7 @@ def test_the_pool_has_the_moments_of_the_posterior(seed):
     policy = PosteriorSlots(draws=4000, width=1.0, pairs=False)
     state, _ = played(policy, rows=100, seed=seed, noise=1.0)
     belief = state.beliefs[0]
-    design = Design.independent(belief.slot_map.groups, 1)
+    design = PriorStructure.independent(belief.slot_map.groups, 1)
     posterior = Posterior.of(belief.sums, design, belief.prior, belief.centre)
     np.testing.assert_allclose(belief.coefficients, posterior.coefficients[0], atol=1e-9)
     asked = belief.slot_map.rows(np.zeros((24, 0)), np.array(list(np.ndindex(SIZES)))).toarray()

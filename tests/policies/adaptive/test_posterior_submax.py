@@ -210,5 +210,5 @@ def test_a_stored_state_refuses_to_learn(seed):
     context, action = rng.normal(size=(100, 2)), rng.integers(3, size=100)
     state = taught(SMALL, Problem(Arms(3), 2), context, action, action == 0, seed)
     restored, _ = read_state(state_bytes(state, {}))
-    with pytest.raises(InputError, match="fit a new one"):
+    with pytest.raises(InputError, match="fit a new state"):
         SMALL.update(restored, rows(context, action, action == 0), rng)

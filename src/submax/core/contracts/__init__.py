@@ -1,1 +1,1 @@
-"""What a policy and an environment must do, and the records that pass between them."""
+"""Base classes of policies and environments, and the records that they exchange."""

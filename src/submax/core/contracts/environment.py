@@ -1,4 +1,4 @@
-"""Contract of an environment."""
+"""Base class of environments."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ World = TypeVar("World")
 
 
 class Outcome(NamedTuple):
-    """Rewards as they were drawn, and as they are expected, both ``[R, n]``."""
+    """Drawn rewards and their expectations, both ``[R, n]``."""
 
     reward: Floats
     mean: Floats
 
 
 class Environment(ABC, Generic[World]):
-    """A distribution over worlds; a world is the hidden truth of every replica."""
+    """A distribution over worlds. A world is the hidden truth of all replicas."""
 
     @property
     @abstractmethod
     def problem(self) -> Problem:
-        """What a policy is told."""
+        """The problem that policies are given: action space, context width, reward scale."""
 
     @abstractmethod
     def reset(self, replicas: int, rng: np.random.Generator) -> World:
@@ -37,7 +37,7 @@ class Environment(ABC, Generic[World]):
 
     @abstractmethod
     def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
-        """Expected reward of ``action [R, n, S]``: ``[R, n]``."""
+        """Return the expected reward of ``action [R, n, S]``: ``[R, n]``."""
 
     @abstractmethod
     def reward(
@@ -48,29 +48,36 @@ class Environment(ABC, Generic[World]):
     def outcome(
         self, world: World, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
-        """The drawn reward and its expectation; where one costs the other, do both at once."""
+        """Return drawn rewards with their expectations.
+
+        An environment that computes the expectation to draw the reward overrides this method, so
+        that the expectation is computed once.
+        """
         reward = self.reward(world, context, action, rng)
         return Outcome(reward, self.mean_reward(world, context, action))
 
     @abstractmethod
     def best_reward(self, world: World, context: Floats) -> Floats:
-        """Expected reward of the best action in each context: ``[R, n]``."""
+        """Return the expected reward of the best action in each context: ``[R, n]``."""
 
     @property
     def most_decisions(self) -> int | None:
-        """How many decisions a replica can take, such as one for each row of a table; None: any."""
+        """Largest number of decisions per replica; None if there is no limit.
+
+        A table whose rows are met once has a limit: its number of rows.
+        """
         return None
 
     @property
     def shared(self) -> bool:
-        """Whether all replicas meet one truth, and no contexts that tell them apart."""
+        """Whether all replicas have the same truth and no contexts, so that they are identical."""
         return False
 
     def advance(self, world: World, count: int, rng: np.random.Generator) -> World:
-        """The truth after ``count`` more decisions; it stays as it is unless this is overridden."""
+        """Return the world after ``count`` more decisions. By default it does not change."""
         return world
 
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
-        """Instances that the conformance suite runs."""
+        """Yield instances for the conformance suite."""

@@ -1,21 +1,21 @@
-"""Facts about policies and estimators that callers rely on."""
+"""Properties of policies and estimators that callers rely on."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a caller has to know about a policy or an estimator beyond what it answers.
+    """Properties of a policy or an estimator that its methods do not show.
 
-    The conformance suite compares ``uses_context`` with what a policy decides in different
-    contexts, and tries feedback without propensities on a policy that does not need them.
+    The conformance suite checks the first two: it compares decisions in different contexts, and
+    passes feedback without propensities if they are not needed.
 
-    - ``uses_context``: answers may differ between contexts. If not, the context is ignored, and one
-      answer serves all of them.
+    - ``uses_context``: decisions may differ between contexts. If not, the context is ignored, and
+      one table of probabilities serves all contexts.
     - ``needs_propensities``: learning needs the probabilities with which actions were chosen.
-    - ``trains_models``: learning fits a model to all rows that are kept, such as a network, so that
-      many rows at a time are better than few.
-    - ``forgets``: old feedback counts less than new.
+    - ``trains_models``: every update fits a model, such as a network, to all stored rows. Callers
+      should therefore pass many rows at a time.
+    - ``forgets``: old feedback counts less than new feedback.
     """
 
     uses_context: bool = True

@@ -1,4 +1,4 @@
-"""What came back."""
+"""Decisions with their rewards, from which policies learn."""
 
 from typing import NamedTuple
 
@@ -8,16 +8,16 @@ from submax.core.arrays import Actions, Floats
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 
-ROUNDING = 1e-6
-"""A probability may be so much above one."""
+PROBABILITY_TOLERANCE = 1e-6
+"""Probabilities up to 1 + this, and log-probabilities up to this, count as 1 and 0: rounding."""
 
 
 class Feedback(NamedTuple):
     """Decisions with their rewards; every array begins ``[R, n]``.
 
-    ``log_prob`` is the log-probability with which each action was chosen, or None where the
-    logging policy did not say. ``weight`` 0 marks a row that is not there (padding, or a reward
-    that has not arrived): such a row changes nothing, whatever else it holds.
+    ``log_prob`` is the log-probability with which each action was chosen, or None if it was not
+    logged. A row with ``weight`` 0 is absent (padding, or a reward that has not arrived): it
+    changes nothing, whatever its other values are.
     """
 
     context: Floats
@@ -27,18 +27,20 @@ class Feedback(NamedTuple):
     weight: Floats
 
     def check(self, problem: Problem) -> None:
-        """Refuse shapes, actions and rewards that do not fit the problem."""
+        """Raise an ``InputError`` if shapes, actions or rewards do not fit the problem."""
         self._check_shapes(problem)
-        # Comparisons with NaN are false, so that extremes say all without an array of answers.
+        # A comparison with NaN is false, so the minimum and the maximum also detect NaN.
         lowest = self.weight.min(initial=np.inf)
         if not (lowest >= 0 and self.weight.max(initial=0.0) < np.inf):
-            raise InputError("weight must be finite and 0 or more, and some of it is not")
-        # Taking rows out costs a copy, and mostly all of them are there.
+            raise InputError(
+                "weight must be finite and 0 or more in every row, and in some row it is not"
+            )
+        # Selecting rows makes a copy, which is avoided in the usual case that no row is absent.
         rows = slice(None) if lowest > 0 else self.weight > 0
         if not problem.space.contains(self.action[rows]):
             raise InputError(f"an action does not belong to the space {problem.space}")
         if self.context.size and not np.isfinite(self.context[rows]).all():
-            raise InputError("context must be finite, and some of it is not")
+            raise InputError("context must be finite, and some number of it is not")
         problem.scale.check(self.reward[rows])
         if self.log_prob is not None:
             self._check_log_prob(problem, self.log_prob[rows])
@@ -46,7 +48,7 @@ class Feedback(NamedTuple):
     def _check_shapes(self, problem: Problem) -> None:
         for name, values in self._asdict().items():
             if not isinstance(values, np.ndarray) and not (name == "log_prob" and values is None):
-                raise InputError(f"{name} must be an array of numpy, not {values!r:.60}")
+                raise InputError(f"{name} must be a numpy array, not {values!r:.60}")
         shape = self.reward.shape
         expected = {
             "reward": (shape, shape[:2] if len(shape) >= 2 else ("R", "n")),
@@ -68,8 +70,8 @@ class Feedback(NamedTuple):
     def _check_log_prob(self, problem: Problem, log_prob: Floats) -> None:
         highest = log_prob.max(initial=-np.inf)
         if not (log_prob.min(initial=0.0) > -np.inf and highest < np.inf):
-            raise InputError("log_prob must be finite, and some of it is not")
-        if highest > ROUNDING and not problem.space.reals:
+            raise InputError("log_prob must be finite, and some number of it is not")
+        if highest > PROBABILITY_TOLERANCE and not problem.space.reals:
             raise InputError(
                 f"log_prob must be the logarithm of a probability, 0 or less, not {highest:.6g}"
             )

@@ -1,39 +1,36 @@
-"""Policies that can write out the probability of every joint action."""
+"""Base class of policies that compute the probability of every joint action."""
 
 from abc import abstractmethod
 
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.policy import Policy, State
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, log_prob_of
 
 
 class ListingPolicy(Policy[State]):
-    """A policy given by ``probabilities``: deciding and log-probabilities follow from it."""
+    """A policy defined by ``probabilities``; ``act`` and ``log_prob`` are derived from them."""
 
     @abstractmethod
     def probabilities(self, state: State, context: Floats) -> Floats:
-        """Probability of every joint action, ``[R, n, M]``, or ``[R, 1, M]`` shared by all rows."""
+        """Return the probability of every joint action, ``[R, n, M]`` or ``[R, 1, M]``."""
 
-    def act(self, state: State, context: Floats, rng: np.random.Generator) -> Decision:
-        """Draw independently for every row, and say with which probability."""
+    def act(self, state: State, context: Floats, rng: np.random.Generator) -> ChosenActions:
         probabilities = self.probabilities(state, context)
         _check(self, probabilities, context, state.problem.space.size)
         index = draw(probabilities, context.shape[1], rng)
-        return Decision(state.problem.space.action(index), log_prob_of(probabilities, index))
+        return ChosenActions(state.problem.space.action(index), log_prob_of(probabilities, index))
 
     def log_prob(self, state: State, context: Floats, action: Integers) -> Floats:
-        """Look the actions up in the table."""
         state.problem.check_action(action)
         probabilities = self.probabilities(state, context)
         return log_prob_of(probabilities, state.problem.space.index(action))
 
 
 def _check(policy: object, probabilities: Floats, context: Floats, size: int) -> None:
-    """Name the policy whose table is no table of probabilities."""
     replicas, rows = context.shape[:2]
     if probabilities.shape not in ((replicas, rows, size), (replicas, 1, size)):
         raise InputError(

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
@@ -35,7 +35,7 @@ class Policy(ABC, Generic[State]):
         """The state before any feedback."""
 
     @abstractmethod
-    def act(self, state: State, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: State, context: Floats, rng: np.random.Generator) -> ChosenActions:
         """Decide once for every row of ``context [R, n, D]``."""
 
     @abstractmethod

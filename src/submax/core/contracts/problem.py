@@ -1,4 +1,4 @@
-"""What a policy is told about the world before it starts."""
+"""The description of a bandit problem that a policy is given before it starts."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ from submax.core.spaces.space import Space
 
 BINARY = Binary()
 ActionFeatures = tuple[tuple[tuple[float, ...], ...], ...]
-"""For each slot a row of numbers per choice; no rows for a slot whose choices are not described."""
+"""For each slot, one row of numbers per choice; no rows for a slot without action features."""
 
 
 @stored("problem")
 @dataclass(frozen=True)
 class Problem:
-    """The actions, the width of the context and the scale of the rewards.
+    """The action space, the width of the context and the scale of the rewards.
 
-    ``action_features`` has, for each slot, a row of numbers per choice that describes the choice: a
-    policy that uses them expects similar rewards of similar choices. A slot whose choices are not
-    described has the empty tuple instead of rows; if no slot has any, the whole is empty.
+    ``action_features`` holds, for each slot, one row of numbers per choice that describes the
+    choice: a policy that uses them expects similar rewards of similar choices. A slot without
+    action features has an empty tuple; if no slot has any, ``action_features`` itself is empty.
 
     >>> from submax.core.spaces.arms import Arms
     >>> Problem(Arms(3)).scale
@@ -48,12 +48,12 @@ class Problem:
             self._check_action_features()
 
     def check_context(self, context: Floats) -> None:
-        """Refuse contexts ``[R, n, D]`` of another width, or with numbers that are not finite."""
+        """Raise an ``InputError`` unless the context is ``[R, n, D]`` and finite."""
         if context.ndim != 3 or context.shape[-1] != self.context_width:
             raise InputError(
                 f"context must have shape [R, n, {self.context_width}], not {list(context.shape)}"
             )
-        # The sum of finite numbers is finite unless it overflows, and then the slow look decides.
+        # The sum is a fast test: it is finite if all numbers are, unless it overflows.
         if not np.isfinite(context.sum()) and not np.isfinite(context).all():
             replica, row, column = np.argwhere(~np.isfinite(context))[0]
             raise InputError(
@@ -62,15 +62,14 @@ class Problem:
             )
 
     def check_action(self, action: Actions) -> None:
-        """Refuse actions that are not in the space."""
+        """Raise an ``InputError`` if an action is not in the action space."""
         if not self.space.contains(action):
             raise InputError(
-                f"an action of {self.space} has {self.space.slots} parts within its bounds, "
-                f"and {_stranger(self.space, action)} is none"
+                f"the action {_first_outside(self.space, action)} is not in {self.space}, whose "
+                f"actions have {self.space.slots} parts within their bounds"
             )
 
     def _check_action_features(self) -> None:
-        """Refuse features that are not a row of finite numbers for every choice of a slot."""
         features, choices = self.action_features, self.space.choices
         if not isinstance(features, tuple) or len(features) != len(choices):
             raise InputError(
@@ -93,8 +92,7 @@ class Problem:
                     finite(f"a feature of choice {choice} in slot {slot}", number)
 
 
-def _stranger(space: Space, action: Actions) -> list[float]:
-    """The first action that is not in the space."""
+def _first_outside(space: Space, action: Actions) -> list[float]:
     rows = action.reshape(-1, action.shape[-1])
     found: list[float] = next(row for row in rows if not space.contains(row)).tolist()
     return found

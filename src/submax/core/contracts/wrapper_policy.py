@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -33,7 +33,7 @@ class WrapperPolicy(Policy[Any]):
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Any:
         return self.wrapped(problem).init(problem, replicas, rng)
 
-    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: Any, context: Floats, rng: np.random.Generator) -> ChosenActions:
         return self.wrapped(state.problem).act(state, context, rng)
 
     def log_prob(self, state: Any, context: Floats, action: Actions) -> Floats:

@@ -1,1 +1,1 @@
-"""Feedback that is kept, and how it is drawn for training."""
+"""Stored feedback, and how networks are trained on it."""

@@ -1,4 +1,4 @@
-"""Contexts as networks are given them."""
+"""Standardization of contexts for networks."""
 
 from typing import Any, NamedTuple, Self
 
@@ -10,22 +10,23 @@ from submax.core.memory.buffer import Buffer
 from submax.core.running.stored import stored
 
 CUT_OFF = 5.0
-"""Standard deviations from the mean at which a feature is cut off: few values of a normal feature
-lie beyond, and one row far out cannot decide how a network is trained.
+"""Features are clipped at this many standard deviations from their mean: a normal feature hardly
+ever lies beyond, and a single outlier cannot dominate the training.
 """
 NUMBERS_AT_ONCE = 2**20
-"""About so many features are looked at together, so that the memory needed is bounded."""
+"""Squared deviations are summed over blocks of about this many numbers, which bounds memory."""
 CONSTANT = 1e-6
-"""A feature whose deviation is below this share of its size is constant but for rounding."""
+"""If the deviation of a feature is below this share of its mean, the feature counts as constant:
+float32 has about 7 digits."""
 
 
 @stored("context-scaling")
 class ContextScaling(NamedTuple):
-    """z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
+    """Parameters of z = min(max((c − mean) · factor, −limit), limit), each ``[R, 1, D]``.
 
-    The deviation of z is 1 / √D, so that z is about as long as a one-hot action whatever the number
-    of features, or that of c if it lies between 1 / √D and the largest that is asked for. The
-    factor is 0 for a feature that is constant.
+    By default each feature of z has the standard deviation 1 / √D, so that z is about as long as a
+    one-hot action for any number of features D. With ``largest`` in ``of``, a feature keeps its own
+    deviation if this lies between 1 / √D and ``largest``. The factor of a constant feature is 0.
     """
 
     mean: NDArray[np.float32]
@@ -34,9 +35,9 @@ class ContextScaling(NamedTuple):
 
     @classmethod
     def of(cls, buffer: Buffer, largest: float = 0.0) -> Self:
-        """Mean and deviation of each feature over the rows of each replica."""
+        """Return the scaling for the rows of a buffer, for each replica separately."""
         count = np.maximum(buffer.filled, 1)[:, None, None]
-        # Beyond the rows of a replica its contexts are zero.
+        # Behind the rows of a replica the contexts are zero, so the sum needs no mask.
         mean = buffer.context.sum(axis=1, keepdims=True, dtype=np.float64) / count
         deviation = np.sqrt(_squares(buffer, mean) / count)
         varies = deviation > CONSTANT * np.abs(mean)
@@ -47,13 +48,13 @@ class ContextScaling(NamedTuple):
         return cls(*(part.astype(np.float32) for part in parts))
 
     def scaled(self, context: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
-        """``[R, n, D] -> [R, n, D]``."""
+        """Return standardized and clipped contexts: ``[R, n, D] -> [R, n, D]``."""
         apart = (context - self.mean).astype(np.float32) * self.factor
         cut: NDArray[np.float32] = np.clip(apart, -self.limit, self.limit)
         return cut
 
     def where(self, chosen: Booleans, other: "ContextScaling | None") -> "ContextScaling":
-        """Put two together: the new one in the replicas ``chosen [R]``, else the other, if any."""
+        """Return this scaling in the replicas ``chosen [R]``, and the other, if any, elsewhere."""
         if other is None:
             return self
         here = chosen[:, None, None]
@@ -61,7 +62,7 @@ class ContextScaling(NamedTuple):
 
 
 def _squares(buffer: Buffer, mean: Floats) -> Floats:
-    """Σ (c − mean)² over the rows of each replica, ``[R, 1, D]``, some rows at a time."""
+    """Return Σ (c − mean)² over the rows of each replica, ``[R, 1, D]``."""
     replicas, rows, width = buffer.context.shape
     total = np.zeros((replicas, 1, width))
     step = max(1, NUMBERS_AT_ONCE // max(replicas * width, 1))

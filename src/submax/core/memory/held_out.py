@@ -1,4 +1,4 @@
-"""Which rows of a buffer are held out of training."""
+"""Which rows of a buffer are held out of training, to decide when to stop."""
 
 from typing import NamedTuple, Self
 
@@ -7,19 +7,20 @@ import numpy as np
 from submax.core.arrays import Booleans, Integers
 
 EVERY = 10
-"""One row in so many is held out: few enough to miss little, and enough to see overfitting."""
+"""One row in 10 is held out: few enough to lose little, and enough to detect overfitting."""
 MOST = 2048
-"""Most rows held out in a replica, the latest ones, so that the cost of a look is bounded."""
+"""Largest number of held-out rows of a replica; the latest ones are used. It bounds the cost of
+computing the held-out loss."""
 FEWEST = 64
-"""With fewer rows none is held out, since five rows cannot say when to stop. It is a power of two,
-so that the first refit with a held-out part begins with new parameters.
+"""With fewer rows than this none is held out, because six rows cannot tell when to stop. The value
+is a power of two, so that the first refit with held-out rows starts from new parameters.
 """
 
 
 class HeldOut(NamedTuple):
-    """Of the rows of each replica from place ``first [R]`` on every tenth, ``rows [R]`` in all.
+    """Every tenth row of each replica from index ``first [R]`` on, ``rows [R]`` rows in total.
 
-    A row that was once trained on is never held out later, as long as rows keep their place.
+    A row that was used for training is never held out later, as long as rows keep their index.
     """
 
     first: Integers
@@ -27,20 +28,20 @@ class HeldOut(NamedTuple):
 
     @classmethod
     def of(cls, filled: Integers) -> Self:
-        """For ``filled [R]`` rows in each replica."""
+        """Return the held-out rows of replicas with ``filled [R]`` rows."""
         candidates = np.where(filled < FEWEST, 0, filled // EVERY)
         rows = np.minimum(candidates, MOST)
         return cls(EVERY * (candidates - rows), rows)
 
     def places(self) -> tuple[Integers, Booleans]:
-        """The places of the held-out rows, ``[R, MOST]``, and which of them there are."""
+        """Return indices of held-out rows, ``[R, MOST]``, and which of these entries are in use."""
         index = np.arange(MOST)
         there = index < self.rows[:, None]
         return np.where(there, self.first[:, None] + EVERY * (index + 1) - 1, 0), there
 
     def trained_on(self, index: Integers) -> Integers:
-        """The places of the rows that are not held out, by their number: ``[..., R, n]``."""
+        """Return the buffer index of each training row, by its number: ``[..., R, n]``."""
         beyond = np.maximum(index - self.first[:, None], 0)
-        # From there on one place in ten is jumped over.
+        # From ``first`` on, every tenth row is skipped.
         places: Integers = index + np.minimum(beyond // (EVERY - 1), self.rows[:, None])
         return places

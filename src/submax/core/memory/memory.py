@@ -1,4 +1,4 @@
-"""What an estimator keeps of the past."""
+"""Which feedback an estimator keeps."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,16 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 
 NEGLIGIBLE = 1e-4
-"""Rows whose weight has faded below this share are left out."""
+"""Rows whose weight has fallen below this share of the largest weight are dropped."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Everything by default; less where the truth may change, or space is short.
+    """All feedback by default; less if the truth may change, or if memory is short.
 
-    ``window`` keeps the last rows; ``reservoir`` keeps, beside the rows that came last, so many of
-    the older ones, each with the same chance; ``discount`` multiplies the weight of a row by this
-    factor with every later row, and goes with either of the others.
+    ``window`` keeps only the latest rows, this many. ``reservoir`` keeps the rows of the last
+    update, and a uniform random sample of this many older rows. ``discount`` multiplies the weight
+    of a row by this factor for every later row, and can be combined with either of the others.
 
     Reference: Vitter (1985); Garivier and Moulines (2011).
     """
@@ -29,12 +29,14 @@ class Memory:
             if rows is not None:
                 whole_number(name, rows, at_least=1)
         if self.window is not None and self.reservoir is not None:
-            raise InputError("give window or reservoir, not both: one drops what the other keeps")
+            raise InputError(
+                "window and reservoir were both given, and only one is allowed: leave one out"
+            )
         number = isinstance(self.discount, (int, float)) and not isinstance(self.discount, bool)
         if not (number and 0 < self.discount <= 1):
             raise InputError(f"discount must be a number above 0, at most 1, not {self.discount!r}")
 
     @property
     def forgets(self) -> bool:
-        """Whether anything is ever left out."""
+        """Whether old rows are dropped or count less."""
         return self.window is not None or self.reservoir is not None or self.discount < 1

@@ -1,4 +1,4 @@
-"""A buffer whose rows are stored with the state."""
+"""A buffer whose rows are written to state files."""
 
 from typing import Self
 
@@ -8,13 +8,13 @@ from submax.core.running.stored import stored
 
 @stored("stored-buffer")
 class StoredBuffer(Buffer):
-    """Rows that a model must be fitted to again when a state is read from a file.
+    """Rows to which a model is fitted again after a state is read from a file.
 
-    The rows of a plain `Buffer` are left out of a file, since decisions do not need them.
+    The rows of a plain `Buffer` are not written to files, since decisions do not need them.
     """
 
     __slots__ = ()
 
     def for_deciding(self) -> Self:
-        """All rows: without them there is no model to decide with."""
+        """Return all rows: without them there would be no model to decide with."""
         return self

@@ -1,4 +1,4 @@
-"""How a network is trained."""
+"""Hyper-parameters of network training."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,18 +9,18 @@ from submax.core.errors import InputError
 
 @dataclass(frozen=True)
 class Training:
-    """Steps of AdamW on minibatches of ``batch`` rows of the buffer.
+    """Training by AdamW on minibatches of ``batch`` rows of the buffer.
 
-    ``steps`` is the number of steps of every refit. With "fitted" one row in ten is held out, and
-    training stops for each replica when the loss of these rows no longer falls; the parameters
-    with the lowest such loss are kept. Estimators then go on from the last parameters, and begin
-    with new ones whenever the number of rows has passed a power of two; value networks begin with
-    new ones at every refit.
+    ``steps`` is the number of steps of every refit. If it is "fitted", one row in ten is held out,
+    and a replica stops when the loss of its held-out rows no longer decreases; the parameters with
+    the lowest held-out loss are used. Reward-conditioned networks then continue from the parameters
+    of the last refit, and start from new ones whenever the number of rows has passed a power of
+    two; value networks start from new parameters at every refit.
 
-    With a number of steps every refit begins with new parameters, or with the last ones if
-    ``continued``. If ``standardized``, the network is given contexts whose features have mean 0
-    and the same deviation, cut off at a few deviations; None means that this is so if the steps
-    are fitted.
+    With a fixed number of steps every refit starts from new parameters, or from the last ones if
+    ``continued`` is true. If ``standardized`` is true, the features of the context are shifted to
+    mean 0, scaled to a common deviation and clipped at a few deviations. The default, None, means
+    true if the steps are "fitted".
 
     Reference: Loshchilov and Hutter (2019); Prechelt (1998) for stopping early.
     """
@@ -37,8 +37,8 @@ class Training:
             whole_number("steps", self.steps, at_least=1)
         elif self.continued:
             raise InputError(
-                "continued goes with a number of steps, and steps are 'fitted', which decides by "
-                "itself where training begins: leave continued out, or give steps as a number"
+                "continued=True was given with steps='fitted', and it is allowed with a number of "
+                "steps only: leave continued out, or give steps as a number"
             )
         whole_number("batch", self.batch, at_least=1)
         positive("learning_rate", self.learning_rate)
@@ -46,5 +46,5 @@ class Training:
 
     @property
     def standardizes(self) -> bool:
-        """Whether contexts are standardized for the network."""
+        """Whether contexts are standardized, with the default of ``standardized`` resolved."""
         return self.steps == "fitted" if self.standardized is None else self.standardized

@@ -1,1 +1,1 @@
-"""Small numerical functions for all replicas at once."""
+"""Small numerical functions that handle all replicas at once."""

@@ -1,4 +1,4 @@
-"""Draws from tables of probabilities, for all replicas at once."""
+"""Random draws from tables of probabilities, for all replicas at once."""
 
 import numpy as np
 
@@ -6,21 +6,22 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 
 TOLERANCE = 1e-6
+"""Largest deviation of a sum of probabilities from 1 that counts as a rounding error."""
 GROUPS = 6.0
 """A batch of n draws has this many times √n groups; chosen on tuning seeds, see docs/research."""
-SMALL = 32
-"""Up to so many numbers it is faster to look at all of them than to halve."""
+LINEAR_SEARCH_SIZE = 32
+"""Up to this many probabilities, comparing with all of them is faster than binary search."""
 
 
 def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
     """Draw ``count`` indices for each replica: ``[R, 1 or count, M] -> [R, count]``.
 
-    One row of probabilities is shared by all draws of a replica; ``count`` rows give one draw
-    each. Inversion: the first index whose cumulated probability exceeds a uniform number, found
-    by halving, all draws at once.
+    One row of probabilities serves all draws of a replica; ``count`` rows give one draw each. A
+    draw is the first index whose cumulative probability exceeds a uniform random number. The index
+    is found by binary search, for all draws at once.
     """
     replicas, rows, size = probabilities.shape
-    if rows == count and size <= SMALL:
+    if rows == count and size <= LINEAR_SEARCH_SIZE:
         return _draw_each(probabilities, rng)
     halvings = (size - 1).bit_length()
     table = np.empty((replicas, rows, 1 << halvings))
@@ -28,7 +29,7 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
     cumulated = np.cumsum(probabilities, axis=-1, out=table[..., :size])
     _check_sums(cumulated[..., -1])
     uniform = rng.random((replicas, count))
-    # The sum need not be one to the last bit; a uniform number times the sum is always below it.
+    # The sum may differ from 1 by rounding; scaling keeps the uniform numbers below it.
     uniform *= cumulated[..., -1]
     first = np.arange(0, table.size, 1 << halvings, dtype=np.int64).reshape(replicas, rows)
     place = first + np.zeros(uniform.shape, dtype=np.int64)
@@ -74,7 +75,7 @@ def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) ->
 
 
 def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
-    """One draw from each of few numbers: count those that the uniform number has passed."""
+    """Draw one index per row: the number of cumulative probabilities up to a uniform number."""
     cumulated = probabilities.cumsum(axis=-1)
     total = cumulated[..., -1]
     _check_sums(total)
@@ -85,7 +86,7 @@ def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
 
 
 def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
-    """Log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``."""
+    """Return the log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``."""
     replicas, rows, size = probabilities.shape
     first = np.arange(0, probabilities.size, size, dtype=np.int64).reshape(replicas, rows)
     with np.errstate(divide="ignore"):
@@ -94,7 +95,7 @@ def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
 
 
 def _check_sums(total: Floats) -> None:
-    # Written so that NaN does not pass.
+    # A comparison with NaN is false, so NaN is refused, too.
     if not (total.size == 0 or np.abs(total - 1).max() < TOLERANCE):
         raise InputError(
             "the probabilities of all actions must sum to 1, and here they sum to "

@@ -1,4 +1,4 @@
-"""The warning about training that diverged."""
+"""The warning about diverged training."""
 
 import warnings
 
@@ -8,11 +8,11 @@ from submax.core.arrays import Integers
 
 
 class DivergedWarning(UserWarning):
-    """Training met a loss that is not finite."""
+    """The loss of a network became infinite or NaN during training."""
 
 
 def warn_of_divergence(step: Integers) -> None:
-    """Name the replicas whose loss was not finite, and the step; ``step [R]`` is −1 elsewhere."""
+    """Warn about every replica that diverged, at ``step [R]``; −1 means that it did not."""
     for replica in np.flatnonzero(step >= 0):
         warnings.warn(
             f"the loss of replica {replica} was not finite at step {step[replica]}; "

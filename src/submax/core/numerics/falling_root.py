@@ -1,4 +1,4 @@
-"""Where falling functions are 0."""
+"""Roots of decreasing functions."""
 
 from collections.abc import Callable
 
@@ -7,10 +7,11 @@ import numpy as np
 from submax.core.arrays import Floats
 
 STEPS = 60
+"""Largest number of iterations: enough bisections for the precision of a float64."""
 WALK = 2.0
-"""How far to go where the function does not fall."""
-FLAT = 1e-150
-"""A slope that falls less than this is divided by as if it were so steep."""
+"""Length of a step at a point where the slope is not negative, so that Newton's step is useless."""
+SMALLEST_SLOPE = 1e-150
+"""Absolute slopes below this count as this slope, so that a Newton step does not divide by 0."""
 
 
 def falling_root(
@@ -21,30 +22,35 @@ def falling_root(
     close: float,
     enough: float = 0.0,
 ) -> Floats:
-    """The place where a function falls through 0, entry by entry.
+    """Return the point where a decreasing function crosses 0, for each entry of an array.
 
-    Newton's method, held between bounds that draw nearer: ``function`` gives value and slope at
-    each place. Where it does not fall the search walks, and where a step would leave the bounds it
-    halves them. An entry settles after a step shorter than ``close``, or one from a value within
-    ``enough`` of 0: after a step of Newton's the error left is about the square of what was, after
-    a halving about the step. Then it stays, so that no entry depends on what others need.
+    ``function`` returns values and slopes. The method is Newton's, inside a bracket from ``lowest``
+    to ``highest`` that shrinks at every step. At a point where the slope is not negative, the step
+    has the fixed length ``WALK``; a step that would leave the bracket is replaced by bisection.
+
+    An entry is final after a step shorter than ``close``, or after a step from a point where the
+    absolute value of the function was at most ``enough``. The remaining error is about the square
+    of the error before a Newton step, or about the length of a bisection step. A final entry no
+    longer changes, so that its result does not depend on the other entries.
 
     >>> place = np.array([0.5, 3.0])
     >>> falling_root(lambda x: (2 - x**3, -3 * x**2), place, 0 * place, 9 + place, 1e-3).round(5)
     array([1.25992, 1.25992])
     """
-    place, moving = start, np.array(True)
+    point, active = start, np.array(True)
     for _ in range(STEPS):
-        value, slope = function(place)
-        lowest, highest = np.where(value > 0, place, lowest), np.where(value < 0, place, highest)
+        value, slope = function(point)
+        lowest, highest = np.where(value > 0, point, lowest), np.where(value < 0, point, highest)
         falls = slope < 0
-        there = place + np.where(falls, value / np.maximum(-slope, FLAT), WALK * np.sign(value))
-        # At a bound it has been, unless it stands there.
-        down, up = (there <= lowest) & (there < place), (there >= highest) & (there > place)
-        there = np.where(down | up, (lowest + highest) / 2, there)
-        there = np.where(moving, there, place)
-        moving = (np.abs(there - place) >= close) & (np.abs(value) > enough)
-        place = there
-        if not moving.any():
+        moved = point + np.where(
+            falls, value / np.maximum(-slope, SMALLEST_SLOPE), WALK * np.sign(value)
+        )
+        # A Newton step that reaches or leaves the bracket is replaced by bisection.
+        down, up = (moved <= lowest) & (moved < point), (moved >= highest) & (moved > point)
+        moved = np.where(down | up, (lowest + highest) / 2, moved)
+        moved = np.where(active, moved, point)
+        active = (np.abs(moved - point) >= close) & (np.abs(value) > enough)
+        point = moved
+        if not active.any():
             break
-    return place
+    return point

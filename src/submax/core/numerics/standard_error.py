@@ -6,7 +6,7 @@ from submax.core.arrays import Floats
 
 
 def standard_error(values: Floats) -> float:
-    """Sample standard deviation over √n; NaN for fewer than two values."""
+    """Return the sample standard deviation divided by √n; NaN for fewer than two values."""
     if len(values) < 2:
         return float("nan")
     return float(values.std(ddof=1) / np.sqrt(len(values)))

@@ -1,1 +1,1 @@
-"""What rewards can be, and the levels by which they are conditioned on."""
+"""Reward scales: which rewards are possible, and the levels that policies are conditioned on."""

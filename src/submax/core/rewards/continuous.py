@@ -1,4 +1,4 @@
-"""Rewards that are any number."""
+"""Real-valued rewards."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,11 +17,10 @@ from submax.core.running.stored import stored
 @stored("continuous")
 @dataclass(frozen=True)
 class Continuous(QuantileScale):
-    """A reward is a number, between ``low`` and ``high`` where they are given.
+    """A reward is a number, between ``low`` and ``high`` if they are given.
 
-    The levels are quantiles of what was observed, and move as data arrive: those at the shares q₀
-    and q₁ in ``quantiles``, and evenly between them where ``asked`` is more than two. A network is
-    told a reward by its place between ``knots`` quantiles of the different rewards.
+    The levels are quantiles of the observed rewards and move as data arrive; `QuantileScale`
+    explains ``quantiles``, ``asked`` and ``bin_edges``.
 
     Reference: Xu et al. (2024), section 3.1.1; Kumar et al. (2019).
     """
@@ -30,23 +29,21 @@ class Continuous(QuantileScale):
     high: float | None = None
     quantiles: tuple[float, float] = (0.1, 0.9)
     asked: int = 2
-    knots: int = 5
+    bin_edges: int = 5
 
     def __post_init__(self) -> None:
         for name, bound in (("low", self.low), ("high", self.high)):
             if bound is not None:
-                finite(f"{name}, where there is one,", bound)
+                finite(f"{name}, if it is given,", bound)
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise InputError(f"low must be below high, not {self.low} and {self.high}")
-        check_quantiles(self.quantiles, self.asked, self.knots)
+        check_quantiles(self.quantiles, self.asked, self.bin_edges)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Both where both are given."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def contains(self, reward: Floats) -> Booleans:
-        """Finite numbers within the bounds."""
         fits = np.isfinite(reward)
         if self.low is not None:
             fits &= reward >= self.low
@@ -56,6 +53,5 @@ class Continuous(QuantileScale):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Without bounds, and with bounds and several levels."""
         yield cls()
-        yield cls(low=-5.0, high=50.0, quantiles=(0.0, 1.0), asked=4, knots=3)
+        yield cls(low=-5.0, high=50.0, quantiles=(0.0, 1.0), asked=4, bin_edges=3)

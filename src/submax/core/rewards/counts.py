@@ -1,4 +1,4 @@
-"""Rewards that are counted."""
+"""Rewards that are counts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,31 +17,28 @@ from submax.core.running.stored import stored
 class Counts(QuantileScale):
     """A reward is a whole number, 0 or more, without an upper bound: clicks, units, minutes.
 
-    The levels are those of `Continuous`. Every quantile is a reward that was observed, so it lies
-    in the domain already.
+    The levels are quantiles of the observed counts, as in `Continuous`; every level is therefore a
+    count, too.
 
     Reference: Xu et al. (2024), section 3.1.1.
     """
 
     quantiles: tuple[float, float] = (0.1, 0.9)
     asked: int = 2
-    knots: int = 5
+    bin_edges: int = 5
 
     def __post_init__(self) -> None:
-        check_quantiles(self.quantiles, self.asked, self.knots)
+        check_quantiles(self.quantiles, self.asked, self.bin_edges)
 
     @property
     def bounds(self) -> None:
-        """There is no highest count."""
-        return
+        return None
 
     def contains(self, reward: Floats) -> Booleans:
-        """Whole numbers from 0 on."""
         fits: Booleans = np.isfinite(reward) & (reward >= 0) & (reward == np.floor(reward))
         return fits
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """The default, and several levels."""
         yield cls()
-        yield cls(quantiles=(0.0, 1.0), asked=4, knots=2)
+        yield cls(quantiles=(0.0, 1.0), asked=4, bin_edges=2)

@@ -1,4 +1,4 @@
-"""Rewards with finitely many values."""
+"""Rewards with a finite list of values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arrays import Booleans, Floats
 from submax.core.checks import finite, whole_number
 from submax.core.errors import InputError
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.rewards.scale import Scale
 from submax.core.running.stored import stored
 
@@ -17,14 +17,14 @@ from submax.core.running.stored import stored
 @stored("discrete")
 @dataclass(frozen=True)
 class Discrete(Scale):
-    """A reward is one of ``values``, which rise from the lowest to the highest.
+    """A reward is one of ``values``, sorted from the lowest to the highest.
 
-    Every value is a level; with ``asked`` there are so many, spread evenly over the list from its
-    first to its last, and a value between two of them counts as the nearest. Strategies of two
-    levels use the minimum and the maximum.
+    By default every value is a level. ``asked`` limits the number of levels: they are then spread
+    evenly over the list, from the first to the last value, and every other value counts as its
+    nearest level. Strategies with two levels use the lowest and the highest level.
 
     >>> nothing = np.zeros((1, 0))
-    >>> Discrete((1.0, 2.0, 3.0, 4.0, 5.0), asked=3).ruler(nothing, nothing).levels
+    >>> Discrete((1.0, 2.0, 3.0, 4.0, 5.0), asked=3).reward_encoding(nothing, nothing).levels
     array([[1., 3., 5.]])
 
     Reference: Xu et al. (2024), section 3.1.1.
@@ -45,39 +45,31 @@ class Discrete(Scale):
 
     @property
     def levels(self) -> int:
-        """As many as values, or as asked for."""
         return self.asked or len(self.values)
 
     @property
     def width(self) -> int:
-        """One-hot at the levels."""
         return self.levels
 
     @property
     def moves(self) -> bool:
-        """Never."""
         return False
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The first and the last value."""
         return self.values[0], self.values[-1]
 
     def contains(self, reward: Floats) -> Booleans:
-        """The values alone."""
         return np.isin(reward, self.values)
 
-    def ruler(self, reward: Floats, weight: Floats) -> Ruler:
-        """The values asked for, whatever is observed."""
+    def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
         places = np.linspace(0, len(self.values) - 1, self.levels).round().astype(int)
-        return Ruler.fixed(tuple(self.values[place] for place in places), len(reward))
+        return RewardEncoding.fixed(tuple(self.values[place] for place in places), len(reward))
 
-    def asking(self, levels: int) -> Self:
-        """So many of the values."""
+    def with_levels(self, levels: int) -> Self:
         return replace(self, asked=min(levels, len(self.values)))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Three values, and five of which three are asked for."""
         yield cls((-1.0, 0.0, 2.0))
         yield cls((1.0, 2.0, 3.0, 4.0, 5.0), asked=3)

@@ -1,4 +1,4 @@
-"""Contract of a reward scale."""
+"""Base class of reward scales."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -8,60 +8,64 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.errors import InputError
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 
 
 class Scale(ABC):
-    """What a reward can be, and which rewards a policy is conditioned on: the levels."""
+    """The set of possible rewards, and the levels: the rewards that a policy is conditioned on."""
 
     @property
     @abstractmethod
     def levels(self) -> int:
-        """How many rewards are conditioned on (L)."""
+        """Number of levels (L)."""
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """By how many numbers a network is told a reward (E)."""
+        """Number of bin edges, the length of a reward's encoding for networks (E)."""
 
     @property
     @abstractmethod
     def moves(self) -> bool:
-        """Whether the levels depend on the rewards observed."""
+        """Whether the levels depend on the observed rewards, and so change with new data."""
 
     @property
     @abstractmethod
     def bounds(self) -> tuple[float, float] | None:
-        """The lowest and the highest reward; None where one of them is not known."""
+        """The lowest and the highest possible reward; None if one of them is unknown."""
 
     @abstractmethod
     def contains(self, reward: Floats) -> Booleans:
-        """Which rewards can occur, one answer for each."""
+        """Return for each reward whether it is possible."""
 
     @abstractmethod
-    def ruler(self, reward: Floats, weight: Floats) -> Ruler:
-        """The levels, given what was observed: ``[R, N]`` twice; weight 0 is no observation."""
+    def reward_encoding(self, reward: Floats, weight: Floats) -> RewardEncoding:
+        """Return levels and bin edges for observed rewards and their weights, both ``[R, N]``.
+
+        A reward with weight 0 was not observed.
+        """
 
     @abstractmethod
-    def asking(self, levels: int) -> "Scale":
-        """The same with so many levels, or as many as there are rewards where these are fewer."""
+    def with_levels(self, levels: int) -> "Scale":
+        """Return this scale with ``levels`` levels, or fewer if there are fewer rewards."""
 
     def check(self, reward: Floats) -> None:
-        """Refuse a reward that cannot occur."""
+        """Raise an ``InputError`` if a reward is not possible."""
         fits = self.contains(reward)
         if not fits.all():
-            stranger = np.asarray(reward)[~fits].flat[0]
-            raise InputError(f"a reward of {self} cannot be {stranger:.12g}")
+            impossible = np.asarray(reward)[~fits].flat[0]
+            raise InputError(f"a reward of {self} cannot be {impossible:.12g}")
 
     def known_bounds(self, who: str) -> tuple[float, float]:
-        """The bounds, for someone who cannot do without."""
+        """Return the bounds; raise an ``InputError`` that names ``who`` needs them if unknown."""
         if self.bounds is None:
             raise InputError(
-                f"{who} needs to know the lowest and the highest reward, and {self} does not say"
+                f"{who} needs to know the lowest and the highest reward, and {self} does not say: "
+                "use a scale with both, such as Continuous(low=0.0, high=1.0)"
             )
         return self.bounds
 
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:
-        """Instances that the conformance suite runs."""
+        """Yield instances for the conformance suite."""

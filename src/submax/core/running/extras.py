@@ -1,4 +1,4 @@
-"""Optional dependencies."""
+"""Checks that optional dependencies are installed."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ from submax.core.errors import MissingExtraError
 
 
 def require_extra(extra: str, what: str, *modules: str) -> None:
-    """Refuse work that needs modules of an extra that is not installed."""
+    """Raise a ``MissingExtraError`` unless all modules of an optional extra are installed."""
     missing = [module for module in modules if find_spec(module) is None]
     if missing:
         raise MissingExtraError(

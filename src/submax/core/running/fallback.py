@@ -1,4 +1,4 @@
-"""Decisions that could not be taken as asked, and were taken more simply."""
+"""Warnings about decisions that a policy could not take as configured."""
 
 import warnings
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from typing import Self
 
 
 class FallbackWarning(UserWarning):
-    """Says what was done instead, and for how many ``decisions``."""
+    """A simpler rule was used for this many ``decisions``; the message names the rule."""
 
     def __init__(self, message: str, decisions: int) -> None:
         super().__init__(message)
         self.decisions = decisions
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, int]]:
-        # An exception is pickled by its message alone, and could not be made again from that.
+        # By default an exception is pickled with its message only, without the decisions.
         return type(self), (str(self), self.decisions)
 
 
@@ -24,7 +24,7 @@ _shared: ContextVar[int] = ContextVar("shared", default=1)
 
 
 def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None:
-    """Count where someone counts, else warn."""
+    """Report a fallback: add it to the count inside ``counted_fallbacks``, else warn."""
     decisions *= _shared.get()
     counts = _counts.get()
     if counts is not None:
@@ -34,7 +34,7 @@ def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None
 
 
 class counted_fallbacks:  # noqa: N801 - used as a function; a generator would cost more
-    """Collect how many decisions each fallback within was about, in place of its warning."""
+    """Collect the number of decisions of each fallback in the block, instead of warning."""
 
     def __enter__(self) -> list[int]:
         counts: list[int] = []
@@ -47,7 +47,7 @@ class counted_fallbacks:  # noqa: N801 - used as a function; a generator would c
 
 @contextmanager
 def standing_for(decisions: int) -> Iterator[None]:
-    """Let each fallback within stand for so many decisions, which share what was solved once."""
+    """Multiply every fallback in the block: one solution is used for this many decisions."""
     token = _shared.set(decisions)
     try:
         yield

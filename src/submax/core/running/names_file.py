@@ -1,13 +1,15 @@
-"""Which names are code: classes in someone's own file or package."""
+"""Which policy specifications would import code of the user's own."""
 
 from collections.abc import Mapping
 
 KNOWN_PACKAGES = ("sklearn", "lightgbm", "xgboost", "catboost")
-"""Packages whose classifiers may be named without trust: importing them runs no one's own code."""
+"""Packages whose classifiers may be named without ``trust``: importing them runs known code."""
 
 
 def names_file(specification: object) -> bool:
-    """Whether a name, or anything in a table, is a class of someone's own, which would be run.
+    """Return whether a specification names a class outside of submax and the known packages.
+
+    Loading such a class runs code of the user's own, and therefore needs ``trust``.
 
     >>> names_file({"kind": "unlisted", "policy": {"kind": "my_policy.py:MyPolicy"}})
     True

@@ -1,7 +1,7 @@
-"""One thread for each linear algebra call.
+"""Environment variables that limit linear algebra to one thread.
 
-Cells of a sweep run side by side already; where each call of a small matrix product also asks for
-every core, they wait for one another: ten times slower in six threads.
+The cells of a sweep already run in parallel processes. If every small matrix product also used all
+cores, the processes would wait for one another: measured ten times slower with six threads.
 """
 
 import os
@@ -15,6 +15,9 @@ SINGLE_THREAD = {
 
 
 def prefer_single_thread() -> None:
-    """Ask for it in this process, unless the user asked for something; before numpy is loaded."""
+    """Limit this process to one thread, unless the user has set the variables.
+
+    This works only before numpy is imported.
+    """
     for name, value in SINGLE_THREAD.items():
         os.environ.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""What a policy has learned, as bytes: safetensors, with the structure beside the arrays."""
+"""Policy states as bytes: arrays as safetensors, their structure as JSON in the header."""
 
 import dataclasses
 import json
@@ -17,17 +17,17 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def state_bytes(state: Any, facts: dict[str, Any], *, for_learning: bool = False) -> bytes:
-    """Write a tree of named tuples, dataclasses, arrays and plain values, and facts about it.
+    """Serialize a tree of named tuples, dataclasses, arrays and plain values, with ``facts``.
 
-    Unless ``for_learning`` is true, what is remembered only to learn further is left out: a record
-    that has any says by its method ``for_deciding`` what remains. The same state gives the same
-    bytes.
+    Unless ``for_learning`` is true, data that only further learning needs are left out: every
+    record that has a method ``for_deciding`` is replaced by the result of this method. The same
+    state always gives the same bytes.
     """
     from safetensors.numpy import save
 
     writer = _Writer({}, for_learning)
     tree = writer.write(state)
-    # One piece of text: several would be stored in any order.
+    # One metadata entry, because the order of several entries is not fixed.
     text = json.dumps({"format": FORMAT, "facts": facts, "tree": tree})
     return save(writer.arrays, {"submax": text})
 
@@ -35,10 +35,10 @@ def state_bytes(state: Any, facts: dict[str, Any], *, for_learning: bool = False
 def read_state(
     data: bytes, modules: Sequence[str] = (), *, facts_only: bool = False
 ) -> tuple[Any, dict[str, Any]]:
-    """The state and the facts in bytes that ``state_bytes`` wrote.
+    """Return the state and the facts that ``state_bytes`` wrote.
 
-    Classes are looked for in submax, and in the ``modules`` of a policy of the user's own; with
-    ``facts_only``, which may tell what these are, there is no state, and no array is read.
+    Classes are looked up in submax, and in ``modules``, the modules of a user-defined policy. With
+    ``facts_only`` the state is None and no array is read; the facts may name the modules to pass.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -54,7 +54,7 @@ def read_state(
 
 
 def modules_of(value: Any) -> list[str]:
-    """The modules of a policy and of the policies, estimators and other dataclasses inside it."""
+    """Return the modules of a policy and of all dataclasses that it contains."""
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return [type(value).__module__]
     inside = (getattr(value, field.name) for field in dataclasses.fields(value))
@@ -63,11 +63,13 @@ def modules_of(value: Any) -> list[str]:
 
 
 def _header(data: bytes) -> Any:
-    """What stands before the arrays, which are not looked at."""
+    """Return the parsed header; the arrays behind it are not read."""
     size = int.from_bytes(data[:8], "little")
     written = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["submax"])
     if written["format"] != FORMAT:
-        raise InputError(f"a state of the format {written['format']!r}, not {FORMAT!r}")
+        raise InputError(
+            f"the state has the format {written['format']!r}, and this version reads {FORMAT!r}"
+        )
     return written
 
 
@@ -77,16 +79,16 @@ class _Writer:
     for_learning: bool
 
     def write(self, value: Any) -> Any:
-        """The structure of a value; arrays are taken out and stand as their name."""
+        """Return the structure of a value as JSON; arrays are replaced by their names."""
         if isinstance(value, np.ndarray):
             if value.dtype.kind not in "biuf":
                 raise InputError(
-                    f"a state holds arrays of numbers or truth values, and {value.dtype} is the "
-                    "type of something else"
+                    f"a state holds arrays of numbers or truth values, not of {value.dtype}: "
+                    "convert the array, or leave it out of the state"
                 )
             name = f"{len(self.arrays):04d}"
             self.arrays[name] = np.ascontiguousarray(value)
-            # A contiguous array of no dimension has one.
+            # ascontiguousarray gives a zero-dimensional array one dimension.
             return {"array": name, "shape": list(value.shape)}
         if not self.for_learning and hasattr(value, "for_deciding"):
             value = value.for_deciding()
@@ -142,7 +144,7 @@ class _Reader:
         return tuple(made) if "tuple" in tree else made
 
     def _class(self, name: str) -> Any:
-        """The class of a tag, and only one that is a record."""
+        """Return the class with this tag, which must be a named tuple or a dataclass."""
         own = {
             found.__qualname__: found
             for module in self.modules
@@ -151,5 +153,5 @@ class _Reader:
         }
         found = class_of(name, own)
         if not (hasattr(found, "_fields") or dataclasses.is_dataclass(found)):
-            raise InputError(f"{name!r} is no record")
+            raise InputError(f"{name!r} is not a named tuple or a dataclass")
         return found

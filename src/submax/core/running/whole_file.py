@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic replacement of files."""
 
 import os
 from collections.abc import Iterator
@@ -11,7 +11,10 @@ PARTIAL = ".partial"
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Write beside the file, then put it in place; a crash leaves the old one or the new one."""
+    """Open a temporary file that replaces ``path`` at the end of the block.
+
+    After a crash ``path`` holds either its old or its new contents, never a part of them.
+    """
     partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
     try:
         with partial.open("wb") as file:

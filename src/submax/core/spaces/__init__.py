@@ -1,1 +1,1 @@
-"""Spaces of actions: arms, choices in several slots, real-valued parts."""
+"""Action spaces: arms, choices in several slots, real-valued parts."""

@@ -1,4 +1,4 @@
-"""Plain arms."""
+"""The action space of plain arms."""
 
 from dataclasses import dataclass
 
@@ -24,28 +24,22 @@ class Arms(Space):
 
     @property
     def slots(self) -> int:
-        """One: the arm itself."""
         return 1
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """The arms, in one slot."""
         return (self.count,)
 
     @property
     def size(self) -> int:
-        """The number of arms."""
         return self.count
 
     def index(self, action: Integers) -> Integers:
-        """The arm without its slot axis."""
         return action[..., 0]
 
     def action(self, index: Integers) -> Integers:
-        """The arm with its slot axis."""
         return index[..., None]
 
     def contains(self, action: Integers) -> bool:
-        """Whether every arm is among the ``count``."""
         inside = action.min(initial=0) >= 0 and action.max(initial=0) < self.count
         return action.shape[-1] == 1 and bool(inside)

@@ -1,4 +1,4 @@
-"""Real-valued actions."""
+"""The action space of real-valued actions."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from submax.core.spaces.real_space import RealSpace, check_bounds
 @stored("box")
 @dataclass(frozen=True)
 class Box(RealSpace):
-    """One number in each dimension, from ``low`` to ``high``.
+    """One number in each dimension, between ``low`` and ``high``.
 
     >>> Box((0.0,), (10.0,)).slots
     1
@@ -23,5 +23,4 @@ class Box(RealSpace):
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """None."""
         return ()

@@ -1,4 +1,4 @@
-"""Choices and real-valued parts, made jointly."""
+"""The action space of choices in slots together with real-valued parts."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from submax.core.spaces.slots import Slots
 @stored("mixed")
 @dataclass(frozen=True)
 class Mixed(RealSpace):
-    """One choice in each slot, among ``sizes``, then numbers from ``low`` to ``high``.
+    """One of ``sizes[s]`` choices in each slot s, followed by numbers between ``low`` and ``high``.
 
     >>> Mixed((3, 2), (0.0,), (1.0,)).slots
     3
@@ -26,5 +26,4 @@ class Mixed(RealSpace):
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """The sizes."""
         return self.sizes

@@ -1,7 +1,6 @@
-"""What spaces with real-valued parts have in common."""
+"""Base class of action spaces with real-valued parts."""
 
 import math
-from abc import abstractmethod
 from typing import NoReturn
 
 import numpy as np
@@ -12,48 +11,38 @@ from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 
 LARGEST_LOG_VOLUME = 500.0
-"""Beyond this, densities leave the range of numbers."""
+"""Largest absolute logarithm of a volume; densities beyond it would not fit into a float64."""
 
 
 class RealSpace(Space):
-    """Choices, and numbers between ``low`` and ``high``; nothing here can be listed."""
+    """Choices, and numbers between ``low`` and ``high``; such actions cannot be listed."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
 
     @property
-    @abstractmethod
-    def choices(self) -> tuple[int, ...]:
-        """The number of choices in each slot that is not real-valued."""
-
-    @property
     def slots(self) -> int:
-        """Choices and numbers."""
         return len(self.choices) + self.reals
 
     @property
     def reals(self) -> int:
-        """The dimensions of the box."""
         return len(self.low)
 
     @property
     def log_volume(self) -> float:
-        """Logarithm of the volume of the box."""
+        """Logarithm of the volume of the real-valued parts."""
         return _log_volume(self.low, self.high)
 
     @property
     def log_measure(self) -> float:
-        """Logarithm of the volume, times the number of joint choices."""
         return self.log_volume + sum(map(math.log, self.choices))
 
     def uniform(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Independent in every part."""
         choices = rng.integers(self.choices, size=(*shape, len(self.choices)))
         numbers = rng.uniform(self.low, self.high, size=(*shape, self.reals))
         return np.concatenate([choices, numbers], axis=-1)
 
     def scaled(self, action: Actions) -> Floats:
-        """The numbers from 0 at their lowest to 1 at their highest."""
         low, high = np.array(self.low), np.array(self.high)
         scaled = np.array(action, dtype=np.float64)
         scaled[..., len(self.choices) :] -= low
@@ -61,7 +50,6 @@ class RealSpace(Space):
         return scaled
 
     def unscaled(self, scaled: Floats) -> Floats:
-        """The reverse."""
         low, high = np.array(self.low), np.array(self.high)
         action = scaled.copy()
         numbers = low + scaled[..., len(self.choices) :] * (high - low)
@@ -69,7 +57,6 @@ class RealSpace(Space):
         return action
 
     def contains(self, action: Actions) -> bool:
-        """Whether every choice and every number is within its bounds."""
         if action.shape[-1] != self.slots:
             return False
         choices, numbers = np.split(action, [len(self.choices)], axis=-1)
@@ -79,23 +66,22 @@ class RealSpace(Space):
 
     @property
     def size(self) -> NoReturn:
-        """There is no number of actions."""
         self._refuse()
 
     def index(self, action: Integers) -> NoReturn:
-        """No action has a number."""
         self._refuse()
 
     def action(self, index: Integers) -> NoReturn:
-        """No action has a number."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise InputError(f"the actions of {self} cannot be listed or counted")
+        raise InputError(
+            f"the actions of {self} cannot be listed or counted: use a space of arms or slots"
+        )
 
 
 def check_bounds(low: tuple[float, ...], high: tuple[float, ...]) -> None:
-    """Refuse bounds that are missing, not finite or the wrong way round."""
+    """Raise an ``InputError`` unless ``low`` and ``high`` are finite tuples with low < high."""
     tuples = isinstance(low, tuple) and isinstance(high, tuple)
     if not (tuples and low and len(low) == len(high)):
         raise InputError(
@@ -108,7 +94,8 @@ def check_bounds(low: tuple[float, ...], high: tuple[float, ...]) -> None:
             raise InputError(f"low must be below high, not {below} and {above}")
     if not abs(_log_volume(low, high)) <= LARGEST_LOG_VOLUME:
         raise InputError(
-            f"the volume between {low} and {high} cannot be computed with: take other units"
+            f"the volume between low {low} and high {high} must lie between e^-500 and e^500: "
+            "use other units"
         )
 
 

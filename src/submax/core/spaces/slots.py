@@ -1,4 +1,4 @@
-"""Several choices made jointly."""
+"""The action space of one choice in each of several slots."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from submax.core.spaces.space import Space
 @stored("slots")
 @dataclass(frozen=True)
 class Slots(Space):
-    """One choice in each slot; ``sizes`` says among how many. The last slot counts fastest.
+    """One of ``sizes[s]`` choices in each slot s; in an action's index the last slot is fastest.
 
     >>> space = Slots((2, 3))
     >>> space.size
@@ -34,29 +34,23 @@ class Slots(Space):
 
     @property
     def slots(self) -> int:
-        """The number of slots."""
         return len(self.sizes)
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """The sizes."""
         return self.sizes
 
     @property
     def size(self) -> int:
-        """The product of the sizes."""
         return math.prod(self.sizes)
 
     def index(self, action: Integers) -> Integers:
-        """Mixed-radix number of the choices."""
         return action @ self._strides()
 
     def action(self, index: Integers) -> Integers:
-        """The choices that make up a mixed-radix number."""
         return index[..., None] // self._strides() % np.array(self.sizes, dtype=np.int64)
 
     def contains(self, action: Integers) -> bool:
-        """Whether every choice is within its slot."""
         if action.shape[-1] != self.slots:
             return False
         return bool(np.all((action >= 0) & (action < np.array(self.sizes))))

@@ -42,14 +42,14 @@ def log_summary(
     if menu.plain:
         cells = _choice_cells(_choice_names(schema, 0), action[:, 0], reward)
         return Summary(sentences, ["action", *columns], cells)
-    parts = len(menu.slots) + len(menu.intervals)
+    parts = len(menu.slots) + len(menu.ranges)
     lines_per_part = max(1, (LINES - len(sentences) - 2) // parts)
     rows, more = [], 0
     for place, slot in enumerate(menu.slots):
         cells = _choice_cells(_choice_names(schema, place), action[:, place], reward)
         rows += [[slot.name, *row] for row in cells[:lines_per_part]]
         more += len(cells[lines_per_part:])
-    for place, interval in enumerate(menu.intervals, start=len(menu.slots)):
+    for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
         rows.append([interval.name, *_value_cells(action[:, place].astype(np.float64))])
     return Summary(sentences, ["slot", "choice", *columns], rows, texts=2, more=more)
 

@@ -42,7 +42,7 @@ def estimate_slot_propensities(
     has for each slot which choices are in each eligible set, ``[sets, choices]``. ``seed`` draws
     the rows to which the model is fitted if there are more than ``MOST_ROWS``.
     """
-    if schema.menu.intervals:
+    if schema.menu.ranges:
         raise InputError(
             "this log has real-valued actions without propensities, which cannot be estimated: "
             "log the density of each action as its propensity"

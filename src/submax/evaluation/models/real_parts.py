@@ -14,7 +14,7 @@ POWERS = 3
 
 def powers_of(log: Log, action: NDArray[Any]) -> Floats:
     """Return the powers of the real-valued parts of actions, ``[n, POWERS · intervals]``."""
-    intervals = log.schema.menu.intervals
+    intervals = log.schema.menu.ranges
     low = np.array([one.low for one in intervals])
     width = np.array([one.high - one.low for one in intervals])
     first = len(log.schema.menu.slots)

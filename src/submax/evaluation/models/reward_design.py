@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
-from submax.regression.design import Design
 from submax.regression.feature_map import GROUPS
 from submax.regression.posterior import Posterior
+from submax.regression.prior import PriorStructure
 from submax.regression.sums import Sums
 
 
@@ -53,16 +53,16 @@ class RewardDesign(NamedTuple):
         return GROUPS if self.separate else GROUPS * (1 + len(self.sizes)) + 1
 
     @property
-    def design(self) -> Design:
+    def design(self) -> PriorStructure:
         """The prior correlations of the coefficients, and the group of each."""
         if self.separate:
-            return Design.sharing(self.groups, self.sizes[0])
+            return PriorStructure.sharing(self.groups, self.sizes[0])
         choice = self.groups[: self._each]
         of_slots = [
             np.tile(choice + GROUPS * (1 + slot), size) for slot, size in enumerate(self.sizes)
         ]
         of_powers = np.full(self.powers, self.prior_groups - 1)
-        return Design.independent(np.concatenate([self.groups, *of_slots, of_powers]), 1)
+        return PriorStructure.independent(np.concatenate([self.groups, *of_slots, of_powers]), 1)
 
     def nothing(self, offset: float) -> Sums:
         """Return the sums of the regression over no rows; rewards are measured from ``offset``."""

@@ -10,10 +10,10 @@ from submax.core.arrays import Floats, Integers
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import POWERS, powers_of
 from submax.evaluation.models.reward_design import RewardDesign
-from submax.regression.design import Prior
 from submax.regression.feature_map import FeatureMap, new_map
 from submax.regression.fitting import fitted
 from submax.regression.map_choice import LENGTHS
+from submax.regression.prior import Prior
 
 KERNELS, FEWEST_KERNELS = 128, 8
 """Most landmarks of kernels, and fewest: fewer than 8 would add little to the linear part."""
@@ -57,7 +57,7 @@ class _Budget(NamedTuple):
     def of(cls, log: Log) -> "_Budget":
         menu, width = log.schema.menu, log.schema.context.width
         choices = sum(len(slot.choices) for slot in menu.slots)
-        if len(menu.slots) == 1 and not menu.intervals:
+        if len(menu.slots) == 1 and not menu.ranges:
             interactions, most = True, math.isqrt(MOST_NUMBERS // choices)
         else:
             interactions = (1 + choices) * (1 + width) <= MOST_UNKNOWNS
@@ -103,7 +103,7 @@ def _fitted_map(
     """Return the log marginal likelihood of some rows, and a map with the prior fitted."""
     menu = log.schema.menu
     sizes = tuple(len(slot.choices) for slot in menu.slots)
-    powers = POWERS * len(menu.intervals)
+    powers = POWERS * len(menu.ranges)
     design = RewardDesign(sizes, feature_map.groups, powers, budget.interactions)
     reward, action = log.reward[row], log.action[row]
     mean = float(reward.mean()) if reward.size else 0.0

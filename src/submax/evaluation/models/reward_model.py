@@ -10,8 +10,8 @@ from submax.core.arrays import Floats
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import powers_of
 from submax.evaluation.models.reward_map import RewardMap, reward_maps
-from submax.regression.design import Prior
 from submax.regression.fitting import fitted
+from submax.regression.prior import Prior
 from submax.regression.sums import Sums
 
 FOLDS = 3

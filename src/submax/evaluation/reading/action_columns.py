@@ -30,10 +30,10 @@ class ActionColumns:
 
     def __init__(self, names: ColumnNames, menu: Menu | None) -> None:
         self._names, self._menu = names.actions, menu
-        self.intervals = () if menu is None else menu.intervals
+        self.ranges = () if menu is None else menu.ranges
         self.slots = {slot: Vocabulary() for slot in names.actions}
         if menu is not None:
-            wanted = [slot.name for slot in menu.slots] + [one.name for one in menu.intervals]
+            wanted = [slot.name for slot in menu.slots] + [one.name for one in menu.ranges]
             check_same("slot", wanted, names.actions)
             self.slots = {
                 slot.name: Vocabulary(one.name for one in slot.choices) for slot in menu.slots
@@ -46,14 +46,14 @@ class ActionColumns:
             self._choice(batch, self._names[slot], vocabulary)
             for slot, vocabulary in self.slots.items()
         ]
-        for interval in self.intervals:
+        for interval in self.ranges:
             column = self._names[interval.name]
             values = batch.required_numbers(column)
             outside = (values < interval.low) | (values > interval.high)
             batch.note(column, f"is not from {interval.low:g} to {interval.high:g}", outside)
             found.append(values)
         action = np.stack(found, axis=1)
-        action = action if self.intervals else action.astype(np.int32)
+        action = action if self.ranges else action.astype(np.int32)
         return action, self._eligible.read(batch, action)
 
     def _choice(self, batch: CheckedBatch, column: str, vocabulary: Vocabulary) -> Integers:

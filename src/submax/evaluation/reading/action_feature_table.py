@@ -13,9 +13,9 @@ from submax.evaluation.reading.cells import numbers
 from submax.evaluation.reading.source import Source, open_source
 from submax.evaluation.reading.vocabulary import as_name
 from submax.schema.action_features import described
-from submax.schema.choices import ARMS, Slot, where
+from submax.schema.choices import ARMS, Slot, of_slot
 from submax.schema.menu import Menu
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 ACTION, SLOT, CHOICE = "action", "slot", "choice"
 """Columns that say which choice a row describes: ``action``, or ``slot`` and ``choice``."""
@@ -53,7 +53,9 @@ def described_menu(menu: Menu, features: Mapping[str, Any]) -> tuple[Menu, list[
         table = tables.get(slot.name)
         if isinstance(table, Mapping):
             known = {choice.name for choice in slot.choices}
-            not_in_log += [f"{name!s:.80}{where(slot.name)}" for name in table if name not in known]
+            not_in_log += [
+                f"{name!s:.80}{of_slot(slot.name)}" for name in table if name not in known
+            ]
             tables[slot.name] = {name: one for name, one in table.items() if name in known}
     slots: tuple[Slot, ...] = described(menu.slots, tables[ARMS] if menu.plain else tables)
     note = (
@@ -84,8 +86,8 @@ def _cells(table: Any, name: str, numeric: bool) -> list[float | str | None]:
     if read.wrong.any():
         row = int(np.argmax(read.wrong))
         raise InputError(
-            f"the action feature {name!r} is {shown(column[row].as_py())} in row {row + 1} and a "
-            "number in others: give finite numbers to all choices, or texts to all"
+            f"the action feature {name!r} is {short_repr(column[row].as_py())} in row {row + 1} "
+            "and a number in others: give finite numbers to all choices, or texts to all"
         )
     return [None if np.isnan(value) else float(value) for value in read.values]
 
@@ -100,7 +102,7 @@ def _by_name(
         choices = found.setdefault(slot, {})
         if choice in choices:
             raise InputError(
-                f"row {row + 1} of the action features describes {choice!r}{where(slot)}, which "
+                f"row {row + 1} of the action features describes {choice!r}{of_slot(slot)}, which "
                 "an earlier row describes: leave one of the two rows out"
             )
         cells = {name: column[row] for name, column in columns.items()}

@@ -9,7 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans
 from submax.core.errors import InputError
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 NO_DEFAULT = "no default is declared"
 """End of the reason of a missing value, after which the error explains how to declare a default."""
@@ -67,7 +67,7 @@ class BadRows:
         before = self._problems.get((column, reason))
         if before is None:
             place = int(np.argmax(bad))
-            before = RowProblem(column, reason, 0, first_row + place, shown(value(place)))
+            before = RowProblem(column, reason, 0, first_row + place, short_repr(value(place)))
         self._problems[column, reason] = replace(before, count=before.count + count)
 
     def note_repeats(self, column: str, count: int, row: int, before: int) -> None:

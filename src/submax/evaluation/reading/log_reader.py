@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.contracts.feedback import ROUNDING
+from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
 from submax.core.errors import InputError
 from submax.core.rewards.scale import Scale
 from submax.evaluation.reading.action_columns import ActionColumns
@@ -75,7 +75,7 @@ def _as_declared(names: ColumnNames, menu: Menu | None) -> ColumnNames:
     """Assign a single column of actions to the only slot or interval that is declared."""
     if menu is None or menu.plain or list(names.actions) != [ARMS]:
         return names
-    parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.intervals)]
+    parts = [*(slot.name for slot in menu.slots), *(one.name for one in menu.ranges)]
     if len(parts) > 1:
         return names
     return msgspec.structs.replace(names, actions={parts[0]: names.actions[ARMS]})
@@ -191,9 +191,11 @@ class _LogReader:
             return np.full(batch.rows, np.nan)
         values = batch.numbers_or(column, np.nan)
         batch.note(column, "is not above 0, as a propensity must be", values <= 0)
-        if self._actions.intervals:
+        if self._actions.ranges:
             return values
-        batch.note(column, "is above 1, as no propensity can be", values > 1 + ROUNDING)
+        batch.note(
+            column, "is above 1, as no propensity can be", values > 1 + PROBABILITY_TOLERANCE
+        )
         return np.minimum(values, 1.0)
 
     def _no_rows(self) -> str:

@@ -77,7 +77,7 @@ def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
             "explain the difference",
         )
     rarest = float(log.propensity.min())
-    if rarest * len(log) < 1 and not log.schema.menu.intervals:
+    if rarest * len(log) < 1 and not log.schema.menu.ranges:
         yield Caution(
             "propensities",
             f"a propensity is as small as {rarest:.2g}: among {len(log)} rows less than one with "
@@ -124,7 +124,7 @@ def _about_support(
         )
     # The largest weight that can occur: the policy is sure of the rarest logged action.
     rarest = 1.0 / float(logged.log.propensity.min())
-    intervals = logged.log.schema.menu.intervals
+    intervals = logged.log.schema.menu.ranges
     z = errors_from_one(about_policy.evidence.weight, found.largest if intervals else rarest)
     if abs(z) > SIGNIFICANT_ERRORS:
         why = "the log could not take some of its actions, or " if z < 0 else ""

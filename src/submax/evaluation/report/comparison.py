@@ -184,7 +184,7 @@ class _Evaluation(NamedTuple):
 
 
 def _has_slots(log: Log) -> bool:
-    return len(log.schema.menu.slots) > 1 and not log.schema.menu.intervals
+    return len(log.schema.menu.slots) > 1 and not log.schema.menu.ranges
 
 
 def _chosen_estimators(

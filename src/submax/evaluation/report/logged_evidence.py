@@ -280,7 +280,7 @@ def _slot_propensities(log: Log, seed: int) -> tuple[Floats | None, bool]:
     The propensities are None for plain arms and for actions with real-valued parts.
     """
     menu = log.schema.menu
-    if len(menu.slots) < 2 or menu.intervals:
+    if len(menu.slots) < 2 or menu.ranges:
         return None, False
     if log.slot_propensity is not None:
         gaps = np.isnan(log.slot_propensity)

@@ -37,7 +37,7 @@ def worst_calibration(log: Log) -> PropensityCalibration | None:
     """
     checked: list[PropensityCalibration] = []
     inverse, menu = 1.0 / log.propensity, log.schema.menu
-    volume = float(np.prod([one.high - one.low for one in menu.intervals]))
+    volume = float(np.prod([one.high - one.low for one in menu.ranges]))
     sizes = np.array(
         [[len(numbers) for numbers in eligible] for eligible in log.eligible_sets], dtype=float
     )

@@ -5,7 +5,7 @@ import re
 import time
 
 from submax.core.errors import InputError
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 VARIANTS = "89ab"
 """The hexadecimal digits that mark the variant of a UUID (RFC 9562): two fixed bits, two random."""
@@ -19,8 +19,8 @@ def check_bandit(name: object) -> None:
     """Refuse a name of a bandit that could not be part of an address."""
     if not isinstance(name, str) or not BANDIT.fullmatch(name):
         raise InputError(
-            f"the bandit was named {shown(name)}, and a name has up to 64 small letters, digits, "
-            "'-' and '_': give such a name"
+            f"the bandit was named {short_repr(name)}, and a name has up to 64 small letters, "
+            "digits, '-' and '_': give such a name"
         )
 
 
@@ -29,7 +29,7 @@ def check_identifier(what: str, value: object) -> None:
     if not isinstance(value, str) or not IDENTIFIER.fullmatch(value):
         raise InputError(
             f"{what} must be a text of 1 to 128 printable ASCII characters without spaces, "
-            f"not {shown(value)}"
+            f"not {short_repr(value)}"
         )
 
 

@@ -137,7 +137,7 @@ class Export:
             ("action" if slot.name == ARMS else f"action_{slot.name}", pa.string())
             for slot in menu.slots
         ]
-        names += [(f"action_{interval.name}", pa.float64()) for interval in menu.intervals]
+        names += [(f"action_{interval.name}", pa.float64()) for interval in menu.ranges]
         fields = [
             (f"context_{name}", pa.float64() if isinstance(field, Number) else pa.string())
             for name, field in zip(context.names, context.fields, strict=True)

@@ -77,7 +77,7 @@ class Ledger:
         find: Finder = nothing_found,
     ) -> None:
         self.settings = settings
-        slots, intervals = len(settings.menu.slots), len(settings.menu.intervals)
+        slots, intervals = len(settings.menu.slots), len(settings.menu.ranges)
         self.rows = TrainingRows(settings.context.width, slots + intervals)
         self.tally = ActionTally.empty(slots, intervals)
         self.closed = PositionSet()

@@ -27,7 +27,7 @@ from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.live.store.store import Store
 from submax.schema.context_schema import LARGEST, as_number
-from submax.schema.names import shown
+from submax.schema.names import short_repr
 
 ENCODER = msgspec.msgpack.Encoder()
 DEFAULT_REWARD_KEY = "reward"
@@ -159,7 +159,8 @@ class Requests:
         number = as_number(value)
         if number is None:
             raise InputError(
-                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, not {shown(value)}"
+                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, "
+                f"not {short_repr(value)}"
             )
         try:
             self._live_state.scale.check(np.array([number]))

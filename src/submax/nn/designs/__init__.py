@@ -1,1 +1,1 @@
-"""Networks that can be trained."""
+"""Network designs: architectures with their losses."""

@@ -1,4 +1,4 @@
-"""A conditional variational auto-encoder over choices and numbers made jointly."""
+"""A conditional variational autoencoder over joint actions of choices and numbers."""
 
 from dataclasses import dataclass
 
@@ -19,13 +19,13 @@ from submax.nn.layers.dense import Dense
 from submax.nn.layers.trunk import Trunk
 
 LEAST_STEPS = 300
-"""The number of steps tuned for weak signals. Before it the encoder has not learned to tell the
-decoder anything, and a bound that does not fall says little.
+"""Smallest number of training steps from new parameters, tuned for weak signals. Earlier the latent
+variable carries no information yet, and a held-out loss that does not decrease means little.
 """
-WIDE = 2.0
-"""ln σ grows like a logarithm beyond this: σ = 7 is far wider than the prior, whose σ is 1."""
+LARGEST_LINEAR_LOG_DEVIATION = 2.0
+"""Beyond this ln σ grows only logarithmically: e² ≈ 7 is far wider than the prior's σ = 1."""
 HELD_OUT_DRAWS = 8
-"""Draws of the latent variable with which rows that are held out are evaluated."""
+"""Number of latent draws with which held-out rows are evaluated."""
 
 
 class Encoder(eqx.Module):
@@ -38,24 +38,24 @@ class Encoder(eqx.Module):
     def __call__(
         self, action: jax.Array, context: jax.Array, reward: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """``[C + d]``, ``[D]`` and embedded ``[E] -> μ [J]`` and ``ln σ [J]``."""
+        """Return μ and ln σ ``[J]`` for an action ``[C + d]``, context ``[D]``, reward ``[E]``."""
         hidden = self.trunk(jnp.concatenate([action, context]), reward)
         return self.mean(hidden), _bounded(self.log_deviation(hidden))
 
 
 class Decoder(eqx.Module):
-    """p(a | c, r, z): a softmax in each slot, a mixture density over numbers, from one trunk."""
+    """p(a | c, r, z): one trunk for a softmax in each slot and a mixture density over numbers."""
 
     trunk: Trunk
     head: Dense
 
     def __call__(self, latent: jax.Array, context: jax.Array, reward: jax.Array) -> jax.Array:
-        """``[J]``, ``[D]`` and embedded ``[E] -> [O]``."""
+        """Return the outputs ``[O]`` for a latent ``[J]``, context ``[D]`` and reward ``[E]``."""
         return self.head(self.trunk(jnp.concatenate([latent, context]), reward))
 
 
 class CVAEModel(eqx.Module):
-    """Encoder and decoder."""
+    """Both networks of the autoencoder."""
 
     encoder: Encoder
     decoder: Decoder
@@ -63,10 +63,10 @@ class CVAEModel(eqx.Module):
 
 @dataclass(frozen=True)
 class CVAEDesign(Design[CVAEModel]):
-    """Trained by the evidence bound E_q[log p(a | c, r, z)] − β KL(q ‖ N(0, 1)).
+    """The design that maximizes the evidence bound E_q[log p(a | c, r, z)] − β KL(q ‖ N(0, 1)).
 
-    β is ``kl_weight``, a constant. J is ``latent``. With ``reals`` real-valued parts of an action
-    there are ``components`` of the mixture density for each z.
+    β is the constant ``kl_weight``, and the latent variable z has ``latent`` dimensions (J). If an
+    action has ``reals`` real-valued parts, their mixture density has ``components`` for each z.
 
     Reference: Xu et al. (2024), section 4.3 and figure cvae.
     """
@@ -82,7 +82,6 @@ class CVAEDesign(Design[CVAEModel]):
     components: int
 
     def drawn(self, key: jax.Array) -> CVAEModel:
-        """A model with new parameters."""
         keys = jax.random.split(key, 5)
         choices, width = sum(self.sizes), self.context_width
         shape = (self.hidden, self.reward_width, self.injection)
@@ -100,21 +99,20 @@ class CVAEDesign(Design[CVAEModel]):
 
     @property
     def least_steps(self) -> int:
-        """As many as were tuned for weak signals."""
         return LEAST_STEPS
 
     def losses(self, model: CVAEModel, batch: Example, key: jax.Array) -> jax.Array:
-        """Minus the evidence bound, with one draw of z for each example."""
+        """Return minus the evidence bound, with one draw of z for each example."""
         noise = jax.random.normal(key, (*batch.reward.shape[:-1], self.latent))
         return jax.vmap(self._loss, in_axes=(None, 0, 0))(model, batch, noise)
 
     def held_out_losses(
         self, model: CVAEModel, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """Minus the evidence bound, and the loss of the reward that the action tells.
+        """Return minus the evidence bound plus the loss of predicting the reward from the action.
 
-        For the latter p(a | c, r) is (1/Z) Σ_z p(a | c, r, z), with the same z ~ N(0, 1) for every
-        reward.
+        The second loss uses p(a | c, r) = (1/Z) Σ_z p(a | c, r, z), with the same draws z ~ N(0, 1)
+        for every reward.
         """
         latent = jax.random.normal(key, (HELD_OUT_DRAWS, self.latent))
 
@@ -146,15 +144,15 @@ class CVAEDesign(Design[CVAEModel]):
     def exported(
         self, model: CVAEModel, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
-        """The decoder at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``, in numpy."""
+        """Return the decoder in numpy, at levels ``[R, L, E]`` and draws ``[R, L or 1, Z, J]``."""
         return slot_network(model.decoder.trunk, model.decoder.head, levels, latent)
 
 
 def _bounded(log_deviation: jax.Array) -> jax.Array:
-    """Unchanged up to a wide distribution, then slower.
+    """Bound ln σ from above by letting it grow only logarithmically beyond a limit.
 
-    ln σ is linear in the features, so that σ² of a context a hundred deviations from the mean would
-    be beyond the floats, and the loss of the whole minibatch with it.
+    ln σ is linear in the features. Without the bound, σ² would overflow for a context a hundred
+    deviations from the mean, and make the loss of the whole minibatch infinite.
     """
-    excess = jnp.maximum(log_deviation - WIDE, 0.0)
-    return jnp.minimum(log_deviation, WIDE) + jnp.log1p(excess)
+    excess = jnp.maximum(log_deviation - LARGEST_LINEAR_LOG_DEVIATION, 0.0)
+    return jnp.minimum(log_deviation, LARGEST_LINEAR_LOG_DEVIATION) + jnp.log1p(excess)

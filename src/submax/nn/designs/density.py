@@ -1,4 +1,4 @@
-"""The density of real-valued parts of an action, for training."""
+"""The log-density of real-valued parts of an action, in JAX for training."""
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +13,9 @@ from submax.networks.density_head import (
 
 
 def log_density(output: jax.Array, numbers: jax.Array, components: int) -> jax.Array:
-    """Add up log Σ_k α_k Π_j f(x_j; m_kj, s_kj): ``[K (1 + 2d)]`` and numbers ``[d] -> []``.
+    """Return log Σ_k α_k Π_j f(x_j; m_kj, s_kj): ``[K (1 + 2d)]`` and numbers ``[d] -> []``.
 
-    The same as `MixtureDensity`, where f is explained.
+    This is the density of `MixtureDensity`, which explains f.
     """
     reals = numbers.shape[0]
     end = components + components * reals

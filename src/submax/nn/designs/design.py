@@ -1,4 +1,4 @@
-"""Contract of what can be trained."""
+"""Base class of network designs."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -9,9 +9,9 @@ Model = TypeVar("Model")
 
 
 class Example(NamedTuple):
-    """One row, or a batch: ``context [..., D]``, ``action [..., S]``, ``reward [..., E]``.
+    """One row or a batch: ``context [..., D]``, ``action [..., S]``, encoded ``reward [..., E]``.
 
-    Choices are whole numbers as floats, real-valued parts of an action lie between 0 and 1.
+    Choices are whole numbers as floats; real-valued parts of an action lie between 0 and 1.
     """
 
     context: jax.Array
@@ -20,16 +20,17 @@ class Example(NamedTuple):
 
     @classmethod
     def of(cls, rows: jax.Array, design: "Design[Any]") -> "tuple[Example, jax.Array]":
-        """From rows ``[..., D + S + E + 1]`` as minibatches hold them; and their weight."""
+        """Split rows of minibatches, ``[..., D + S + E + 1]``, into examples and weights."""
         width = design.context_width
         end = width + len(design.sizes) + design.reals
         return cls(rows[..., :width], rows[..., width:end], rows[..., end:-1]), rows[..., -1]
 
 
 class Design(ABC, Generic[Model]):
-    """The shape of a network and its loss: a frozen dataclass, so that equal designs compile once.
+    """The architecture of a network, and its loss.
 
-    A model is an Equinox module whose leaves are all parameters.
+    A design is a frozen dataclass, so that equal designs are compiled only once. A model is an
+    Equinox module whose leaves are all trainable parameters.
     """
 
     sizes: tuple[int, ...]
@@ -39,33 +40,34 @@ class Design(ABC, Generic[Model]):
 
     @property
     def columns(self) -> int:
-        """The length of a row, its weight included."""
+        """Number of columns of a row, including its weight."""
         return self.context_width + len(self.sizes) + self.reals + self.reward_width + 1
 
     @abstractmethod
     def drawn(self, key: jax.Array) -> Model:
-        """A model with new parameters."""
+        """Return a model with random initial parameters."""
 
     @abstractmethod
     def losses(self, model: Model, batch: Example, key: jax.Array) -> jax.Array:
-        """What training makes small, for each example of a batch: ``[B]``."""
+        """Return the training loss of each example of a batch: ``[B]``."""
 
     @abstractmethod
     def held_out_losses(
         self, model: Model, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """What must fall for training to go on, for examples that are held out: ``[B, T]``.
+        """Return T losses of each held-out example: ``[B, T]``.
 
-        Of T losses the one counts whose mean is lowest. ``share [E]`` is how often each reward
-        occurs, as it is embedded. The likelihood of actions alone would favour a network that
-        knows what the logging policy does, and that of rewards alone one that does not.
+        Training goes on as long as the lowest of the T means decreases. ``share [E]`` is the mean
+        of the encoded rewards: how often each reward occurs. The likelihood of the actions alone
+        would favour a network that imitates the logging policy, and the likelihood of the rewards
+        alone one that does not model it at all.
         """
 
     @property
     def least_steps(self) -> int:
-        """Steps that new parameters are trained for, whatever the held-out rows say."""
+        """Smallest number of steps from new parameters, whatever the held-out loss."""
         return 0
 
     def informed(self, model: Model, share: jax.Array) -> Model:
-        """A new model that knows how often each reward occurs, and nothing else."""
+        """Return a new model whose initial outputs reflect how often each reward occurs."""
         return model

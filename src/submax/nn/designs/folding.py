@@ -1,4 +1,4 @@
-"""From trained layers to plain arrays."""
+"""Conversion of trained layers to numpy arrays."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,10 +11,11 @@ from submax.nn.layers.trunk import Trunk
 def slot_network(
     trunk: Trunk, head: Dense, levels: NDArray[np.float32], latent: ArrayLike
 ) -> SlotNetwork:
-    """Fold injections into layers a level, and latent draws into the first bias.
+    """Return the network at fixed reward levels and latent draws.
 
-    ``levels [R, L, E]`` are the embedded rewards that are asked for. The trunk's input is (z ⊕ c);
-    ``latent [R, L or 1, Z, J]`` holds the draws of z.
+    Each injection becomes a plain layer per level, and the latent draws become part of the first
+    bias. ``levels [R, L, E]`` are the encoded rewards. The trunk's input is (z ⊕ c), and ``latent
+    [R, L or 1, Z, J]`` are the draws of z.
     """
     draws = np.asarray(latent, dtype=np.float32)
     first, second = trunk.first.folded(levels), trunk.second.folded(levels)

@@ -1,4 +1,4 @@
-"""How well a network that knows actions by their reward knows rewards by their action."""
+"""The loss of predicting a reward from an action, by a network of p(action | reward)."""
 
 from collections.abc import Callable
 
@@ -11,11 +11,11 @@ from submax.nn.designs.design import Example
 def reward_losses(
     log_prob_at: Callable[[Example, jax.Array], jax.Array], batch: Example, share: jax.Array
 ) -> jax.Array:
-    """−log p(a | c, r) / Σ_e p_e p(a | c, e), for each example: ``[B]``.
+    """Return −log (p(a | c, r) / Σ_e p_e p(a | c, e)) for each example: ``[B]``.
 
-    ``log_prob_at`` is the log-probability of an example's action at any embedded reward; ``share
-    [E]`` is p_e. By Bayes' rule this is −log p(r | a, c), but for a term without the network, if
-    all contexts earn each reward equally often.
+    ``log_prob_at`` returns the log-probability of an example's action at any encoded reward, and
+    ``share [E]`` is p_e. By Bayes' rule the result is −log p(r | a, c) plus a term that does not
+    depend on the network, if every reward is equally frequent in all contexts.
     """
 
     def loss(example: Example) -> jax.Array:

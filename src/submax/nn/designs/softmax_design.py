@@ -1,4 +1,4 @@
-"""A network for one choice in each slot, without latent variable."""
+"""A network for one choice in each slot, without a latent variable."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ from submax.nn.layers.trunk import Trunk
 
 
 class SoftmaxModel(eqx.Module):
-    """Context and reward → logits of the choices."""
+    """A network from context and reward to the logits of the choices."""
 
     trunk: Trunk
     head: Dense
 
     def __call__(self, context: jax.Array, reward: jax.Array) -> jax.Array:
-        """``[D]`` and embedded ``[E] -> [C]``."""
+        """Return the logits ``[C]`` for a context ``[D]`` and an encoded reward ``[E]``."""
         return self.head(self.trunk(context, reward))
 
 
@@ -39,7 +39,6 @@ class SoftmaxDesign(Design[SoftmaxModel]):
     reals: int = 0
 
     def drawn(self, key: jax.Array) -> SoftmaxModel:
-        """A model with new parameters."""
         trunk, head = jax.random.split(key)
         return SoftmaxModel(
             Trunk.drawn(self.context_width, self.hidden, self.reward_width, self.injection, trunk),
@@ -47,7 +46,7 @@ class SoftmaxDesign(Design[SoftmaxModel]):
         )
 
     def losses(self, model: SoftmaxModel, batch: Example, key: jax.Array) -> jax.Array:
-        """Minus the log-likelihood of the choices."""
+        """Return minus the log-likelihood of the choices."""
 
         def loss(example: Example) -> jax.Array:
             logits = model(example.context, example.reward)
@@ -58,7 +57,7 @@ class SoftmaxDesign(Design[SoftmaxModel]):
     def held_out_losses(
         self, model: SoftmaxModel, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """The loss of training, and of the reward that the choices tell."""
+        """Return the training loss plus the loss of predicting the reward from the choices."""
 
         def log_prob_at(example: Example, reward: jax.Array) -> jax.Array:
             logits = model(example.context, reward)
@@ -70,5 +69,5 @@ class SoftmaxDesign(Design[SoftmaxModel]):
     def exported(
         self, model: SoftmaxModel, levels: NDArray[np.float32], latent: ArrayLike
     ) -> SlotNetwork:
-        """Plain arrays at levels ``[R, L, E]``; the latent variable has width 0."""
+        """Return the network in numpy at levels ``[R, L, E]``; the latent variable has width 0."""
         return slot_network(model.trunk, model.head, levels, latent)

@@ -1,4 +1,4 @@
-"""A network for the value of an action in a context."""
+"""A network for the expected reward of an action in a context."""
 
 from dataclasses import dataclass
 
@@ -13,24 +13,24 @@ from submax.nn.designs.design import Design, Example
 from submax.nn.layers.dense import Dense
 
 LEAST_STEPS = 300
-"""The number of steps tuned for weak signals: policies look for the highest value, which is often
-right long before the values are.
+"""Smallest number of training steps from new parameters, tuned for weak signals. Policies need the
+order of the values, which is often right long before the values are.
 """
 CONFIDENCE = (1.0, 0.5, 0.25, 0.125)
-"""Shares of a logit's distance from the mean at which held-out rows are evaluated. The lowest loss
-counts, since a network that is too sure of itself may still put actions in the right order.
+"""Factors by which the logits' distance from the mean logit is multiplied on held-out rows. The
+lowest of these losses is used, since an overconfident network may still order actions correctly.
 """
 
 
 class ValueModel(eqx.Module):
-    """Choices and context → logit of the reward."""
+    """A network from choices and context to the logit of the reward."""
 
     first: Dense
     second: Dense
     head: Dense
 
     def __call__(self, x: jax.Array, masks: jax.Array) -> jax.Array:
-        """``[C + D]`` and the dropout masks of both hidden layers, ``[2, H]``, ``-> []``."""
+        """Return the logit for ``[C + D]`` inputs, with dropout masks ``[2, H]`` of both layers."""
         first = jax.nn.relu(self.first(x)) * masks[0]
         second = jax.nn.relu(self.second(first)) * masks[1]
         return self.head(second)[0]
@@ -38,10 +38,10 @@ class ValueModel(eqx.Module):
 
 @dataclass(frozen=True)
 class ValueDesign(Design[ValueModel]):
-    """σ(f(a, c)) is the reward scaled to 0 … 1, by cross-entropy.
+    """σ(f(a, c)) estimates the reward, scaled to the range from 0 to 1, by cross-entropy.
 
-    Each hidden unit is left out with probability
-    ``dropout`` in training, and the others are scaled up.
+    In training each hidden unit is dropped with probability ``dropout``, and the others are scaled
+    up.
 
     Reference: Gal and Ghahramani (2016).
     """
@@ -54,7 +54,6 @@ class ValueDesign(Design[ValueModel]):
     reward_width: int = 1
 
     def drawn(self, key: jax.Array) -> ValueModel:
-        """A model with new parameters."""
         keys = jax.random.split(key, 3)
         return ValueModel(
             Dense.drawn(sum(self.sizes) + self.context_width, self.hidden, keys[0]),
@@ -64,11 +63,10 @@ class ValueDesign(Design[ValueModel]):
 
     @property
     def least_steps(self) -> int:
-        """As many as were tuned for weak signals."""
         return LEAST_STEPS
 
     def losses(self, model: ValueModel, batch: Example, key: jax.Array) -> jax.Array:
-        """Cross-entropy, with dropout masks of its own for each example."""
+        """Return the cross-entropy, with separate dropout masks for each example."""
         kept = 1 - self.dropout
         shape = (*batch.reward.shape[:-1], 2, self.hidden)
         masks = jax.random.bernoulli(key, kept, shape) / kept if self.dropout else jnp.ones(shape)
@@ -77,7 +75,7 @@ class ValueDesign(Design[ValueModel]):
     def held_out_losses(
         self, model: ValueModel, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """Cross-entropy of the whole network, without dropout, if it were less sure of itself."""
+        """Return the cross-entropy without dropout, for several degrees of confidence."""
         masks = jnp.ones((2, self.hidden))
         middle = jnp.log(share[0]) - jnp.log1p(-share[0])
         parts = jnp.asarray(CONFIDENCE)
@@ -90,7 +88,10 @@ class ValueDesign(Design[ValueModel]):
         return jax.vmap(loss)(batch)
 
     def informed(self, model: ValueModel, share: jax.Array) -> ValueModel:
-        """Every value is the mean reward: a head that begins at random prefers some actions."""
+        """Return a model in which every value is the mean reward.
+
+        A random head would prefer some actions before any training.
+        """
         head = model.head
         bias = jnp.log(share) - jnp.log1p(-share)
         return ValueModel(model.first, model.second, Dense(jnp.zeros_like(head.weight), bias))
@@ -101,7 +102,7 @@ class ValueDesign(Design[ValueModel]):
         return jax.nn.softplus(logit) - example.reward[0] * logit
 
     def exported(self, model: ValueModel) -> ValueNetwork:
-        """Plain arrays, from numpy parameters; the first layer is parted in choices and context."""
+        """Return the network in numpy; the first layer is split into choices and context."""
         first = np.asarray(model.first.weight).swapaxes(-1, -2)
         choices, context = np.split(first, [sum(self.sizes)], axis=1)
         arrays = (

@@ -1,1 +1,1 @@
-"""Layers of networks."""
+"""Layers of networks, and how the reward enters them."""

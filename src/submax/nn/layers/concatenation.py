@@ -1,4 +1,4 @@
-"""The reward as one more input."""
+"""A layer with the reward as an additional input."""
 
 from typing import Any, Self
 
@@ -13,29 +13,25 @@ from submax.nn.layers.injection import Injection, LevelLayer
 
 
 class Concatenation(Injection):
-    """h ← ReLU(W [h, r] + b): the plain way, which the paper found to be ignored by the network."""
+    """h ← ReLU(W [h, r] + b), the simplest form; the paper found that networks ignore it."""
 
     dense: Dense
     width: int = eqx.field(static=True)
 
     @classmethod
     def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
-        """A layer with new parameters."""
         return cls(Dense.drawn(inputs + width, outputs, key), width)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        """Append the reward."""
         return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
 
-    def moved(self, knots: NDArray[np.float32]) -> "Concatenation":
-        """The columns of the reward at the new knots."""
+    def moved(self, bin_edges: NDArray[np.float32]) -> "Concatenation":
         weight, columns = np.split(np.asarray(self.dense.weight), [-self.width], axis=-1)
-        moved = (knots @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
+        moved = (bin_edges @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
         joined: Any = np.concatenate([weight, moved], axis=-1)
         return Concatenation(Dense(joined, self.dense.bias), self.width)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """What the columns of the reward add is part of the bias."""
         weight, columns = np.split(np.asarray(self.dense.weight), [-self.width], axis=-1)
         bias = np.asarray(self.dense.bias)[:, None] + levels @ columns.swapaxes(-1, -2)
         return LevelLayer(np.repeat(weight[:, None], levels.shape[1], axis=1), bias)

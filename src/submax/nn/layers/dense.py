@@ -1,4 +1,4 @@
-"""A plain layer."""
+"""A fully connected layer."""
 
 from typing import Self
 
@@ -8,9 +8,10 @@ import jax.numpy as jnp
 
 
 class Dense(eqx.Module):
-    """W x + b, with W Glorot-uniform and b zero at first.
+    """W x + b, initially with Glorot-uniform W and zero b.
 
-    Without inputs b is all there is, and begins as weights do: at zero nothing behind it learns.
+    A layer without inputs consists of b only. Then b is initialized like weights: behind a zero
+    layer every ReLU would be inactive, and nothing would be learned.
 
     Reference: Glorot and Bengio (2010).
     """
@@ -20,7 +21,7 @@ class Dense(eqx.Module):
 
     @classmethod
     def drawn(cls, inputs: int, outputs: int, key: jax.Array) -> Self:
-        """A layer with new weights ``[outputs, inputs]``."""
+        """Return a layer with random initial weights ``[outputs, inputs]``."""
         limit = (6 / (inputs + outputs)) ** 0.5
         weight = jax.random.uniform(key, (outputs, inputs), minval=-limit, maxval=limit)
         if inputs == 0:
@@ -28,5 +29,5 @@ class Dense(eqx.Module):
         return cls(weight, jnp.zeros(outputs))
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        """``[inputs] -> [outputs]``."""
+        """Apply the layer: ``[inputs] -> [outputs]``."""
         return self.weight @ x + self.bias

@@ -1,4 +1,4 @@
-"""Contract of a layer into which the reward is injected."""
+"""Base class of layers that the reward enters."""
 
 from abc import abstractmethod
 from typing import NamedTuple
@@ -10,27 +10,28 @@ from numpy.typing import NDArray
 
 
 class LevelLayer(NamedTuple):
-    """The same layer as one plain layer a level: ``weight [R, L, H, I]``, ``bias [R, L, H]``."""
+    """A plain layer for each reward level: ``weight [R, L, H, I]``, ``bias [R, L, H]``."""
 
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]
 
 
 class Injection(eqx.Module):
-    """h ← f(W h + b, r), with the reward r as its embedding of width E: one-hot at a knot."""
+    """h ← f(W h + b, r), with the encoding r of the reward, ``[E]``, one-hot at a bin edge."""
 
     @abstractmethod
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        """``[I]`` and ``[E] -> [H]``."""
+        """Apply the layer: ``[I]`` and ``[E] -> [H]``."""
 
     @abstractmethod
-    def moved(self, knots: NDArray[np.float32]) -> "Injection":
-        """The same function of the reward with other knots, from numpy parameters.
+    def moved(self, bin_edges: NDArray[np.float32]) -> "Injection":
+        """Return the layer for other bin edges that is the same function of the reward.
 
-        ``knots [R, E, E]`` are the new knots, embedded by the old ones: what enters a layer is
-        linear in the embedding, so that its value at the new knots is all that is needed.
+        ``bin_edges [R, E, E]`` are the encodings of the new bin edges by the old ones. The layer is
+        linear in the encoding, so its values at the new bin edges determine it. Parameters are
+        numpy arrays.
         """
 
     @abstractmethod
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """ReLU(W_l h + b_l) at levels ``[R, L, E]``, from numpy parameters of all replicas."""
+        """Return the layers ReLU(W_l h + b_l) at encoded levels ``[R, L, E]``, for all replicas."""

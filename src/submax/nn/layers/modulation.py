@@ -1,4 +1,4 @@
-"""Feature-wise modulation."""
+"""A layer that the reward modulates feature by feature."""
 
 from typing import Self
 
@@ -14,8 +14,9 @@ from submax.nn.layers.injection import Injection, LevelLayer
 class Modulation(Injection):
     """h ← ReLU((1 + γ(r)) ⊙ (W h + b) + β(r)).
 
-    γ and β are linear in the embedding of r, with the tables ``scale`` and ``shift``, ``[E, H]``.
-    They begin at zero, so that all rewards begin as one and part only as far as the data part them.
+    γ and β are linear in the encoding of r, with the tables ``scale`` and ``shift``, ``[E, H]``.
+    They are zero initially: all rewards start with the same function, and training separates them
+    as far as the data do.
 
     Reference: Perez et al. (2018).
     """
@@ -26,17 +27,14 @@ class Modulation(Injection):
 
     @classmethod
     def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
-        """A layer with new parameters."""
         zeros = jnp.zeros((width, outputs))
         return cls(Dense.drawn(inputs, outputs, key), zeros, zeros)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        """Scale and shift before the activation."""
         return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)
 
-    def moved(self, knots: NDArray[np.float32]) -> "Modulation":
-        """γ and β at the new knots."""
-        scale, shift = (knots @ np.asarray(part) for part in (self.scale, self.shift))
+    def moved(self, bin_edges: NDArray[np.float32]) -> "Modulation":
+        scale, shift = (bin_edges @ np.asarray(part) for part in (self.scale, self.shift))
         return Modulation(self.dense, scale, shift)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:

@@ -1,4 +1,4 @@
-"""Two hidden layers with injection."""
+"""Two hidden layers that the reward enters."""
 
 from typing import Self
 
@@ -18,14 +18,14 @@ INJECTIONS: dict[str, type[Modulation] | type[Gate] | type[Concatenation]] = {
 
 
 class Trunk(eqx.Module):
-    """What encoder, decoder and softmax network have in common."""
+    """The hidden layers of the encoder, the decoder and the softmax network."""
 
     first: Injection
     second: Injection
 
     @classmethod
     def drawn(cls, inputs: int, hidden: int, width: int, injection: str, key: jax.Array) -> Self:
-        """Two layers of ``hidden`` units with new parameters."""
+        """Return two layers of ``hidden`` units with random initial parameters."""
         keys = jax.random.split(key)
         layer = INJECTIONS[injection]
         return cls(
@@ -34,5 +34,5 @@ class Trunk(eqx.Module):
         )
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
-        """``[I]`` and embedded ``[E] -> [H]``."""
+        """Apply both layers: ``[I]`` and an encoded reward ``[E] -> [H]``."""
         return self.second(self.first(x, reward), reward)

@@ -1,1 +1,1 @@
-"""Training of all replicas at once."""
+"""Training of the networks of all replicas at once."""

@@ -1,4 +1,4 @@
-"""Compiling, once in a process."""
+"""Compilation of JAX programs, once per process."""
 
 import functools
 import threading
@@ -16,7 +16,7 @@ _made = [0]
 
 
 def compiled_once(make: Callable[..., Compiled]) -> Callable[..., Compiled]:
-    """Remember what ``make`` compiled for its arguments, also when threads ask together."""
+    """Return ``make`` with a cache of its results that is safe for concurrent threads."""
 
     @functools.cache
     def first_time(*given: Any) -> Compiled:
@@ -34,24 +34,25 @@ def compiled_once(make: Callable[..., Compiled]) -> Callable[..., Compiled]:
 
 
 def compiling_seconds() -> float:
-    """How long this process has spent on compiling for training."""
+    """Return the seconds that this process has spent on compilation."""
     return _spent[0]
 
 
 def compilations() -> int:
-    """How often something was compiled for training in this process."""
+    """Return the number of compilations in this process."""
     return _made[0]
 
 
 def shape(sizes: tuple[int, ...], kind: Any) -> Any:
-    """An array that is not there yet, to compile for."""
+    """Return the shape and dtype of an argument, for which a program can be compiled."""
     return jax.ShapeDtypeStruct(sizes, kind)  # type: ignore[no-untyped-call]  # untyped in JAX
 
 
 def compiled(program: Callable[..., Any], *given: Any, overwrites: tuple[int, ...] = ()) -> Any:
-    """The program for such arguments; those that it ``overwrites`` cannot be used again.
+    """Compile a program for these arguments; a call uses up the arguments in ``overwrites``.
 
-    On a CPU half the compile time goes into optimizations that these programs do not need.
+    On a CPU the level of optimization is reduced, since half of the compile time would go into
+    optimizations that do not make these programs faster.
     """
     lowered: Any = jax.jit(program, donate_argnums=overwrites).lower(*given)
     if jax.default_backend() == "cpu":

@@ -1,4 +1,4 @@
-"""Where networks are trained."""
+"""The device on which networks are trained."""
 
 import jax
 
@@ -6,7 +6,9 @@ from submax.core.errors import InputError
 
 
 def check_gpu() -> None:
-    """Refuse to go on where JAX trains on the CPU."""
+    """Raise an ``InputError`` if JAX has no GPU."""
     if jax.default_backend() == "cpu":
         seen = ", ".join(str(device) for device in jax.devices())
-        raise InputError(f"JAX sees no GPU here, only {seen}; leave --device out, or say cpu")
+        raise InputError(
+            f"JAX sees no GPU here, only {seen}: leave --device out, or use --device cpu"
+        )

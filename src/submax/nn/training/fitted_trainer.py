@@ -1,4 +1,4 @@
-"""Training that stops by the loss of rows that were held out, as pure functions."""
+"""Training with early stopping by the loss of held-out rows, as pure functions."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,18 +11,19 @@ from submax.nn.designs.design import Example
 from submax.nn.training.trainer import Progress, Trainer, where_kept
 
 BLOCK = 25
-"""Steps between two looks at the rows that are held out."""
+"""Number of steps between two evaluations of the held-out loss."""
 PATIENCE = 4
-"""A replica stops after so many looks in a row that found no lower loss."""
+"""A replica stops after this many consecutive evaluations without a lower held-out loss."""
 HELD_OUT_SEED = 0
-"""The same noise at every look, so that losses can be compared."""
+"""Seed of the noise in the held-out loss, always the same so that losses are comparable."""
 
 
 class Fitting(NamedTuple):
-    """Training under way, and the ``best [R, P]`` parameters so far by the held-out ``loss [R]``.
+    """The progress of training, and the ``best [R, P]`` parameters by held-out ``loss [R]``.
 
-    They were found after step ``at [R]``; ``stale [R]`` counts the looks since. Up to step ``least
-    [R]``, and if no rows are held out, the last parameters are the best.
+    The best parameters were reached at step ``at [R]``, and ``stale [R]`` counts the evaluations
+    since. Up to step ``least [R]``, and if no rows are held out, the latest parameters count as the
+    best.
     """
 
     progress: Progress
@@ -35,12 +36,15 @@ class Fitting(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedTrainer:
-    """Train by blocks of steps; a replica whose held-out loss no longer falls stays as it is."""
+    """Trains in blocks of steps; a replica stops when its held-out loss no longer decreases."""
 
     trainer: Trainer
 
     def draw(self, seeds: jax.Array, limit: jax.Array, held: jax.Array) -> Fitting:
-        """New models that know how often each reward occurs: ``seeds [R]``, ``limit [R]``."""
+        """Return new models that are informed about the frequency of rewards.
+
+        ``seeds [R]`` initialize the parameters, and ``limit [R]`` bounds the number of steps.
+        """
         progress = self.trainer.begin(seeds, limit)
 
         def informed(vector: jax.Array, share: jax.Array) -> jax.Array:
@@ -52,19 +56,19 @@ class FittedTrainer:
         return self.begin(progress._replace(vector=vector, good=vector), held, least)
 
     def begin(self, progress: Progress, held: jax.Array, least: jax.Array) -> Fitting:
-        """Before the first step, the parameters at hand are the best: ``held [T, R, B, ...]``."""
+        """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""
         vector = progress.vector
         zeros = jnp.zeros(len(vector), dtype=jnp.int32)
         return Fitting(progress, vector, self.losses(vector, held), zeros, zeros, least)
 
     def advance(self, fitting: Fitting, rows: jax.Array, held: jax.Array) -> Fitting:
-        """A block of steps with minibatches ``rows [T, R, B, ...]``, and a look."""
+        """Train a block of steps on minibatches ``rows [T, R, B, ...]``, and evaluate."""
         progress = self.trainer.advance(fitting.progress, rows)
         loss = self.losses(progress.vector, held)
         nothing_held = ~jnp.any(held[..., -1] > 0, axis=(0, 2))
         going_on = fitting.progress.limit > 0
-        unasked = nothing_held | (progress.step <= fitting.least)
-        better = going_on & ((loss < fitting.loss) | unasked)
+        no_stopping = nothing_held | (progress.step <= fitting.least)
+        better = going_on & ((loss < fitting.loss) | no_stopping)
         stale = jnp.where(better, 0, fitting.stale + 1)
         stopped = (stale >= PATIENCE) | (progress.step >= progress.limit)
         return Fitting(
@@ -77,10 +81,10 @@ class FittedTrainer:
         )
 
     def losses(self, vector: jax.Array, held: jax.Array) -> jax.Array:
-        """The weighted mean over the rows that are held out, ``[R]``, some of them at a time.
+        """Return the weighted mean loss over the held-out rows, ``[R]``.
 
-        Of several losses the lowest counts.
-        What is not finite is infinite, so that any other loss is lower.
+        If a design has several losses, the lowest mean is used. A mean that is not finite becomes
+        infinity, so that any other loss is lower.
         """
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
         shares = self._shares(held)
@@ -96,22 +100,22 @@ class FittedTrainer:
         return jnp.where(jnp.isfinite(mean), mean, jnp.inf)
 
     def _shares(self, held: jax.Array) -> jax.Array:
-        """How often each reward occurs among the rows that are held out: ``[R, E]``.
+        """Return how often each reward occurs among the held-out rows: ``[R, E]``.
 
-        One more row, which has all rewards alike, keeps shares away from 0 and 1.
+        One additional row with equal shares of all rewards keeps the result away from 0 and 1.
         """
         batch, weight = Example.of(held, self.trainer.design)
         total = jnp.einsum("trbe,trb->re", batch.reward, weight)
-        alike = 1 / max(self.trainer.design.reward_width, 2)
-        return (total + alike) / (weight.sum(axis=(0, 2)) + 1)[:, None]
+        equal_share = 1 / max(self.trainer.design.reward_width, 2)
+        return (total + equal_share) / (weight.sum(axis=(0, 2)) + 1)[:, None]
 
     def _sums(
         self, vector: jax.Array, rows: jax.Array, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """The sum of the weights of one replica, and its weighted sums of losses: ``[1 + T]``."""
+        """Return the sum of one replica's weights, and its weighted sums of losses: ``[1 + T]``."""
         design = self.trainer.design
         batch, weight = Example.of(rows, design)
         losses = design.held_out_losses(self.trainer.model(vector), batch, share, key)
-        # A row that is not there may have any loss.
+        # An absent row, of weight 0, may have a loss that is not finite.
         sums = jnp.where(weight[:, None] > 0, weight[:, None] * losses, 0.0).sum(axis=0)
         return jnp.concatenate([weight.sum(keepdims=True), sums])

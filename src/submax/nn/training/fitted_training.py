@@ -1,4 +1,4 @@
-"""Training whose length is chosen by the loss of rows that are held out."""
+"""Training whose number of steps is chosen by the loss of held-out rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -19,28 +19,28 @@ from submax.nn.training.parameters import packed, unpacked
 from submax.nn.training.trained import Trained
 from submax.nn.training.trainer import Progress, Trainer, drawn_seeds
 
-LOOKED_AT = 256
-"""Held-out rows of a replica that are evaluated together, so that a look needs no more memory than
-a step of training.
+HELD_OUT_BATCH = 256
+"""Number of held-out rows of a replica that are evaluated together: the size of the default
+minibatch, so that an evaluation needs no more memory than a training step.
 """
 FEW_STEPS = 50
-"""Steps for a replica with too few rows to hold any out."""
+"""Number of steps for a replica with too few rows to hold any out."""
 FEWEST_STEPS = 500
-"""Most steps of a refit on few rows."""
+"""Largest number of steps of a refit on few rows."""
 EPOCHS = 20
-"""Most steps of a refit on more rows, in passes over them."""
+"""Largest number of passes over the rows of a refit, between the two limits of steps."""
 MOST_STEPS = 4000
-"""Most steps of a refit on however many rows, so that its cost is bounded."""
+"""Largest number of steps of a refit on any number of rows, which bounds its cost."""
 
-Rows = NDArray[np.float32] | jax.Array
+RowArray = NDArray[np.float32] | jax.Array
 
 
 class FittedPrograms(NamedTuple):
-    """What is compiled for one design: new models, a first look, a block of steps and a look."""
+    """The compiled methods of `FittedTrainer` for one design."""
 
-    draw: Callable[[jax.Array, jax.Array, Rows], Fitting]
-    begin: Callable[[Progress, Rows, jax.Array], Fitting]
-    advance: Callable[[Fitting, Rows, Rows], Fitting]
+    draw: Callable[[jax.Array, jax.Array, RowArray], Fitting]
+    begin: Callable[[Progress, RowArray, jax.Array], Fitting]
+    advance: Callable[[Fitting, RowArray, RowArray], Fitting]
 
 
 def train_fitted(
@@ -51,14 +51,15 @@ def train_fitted(
     start: Mapping[str, NDArray[np.float32]] | None,
     before: Integers | None,
 ) -> Trained:
-    """Train each replica until the loss of its held-out rows has stopped falling.
+    """Train each replica until the loss of its held-out rows no longer decreases.
 
-    A replica goes on from ``start``. It begins with new parameters if its rows have passed a power
-    of two since there were ``before [R]`` of them; it returns to ``start`` if that is better still.
+    A replica continues from ``start``, the result of the last training on ``before [R]`` rows. If
+    its number of rows has passed a power of two since then, it starts from new parameters; if
+    ``start`` has the lower held-out loss in the end, its parameters are returned.
     """
     filled = minibatches.filled
     held_out = HeldOut.of(filled)
-    held = jnp.asarray(minibatches.held(held_out, LOOKED_AT))
+    held = jnp.asarray(minibatches.held(held_out, HELD_OUT_BATCH))
     draw, begin, advance = _programs(design, training, len(filled))
     limit = most_steps(filled, training.batch)
     fitting = draw(drawn_seeds(len(filled), rng), jnp.asarray(limit), held)
@@ -84,18 +85,18 @@ def train_fitted(
 
 
 def most_steps(filled: Integers, batch: int) -> NDArray[np.int32]:
-    """After how many steps a refit ends at the latest: ``[R]``."""
+    """Return the largest number of steps of a refit: ``[R]``."""
     passes = np.clip(EPOCHS * filled // batch, FEWEST_STEPS, MOST_STEPS)
     return np.where(filled < FEWEST, FEW_STEPS, passes).astype(np.int32)
 
 
 def begins_anew(before: Integers, filled: Integers) -> Booleans:
-    """Whether the number of rows has passed a power of two, or is too small to hold any out.
+    """Return for each replica whether training starts from new parameters: ``[R]``.
 
-    Going on from the last parameters is cheap, but what was learned from few rows may stand in the
-    way of learning from many. Between two such starts the rows double, so that together they cost
-    as much as the last one. As long as no row is held out, nothing would stop a replica that goes
-    on from learning its few rows by heart.
+    It does if the number of rows has passed a power of two, or is too small to hold rows out.
+    Continuing from the last parameters is cheap, but parameters that fit few rows may be a bad
+    start for many rows. Between two new starts the rows double, so all earlier starts together cost
+    about as much as the last one. Without held-out rows, continued training would overfit.
     """
     doublings = [np.floor(np.log2(np.maximum(rows, 1))) for rows in (before, filled)]
     anew: Booleans = (doublings[0] != doublings[1]) | (filled < FEWEST)
@@ -103,7 +104,7 @@ def begins_anew(before: Integers, filled: Integers) -> Booleans:
 
 
 def _from(fresh: Fitting, vector: NDArray[np.float32]) -> Progress:
-    """Training that begins with these parameters."""
+    """Return the start of a training from these parameters."""
     return fresh.progress._replace(vector=jnp.asarray(vector), good=jnp.asarray(vector))
 
 
@@ -113,7 +114,7 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> FittedP
     fitted = FittedTrainer(trainer)
     seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
     rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
-    held = shape((MOST // LOOKED_AT, replicas, LOOKED_AT, design.columns), jnp.float32)
+    held = shape((MOST // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32)
     progress = jax.eval_shape(trainer.begin, seeds, limit)
     fitting = jax.eval_shape(fitted.begin, progress, held, limit)
     return FittedPrograms(

@@ -1,4 +1,4 @@
-"""Parameters of a model by name, as plain arrays of all replicas."""
+"""Parameters of a model by name, as numpy arrays of all replicas."""
 
 import math
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from submax.nn.layers.injection import Injection
 
 
 def unpacked(design: Design[Any], vector: NDArray[np.float32]) -> Parameters:
-    """Each parameter under the path that leads to it, such as ``decoder.head.weight``.
+    """Split a vector into parameters, by names such as ``decoder.head.weight``.
 
-    ``vector [R, P]`` holds them one behind the other, as ``ravel_pytree`` does.
+    ``vector [R, P]`` holds all parameters of a replica, in the order of ``ravel_pytree``.
     """
     shapes = _shapes(design)
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
@@ -29,10 +29,13 @@ def unpacked(design: Design[Any], vector: NDArray[np.float32]) -> Parameters:
 
 
 def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
-    """The reverse: ``[R, P]``."""
+    """Return the parameters as one vector per replica, ``[R, P]``: the inverse of ``unpacked``."""
     shapes = _shapes(design)
     if {name: value.shape[1:] for name, value in parameters.items()} != shapes:
-        raise InputError(f"these are not the parameters of {design}: {', '.join(parameters)}")
+        raise InputError(
+            f"the parameters {', '.join(parameters)} have other names or shapes than those of "
+            f"{design}: use the parameters of the same design"
+        )
     return np.concatenate(
         [
             parameters[name].reshape(len(parameters[name]), math.prod(shapes[name]))
@@ -43,20 +46,22 @@ def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -
 
 
 def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
-    """The model with these parameters, which keep their first axis of replicas."""
+    """Return the model with these parameters, which keep their axis of replicas."""
     structure = jax.tree_util.tree_structure(_template(design))
     return jax.tree_util.tree_unflatten(structure, [parameters[name] for name in _shapes(design)])
 
 
 def moved(
-    design: Design[Any], parameters: Mapping[str, NDArray[np.float32]], knots: NDArray[np.float32]
+    design: Design[Any],
+    parameters: Mapping[str, NDArray[np.float32]],
+    bin_edges: NDArray[np.float32],
 ) -> Parameters:
-    """The parameters of the same function when rewards are embedded by other knots.
+    """Return the parameters of the same function for rewards encoded by other bin edges.
 
-    ``knots [R, E, E]`` are the new knots, embedded by the old ones.
+    ``bin_edges [R, E, E]`` are the encodings of the new bin edges by the old ones.
     """
     model = jax.tree_util.tree_map(
-        lambda part: part.moved(knots) if isinstance(part, Injection) else part,
+        lambda part: part.moved(bin_edges) if isinstance(part, Injection) else part,
         restored(design, parameters),
         is_leaf=lambda part: isinstance(part, Injection),
     )

@@ -1,4 +1,4 @@
-"""What training gives."""
+"""The result of training."""
 
 from typing import NamedTuple
 
@@ -7,10 +7,10 @@ from submax.networks.replicas import Parameters
 
 
 class Trained(NamedTuple):
-    """Parameters of all replicas, and the step at which each diverged, ``[R]``, or −1.
+    """Parameters of all replicas, and the step at which each ``diverged [R]``, or −1.
 
-    A replica that diverges keeps the parameters of the last step whose loss was finite. ``steps
-    [R]`` is how many steps led to the parameters, if they were fitted.
+    A replica that diverged has the parameters of its last step with a finite loss. ``steps [R]`` is
+    the number of steps that led to the parameters; None if it was fixed.
     """
 
     parameters: Parameters

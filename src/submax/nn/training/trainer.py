@@ -1,4 +1,4 @@
-"""Steps of training, as pure functions for JAX to compile."""
+"""Training steps, as pure functions that JAX can compile."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,13 +13,15 @@ from submax.core.memory.training import Training
 from submax.nn.designs.design import Design, Example
 
 NEVER = -1
+"""The step of divergence of a replica that has not diverged."""
 
 
 class Progress(NamedTuple):
-    """What training carries from step to step: ``vector [R, P]`` is all parameters of a replica.
+    """The state of training between two steps.
 
-    ``good [R, P]`` are the last ones whose loss was found to be finite; ``limit [R]`` is the number
-    of steps after which a replica stays as it is.
+    ``vector [R, P]`` are all parameters of each replica, and ``good [R, P]`` the latest parameters
+    with a finite loss. A replica stops after ``limit [R]`` steps. ``diverged [R]`` is the step at
+    which its loss was first not finite, or −1.
     """
 
     vector: jax.Array
@@ -33,10 +35,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Trainer:
-    """Train one model of a design for each replica.
+    """Trains one model of a design for each replica.
 
-    All parameters of a replica are one vector, so that the optimizer is one operation and not one
-    for each parameter.
+    All parameters of a replica form one vector, so that an optimizer step is one operation instead
+    of one per parameter.
     """
 
     design: Design[Any]
@@ -44,7 +46,7 @@ class Trainer:
     replicas: int
 
     def begin(self, seeds: jax.Array, limit: jax.Array) -> Progress:
-        """New models: ``seeds [R]``, ``limit [R]``."""
+        """Return the start of training with new models, for ``seeds [R]`` and ``limit [R]``."""
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(seeds)
         vector = jax.vmap(lambda key: ravel_pytree(self.design.drawn(key))[0])(keys[:, 0])
         state = jax.vmap(self._optimizer().init)(vector)
@@ -53,11 +55,11 @@ class Trainer:
         return Progress(vector, vector, state, keys[:, 1], step, limit, never)
 
     def advance(self, progress: Progress, rows: jax.Array) -> Progress:
-        """Some steps, with minibatches ``rows [T, R, B, D + S + E + 1]``."""
+        """Train T steps on minibatches ``rows [T, R, B, D + S + E + 1]``."""
         return jax.lax.scan(self._step, progress, rows)[0]
 
     def _step(self, progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
-        """One step of all replicas; those that are done, or have diverged, stay as they are."""
+        """Train all replicas one step; those that have stopped or diverged do not change."""
         keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(progress.key, progress.step)
         trained = jax.vmap(self._trained)(progress.vector, progress.optimizer, keys, rows)
         loss, vector, state = trained
@@ -66,7 +68,7 @@ class Trainer:
         first = due & ~finite & (progress.diverged == NEVER)
         diverged = jnp.where(first, progress.step, progress.diverged)
         keep = due & (diverged == NEVER)
-        # A loss that is not finite speaks against the parameters it was computed with.
+        # The loss was computed with the parameters before the step, so it judges these.
         good = where_kept(jnp.isfinite(loss), progress.vector, progress.good)
         after = Progress(
             where_kept(keep, vector, where_kept(first, good, progress.vector)),
@@ -82,19 +84,19 @@ class Trainer:
     def _trained(
         self, vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
     ) -> tuple[jax.Array, jax.Array, Any]:
-        """One step of one replica: its loss before, its parameters and its optimizer after."""
+        """Train one replica one step: return its loss before, parameters and optimizer after."""
         loss, slope = jax.value_and_grad(self._loss)(vector, key, rows)
         change, state = self._optimizer().update(slope, state, vector)
         return loss, vector + change, state
 
     def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
-        """The weighted mean over a minibatch."""
+        """Return the weighted mean loss of a minibatch."""
         batch, weight = Example.of(rows, self.design)
         losses = self.design.losses(self.model(vector), batch, key)
         return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
 
     def model(self, vector: jax.Array) -> Any:
-        """The model with these parameters, ``[P]``."""
+        """Return the model with these parameters, ``[P]``."""
         return ravel_pytree(self.design.drawn(jax.random.key(0)))[1](vector)
 
     def _optimizer(self) -> optax.GradientTransformation:
@@ -103,12 +105,12 @@ class Trainer:
 
 
 def drawn_seeds(replicas: int, rng: np.random.Generator) -> jax.Array:
-    """The one place where keys of JAX are made from a generator of numpy: ``[R]``."""
+    """Draw the seeds of JAX keys, ``[R]``; only here does numpy's generator seed JAX."""
     return jnp.asarray(rng.integers(2**32, size=replicas, dtype=np.uint32))
 
 
 def where_kept(keep: Any, new: Any, old: Any) -> Any:
-    """The new values in the replicas that keep them, ``[R]``."""
+    """Return the new values in the replicas ``keep [R]``, and the old values elsewhere."""
 
     def choose(one: jax.Array, other: jax.Array) -> jax.Array:
         return jnp.where(keep.reshape(-1, *[1] * (one.ndim - 1)), one, other)

@@ -1,4 +1,4 @@
-"""Training of all replicas at once."""
+"""Training of the networks of all replicas at once."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -26,12 +26,13 @@ from submax.nn.training.trainer import Progress, Trainer, drawn_seeds
 
 __all__ = ["Trained", "compilations", "compiling_seconds", "train", "unpacked"]
 
-AT_ONCE = 50
-"""Steps for which minibatches are laid out together; the host draws while the device trains."""
+STEPS_PER_CALL = 50
+"""Largest number of steps per call of the compiled program: the host draws the minibatches of the
+next call while the device trains."""
 
 
 class Programs(NamedTuple):
-    """What is compiled for one design: drawing new models, and some steps of training."""
+    """The compiled methods of `Trainer` for one design."""
 
     begin: Callable[[jax.Array, jax.Array], Progress]
     advance: Callable[[Progress, NDArray[np.float32]], Progress]
@@ -47,33 +48,35 @@ def train(
 ) -> Trained:
     """Train a model for each replica on its rows, from ``start`` or from scratch.
 
-    What is compiled depends on the design, the training and the number of replicas, and not on
-    how many rows there are, so that it is compiled once however they grow. ``before [R]`` is how
-    many rows there were when ``start`` was trained, which decides if the steps are fitted whether
-    a replica goes on from it.
+    The compiled program depends on the design, the training and the number of replicas, but not on
+    the number of rows, so that it is compiled only once. ``before [R]`` is the number of rows on
+    which ``start`` was trained. If the steps are "fitted", it decides whether a replica continues
+    from ``start``.
     """
     if training.steps == "fitted":
         return train_fitted(design, training, minibatches, rng, start, before)
     replicas = len(minibatches.filled)
-    at_once = _at_once(training.steps)
-    begin, advance = _programs(design, training, replicas, at_once)
+    steps_per_call = _steps_per_call(training.steps)
+    begin, advance = _programs(design, training, replicas, steps_per_call)
     limit = jnp.full(replicas, training.steps, jnp.int32)
     progress = begin(drawn_seeds(replicas, rng), limit)
     if start is not None:
         vector = packed(design, start)
-        # Two copies, since what training is given it writes over.
+        # Two copies, because the compiled program overwrites its arguments.
         progress = progress._replace(vector=jnp.array(vector), good=jnp.array(vector))
-    for _ in range(-(-training.steps // at_once)):
-        progress = advance(progress, minibatches.draw(at_once, training.batch, rng))
+    for _ in range(-(-training.steps // steps_per_call)):
+        progress = advance(progress, minibatches.draw(steps_per_call, training.batch, rng))
     vector, diverged = jax.device_get((progress.vector, progress.diverged))
     return Trained(unpacked(design, vector), diverged.astype(np.int64))
 
 
 @compiled_once
-def _programs(design: Design[Any], training: Training, replicas: int, at_once: int) -> Programs:
+def _programs(
+    design: Design[Any], training: Training, replicas: int, steps_per_call: int
+) -> Programs:
     trainer = Trainer(design, training, replicas)
     seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
-    rows = shape((at_once, replicas, training.batch, design.columns), jnp.float32)
+    rows = shape((steps_per_call, replicas, training.batch, design.columns), jnp.float32)
     start = jax.eval_shape(trainer.begin, seeds, limit)
     return Programs(
         compiled(trainer.begin, seeds, limit),
@@ -81,7 +84,7 @@ def _programs(design: Design[Any], training: Training, replicas: int, at_once: i
     )
 
 
-def _at_once(steps: int) -> int:
-    """Equal parts of the steps, as large as allowed; the last may go beyond the end, unused."""
-    parts = -(-steps // AT_ONCE)
+def _steps_per_call(steps: int) -> int:
+    """Divide the steps into equal calls, as large as allowed; surplus steps have no effect."""
+    parts = -(-steps // STEPS_PER_CALL)
     return -(-steps // parts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import non_negative, whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -81,7 +81,7 @@ class PosteriorSlots(Policy[SlotsState]):
         belief = SlotBelief.unlearned(problem.context_width, problem.space.slots)
         return SlotsState(problem, (belief,) * replicas)
 
-    def act(self, state: SlotsState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: SlotsState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         state.problem.check_context(context)
         replicas, rows, _ = context.shape
         # Choose a posterior draw for each decision, then the choices of its slots.
@@ -97,7 +97,7 @@ class PosteriorSlots(Policy[SlotsState]):
                 own = np.take_along_axis(policy, chosen, axis=2)
                 action[:, part, slot] = draw(own[:, :, 0], own.shape[1], rng)
             log_prob[:, part] = _log_prob(policies, action[:, part])
-        return Decision(action, log_prob)
+        return ChosenActions(action, log_prob)
 
     def log_prob(self, state: SlotsState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
@@ -56,7 +56,9 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PosteriorState:
         return PosteriorState(problem, self.estimator.init(problem, replicas, rng))
 
-    def act(self, state: PosteriorState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(
+        self, state: PosteriorState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
         if context.shape[:2] == (1, 1):
             state.problem.check_context(context)
             return drawn_one(state.problem.space, self._alone(state, context), rng)

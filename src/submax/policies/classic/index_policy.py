@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Actions, Booleans, Floats, Integers
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -83,14 +83,16 @@ class IndexPolicy(Policy[IndexState]):
         self.successes(arms)
         return IndexState(problem, arms, np.zeros_like(arms.pulls), rng.random(arms.pulls.shape))
 
-    def act(self, state: IndexState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: IndexState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         rows = context.shape[1]
         if self.pending:
             choices = self._spread(state, rows)
-            return Decision(state.problem.space.action(choices), np.zeros(choices.shape))
+            return ChosenActions(state.problem.space.action(choices), np.zeros(choices.shape))
         probabilities = self.probabilities(state, context)
         choices = draw(probabilities, rows, rng)
-        return Decision(state.problem.space.action(choices), log_prob_of(probabilities, choices))
+        return ChosenActions(
+            state.problem.space.action(choices), log_prob_of(probabilities, choices)
+        )
 
     def log_prob(self, state: IndexState, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -37,10 +37,10 @@ class Random(Policy[RandomState]):
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
         return RandomState(problem)
 
-    def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: RandomState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         state.problem.check_context(context)
         action = state.problem.space.uniform(context.shape[:2], rng)
-        return Decision(action, self.log_prob(state, context, action))
+        return ChosenActions(action, self.log_prob(state, context, action))
 
     def log_prob(self, state: RandomState, context: Floats, action: Actions) -> Floats:
         return np.full(action.shape[:2], -state.problem.space.log_measure)

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import at_least
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -51,16 +51,18 @@ class Thompson(Policy[ArmStatistics]):
         problem.scale.known_bounds("Thompson sampling with Beta posteriors")
         return ArmStatistics.empty(problem, replicas)
 
-    def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: ArmStatistics, context: Floats, rng: np.random.Generator) -> ChosenActions:
         rows = context.shape[1]
         if rows >= QUADRATURE_FROM:
             probabilities = self.probabilities(state, context)
             index = draw(probabilities, rows, rng)
-            return Decision(state.problem.space.action(index), log_prob_of(probabilities, index))
+            return ChosenActions(
+                state.problem.space.action(index), log_prob_of(probabilities, index)
+            )
         a, b = self._posterior(state)
         drawn = [rng.beta(a, b).argmax(axis=-1) for _ in range(rows)]
         index = np.stack(drawn, axis=1) if drawn else np.empty((len(a), 0), dtype=np.int64)
-        return Decision(state.problem.space.action(index), None)
+        return ChosenActions(state.problem.space.action(index), None)
 
     def log_prob(self, state: ArmStatistics, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import positive, whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -94,7 +94,9 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         pool = ClimbingPool.empty(effects, replicas, self.draws, self.restarts)
         return HillClimbingState(problem, regression, pool, np.zeros(replicas, dtype=np.bool_))
 
-    def act(self, state: HillClimbingState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(
+        self, state: HillClimbingState, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
         state.problem.check_context(context)
         effects = self._effects(state.problem)
         shape = context.shape[:2]
@@ -105,9 +107,9 @@ class HillClimbingThompson(Policy[HillClimbingState]):
             random_action = rng.integers(effects.sizes, size=(*shape, len(effects.sizes)))
             action = np.where(uniform[..., None], random_action, action)
         if effects.contexts:
-            return Decision(action, None)
+            return ChosenActions(action, None)
         log_prob = np.where(uniform, _uniform_log_prob(effects), state.pool.log_shares(member))
-        return Decision(action, log_prob)
+        return ChosenActions(action, log_prob)
 
     def log_prob(self, state: HillClimbingState, context: Floats, action: Integers) -> Floats:
         state.problem.check_context(context)

@@ -11,7 +11,7 @@ from submax.core.errors import InputError
 from submax.core.running.stored import stored
 from submax.regression.belief_settings import BeliefSettings
 from submax.regression.context_belief import ContextBelief
-from submax.regression.sampled_rows import Rows
+from submax.regression.sampled_rows import RegressionRows
 
 MOST_NUMBERS = 2**28
 """The most numbers in the sums and draws of all replicas and joint actions: 2 GB of float64."""
@@ -68,7 +68,7 @@ class LinearBeliefs(NamedTuple):
         beliefs = []
         streams = rng.spawn(len(self.beliefs))
         for replica, (belief, stream) in enumerate(zip(self.beliefs, streams, strict=True)):
-            rows = Rows.of(feedback, replica, self.problem)
+            rows = RegressionRows.of(feedback, replica, self.problem)
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         return self._replace(beliefs=tuple(beliefs))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
@@ -53,7 +53,7 @@ class LinearThompson(ListingPolicy[LinearBeliefs]):
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinearBeliefs:
         return LinearBeliefs.empty(problem, replicas, self.draws)
 
-    def act(self, state: LinearBeliefs, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: LinearBeliefs, context: Floats, rng: np.random.Generator) -> ChosenActions:
         if context.shape[:2] == (1, 1):
             return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
         return super().act(state, context, rng)

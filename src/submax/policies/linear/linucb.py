@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
@@ -69,7 +69,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
         linear = LinearBeliefs.empty(problem, replicas, width)
         return LinUCBState(problem, linear, (None,) * replicas)
 
-    def act(self, state: LinUCBState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: LinUCBState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         if context.shape[:2] == (1, 1):
             return drawn_one(state.problem.space, self.probabilities(state, context)[0, 0], rng)
         return super().act(state, context, rng)

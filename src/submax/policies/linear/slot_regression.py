@@ -97,7 +97,7 @@ def high_reward_threshold(scale: Scale) -> float:
     if scale.moves:
         return sum(scale.known_bounds("a regression on high rewards")) / 2
     nothing = np.zeros((1, 0))
-    second, highest = scale.ruler(nothing, nothing).levels[0, -2:]
+    second, highest = scale.reward_encoding(nothing, nothing).levels[0, -2:]
     return float(second + highest) / 2
 
 

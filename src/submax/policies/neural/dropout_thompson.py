@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import below_one, whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -68,7 +68,7 @@ class DropoutThompson(Policy[DropoutState]):
         belief = ValueBelief.empty(problem, replicas, self.hidden)
         return DropoutState(belief, *self._masks(replicas, rng))
 
-    def act(self, state: DropoutState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: DropoutState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         replicas, rows = context.shape[:2]
         picked = rng.integers(self.masks, size=(replicas, rows))[..., None]
         masks = (
@@ -78,7 +78,7 @@ class DropoutThompson(Policy[DropoutState]):
         # Ties are broken at random.
         best = highest(state.belief.logits(context, masks)) > 0
         index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
-        return Decision(state.problem.space.action(index), None)
+        return ChosenActions(state.problem.space.action(index), None)
 
     def log_prob(self, state: DropoutState, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.memory.training import Training
 from submax.core.numerics.categorical import log_prob_of
 from submax.policies.neural.gradient_belief import GradientBelief
@@ -34,13 +34,15 @@ class NeuralThompson(GradientFeaturePolicy):
         non_negative("scale", self.scale)
         super().__post_init__()
 
-    def act(self, state: GradientBelief, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(
+        self, state: GradientBelief, context: Floats, rng: np.random.Generator
+    ) -> ChosenActions:
         logit, deviation = state.scores(context)
         score = logit + self.scale * deviation * rng.normal(size=logit.shape)
         # Ties, as between all actions before the first feedback, are broken at random.
         best = score == score.max(axis=-1, keepdims=True)
         index = np.where(best, rng.random(best.shape), -1.0).argmax(axis=-1)
-        return Decision(state.problem.space.action(index), None)
+        return ChosenActions(state.problem.space.action(index), None)
 
     def log_prob(self, state: GradientBelief, context: Floats, action: Integers) -> Floats:
         state.problem.check_action(action)

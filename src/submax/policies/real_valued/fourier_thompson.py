@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.checks import positive, whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -91,7 +91,7 @@ class FourierThompson(Policy[FourierState]):
             statistics.draws(self.draws, self.scale, self.ridge, rng),
         )
 
-    def act(self, state: FourierState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: FourierState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         state.problem.check_context(context)
         cells = Cells(state.problem.space, self.points)
         member = rng.integers(self.draws, size=context.shape[:2])
@@ -102,7 +102,7 @@ class FourierThompson(Policy[FourierState]):
             for rows in _parts(context.shape[1], table.size)
         ]
         cell = cells.listed.action(np.concatenate(highest, axis=1))
-        return Decision(cells.within(cell, rng), None)
+        return ChosenActions(cells.within(cell, rng), None)
 
     def log_prob(self, state: FourierState, context: Floats, action: Actions) -> Floats:
         state.problem.check_context(context)

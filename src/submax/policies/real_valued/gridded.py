@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats
 from submax.core.checks import whole_number
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -50,11 +50,11 @@ class Gridded(WrapperPolicy):
         inner = Cells(problem.space, self.points).problem(problem)
         return GriddedState(problem, self.policy.init(inner, replicas, rng))
 
-    def act(self, state: GriddedState, context: Floats, rng: np.random.Generator) -> Decision:
+    def act(self, state: GriddedState, context: Floats, rng: np.random.Generator) -> ChosenActions:
         cells = self._cells(state)
         cell, log_prob = self.policy.act(state.inner, context, rng)
         action = cells.within(cell, rng)
-        return Decision(action, None if log_prob is None else log_prob - cells.log_volume)
+        return ChosenActions(action, None if log_prob is None else log_prob - cells.log_volume)
 
     def log_prob(self, state: GriddedState, context: Floats, action: Actions) -> Floats:
         state.problem.check_action(action)

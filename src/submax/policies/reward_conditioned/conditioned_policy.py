@@ -17,7 +17,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
-from submax.core.rewards.quantile_levels import MOST
+from submax.core.rewards.quantile_levels import MOST_QUANTILES
 from submax.core.spaces.space import Space
 from submax.policies.reward_conditioned.decision_counts import DecisionCounts
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
@@ -50,7 +50,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         self, problem: Problem, replicas: int, rng: np.random.Generator
     ) -> RewardConditionedState:
         if self.levels is not None:
-            problem = replace(problem, scale=problem.scale.asking(self.levels))
+            problem = replace(problem, scale=problem.scale.with_levels(self.levels))
         self.strategy.check_levels(problem.scale.levels)
         self.check_space(problem.space)
         params = self.estimator.init(problem, replicas, rng)
@@ -170,7 +170,7 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
 def check_levels(levels: int | None) -> None:
     """Raise an InputError if this is not a possible number of levels."""
     if levels is not None:
-        whole_number("levels", levels, at_least=2, at_most=MOST)
+        whole_number("levels", levels, at_least=2, at_most=MOST_QUANTILES)
 
 
 def _one_context(problem: Problem, replicas: int) -> Floats:

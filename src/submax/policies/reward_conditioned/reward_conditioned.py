@@ -15,7 +15,7 @@ from submax.core.conditioning.marginalization import mixture_of_one, unseen
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import Table
 from submax.core.conditioning.weighted_strategy import WeightedStrategy
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
@@ -85,13 +85,13 @@ class RewardConditioned(ConditionedPolicy):
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
-    ) -> Decision:
+    ) -> ChosenActions:
         self.check_rows(state, context)
         space = state.problem.space
         if not self._lists(state.problem):
             rows = max(1, REJECTED_ROWS // len(context))
             parts = [self._rejected(state, part, rng) for part in split(context, rows)]
-            return Decision(joined(parts), None)
+            return ChosenActions(joined(parts), None)
         if context.shape[:2] == (1, 1):
             return drawn_one(space, self.probabilities(state, context)[0, 0], rng)
         if state.problem.context_width == 0 or self.grouped_draws:
@@ -103,7 +103,7 @@ class RewardConditioned(ConditionedPolicy):
             drawn_listed(space, self.probabilities(state, part), part.shape[1], rng)
             for part in split(context, self._rows_per_part(state, context))
         ]
-        return Decision(*map(joined, zip(*listed, strict=True)))
+        return ChosenActions(*map(joined, zip(*listed, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         self.check_rows(state, context)

@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
@@ -74,13 +74,13 @@ class SlotBySlot(ConditionedPolicy):
 
     def act(
         self, state: RewardConditionedState, context: Floats, rng: np.random.Generator
-    ) -> Decision:
+    ) -> ChosenActions:
         self.check_rows(state, context)
         if self._alike(state):
             return self._drawn(state, context[:, :1], context.shape[1], rng)
         parts = split(context, max(1, ROWS_PER_PART // len(context)))
         drawn = [self._drawn(state, part, part.shape[1], rng) for part in parts]
-        return Decision(*map(joined, zip(*drawn, strict=True)))
+        return ChosenActions(*map(joined, zip(*drawn, strict=True)))
 
     def log_prob(self, state: RewardConditionedState, context: Floats, action: Actions) -> Floats:
         self.check_rows(state, context)
@@ -129,12 +129,12 @@ class SlotBySlot(ConditionedPolicy):
 
     def _drawn(
         self, state: RewardConditionedState, context: Floats, rows: int, rng: np.random.Generator
-    ) -> Decision:
+    ) -> ChosenActions:
         with standing_for(rows if context.shape[1] == 1 else 1):
             chosen = self.choices(state, context)
         how = draw_grouped if self.grouped_draws else draw
         action = np.stack([how(slot, rows, rng) for slot in chosen], axis=-1)
-        return Decision(action, _log_prob_of(chosen, action))
+        return ChosenActions(action, _log_prob_of(chosen, action))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -92,7 +92,7 @@ def some_rewards(scale: Scale, shape: tuple[int, int], rng: np.random.Generator)
 def fixed_levels(scale: Scale) -> Floats:
     """The levels of a scale that does not move: ``[L]``."""
     nothing = np.zeros((1, 0))
-    levels: Floats = scale.ruler(nothing, nothing).levels[0]
+    levels: Floats = scale.reward_encoding(nothing, nothing).levels[0]
     return levels
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Floats, Integers
-from submax.core.contracts.decision import Decision
+from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
@@ -82,7 +82,7 @@ def _states(
 
 
 def _check_action(
-    policy: Policy[Any], problem: Problem, shape: tuple[int, int], decision: Decision
+    policy: Policy[Any], problem: Problem, shape: tuple[int, int], decision: ChosenActions
 ) -> None:
     expected = (*shape, problem.space.slots)
     action: Integers = decision.action
@@ -91,7 +91,9 @@ def _check_action(
     require(problem.space.contains(action), policy, "actions must belong to the space")
 
 
-def _check_log_prob(policy: Policy[Any], state: Any, context: Floats, decision: Decision) -> None:
+def _check_log_prob(
+    policy: Policy[Any], state: Any, context: Floats, decision: ChosenActions
+) -> None:
     expected = policy.log_prob(state, context, decision.action)
     require(expected.shape == context.shape[:2], policy, "log_prob must be [R, n]")
     require(expected.dtype == np.float64, policy, "log_prob must be of type float64")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.discrete import Discrete
-from submax.core.rewards.ruler import Ruler
+from submax.core.rewards.reward_encoding import RewardEncoding
 
 # Quarters, so that sums and halves of them are exact.
 quarters = st.integers(-40, 40).map(lambda number: number / 4)
@@ -20,9 +20,9 @@ def rising(least):
     return both.filter(lambda values: len(values) >= least)
 
 
-def ruler_of(values):
+def encoding_of(values):
     row = np.array([values], dtype=np.float64)
-    return Ruler(row, row)
+    return RewardEncoding(row, row)
 
 
 def slow_nearest(levels, reward):
@@ -32,48 +32,48 @@ def slow_nearest(levels, reward):
 
 @given(rising(1), rewards)
 def test_the_nearest_level_is_that_of_a_slow_loop(levels, reward):
-    found = ruler_of(levels).nearest(np.array([reward]))
+    found = encoding_of(levels).nearest(np.array([reward]))
     assert found.tolist() == [[slow_nearest(levels, one) for one in reward]]
 
 
 def test_every_replica_has_levels_of_its_own(seed):
     rng = np.random.default_rng(seed)
     levels = np.sort(rng.normal(size=(5, 4)), axis=1)
-    ruler, reward = Ruler(levels, levels), rng.normal(size=(5, 30))
+    encoding, reward = RewardEncoding(levels, levels), rng.normal(size=(5, 30))
     for replica in range(5):
-        one = ruler_of(levels[replica])
+        one = encoding_of(levels[replica])
         given = reward[replica : replica + 1]
-        assert np.array_equal(ruler.nearest(reward)[replica], one.nearest(given)[0])
-        assert np.array_equal(ruler.embedded(reward)[replica], one.embedded(given)[0])
+        assert np.array_equal(encoding.nearest(reward)[replica], one.nearest(given)[0])
+        assert np.array_equal(encoding.embedded(reward)[replica], one.embedded(given)[0])
 
 
 @given(rising(2), rewards)
-def test_an_embedding_is_a_place_between_two_knots(knots, reward):
-    found = ruler_of(knots).embedded(np.array([reward]))[0]
+def test_an_embedding_is_a_place_between_two_bin_edges(bin_edges, reward):
+    found = encoding_of(bin_edges).embedded(np.array([reward]))[0]
     assert found.min() >= 0
     assert np.allclose(found.sum(axis=1), 1)
     assert np.all((found > 0).sum(axis=1) <= 2)
-    # Linear between the knots, and cut off beyond the first and the last.
-    assert np.allclose(found @ np.array(knots), np.clip(reward, knots[0], knots[-1]))
+    # Linear between the bin edges, and cut off beyond the first and the last.
+    assert np.allclose(found @ np.array(bin_edges), np.clip(reward, bin_edges[0], bin_edges[-1]))
     for row in found:
         places = np.flatnonzero(row)
         assert places[-1] - places[0] <= 1
 
 
 @given(rising(2))
-def test_a_reward_at_a_knot_is_one_hot_and_equal_knots_are_one(knots):
-    found = ruler_of(knots).embedded(np.array([knots]))[0]
-    assert np.array_equal(np.sort(found, axis=1)[:, -1], np.ones(len(knots)))
-    for one, mine in zip(knots, found, strict=True):
-        for other, yours in zip(knots, found, strict=True):
+def test_a_reward_at_a_bin_edge_is_one_hot_and_equal_edges_are_one(bin_edges):
+    found = encoding_of(bin_edges).embedded(np.array([bin_edges]))[0]
+    assert np.array_equal(np.sort(found, axis=1)[:, -1], np.ones(len(bin_edges)))
+    for one, mine in zip(bin_edges, found, strict=True):
+        for other, yours in zip(bin_edges, found, strict=True):
             assert np.array_equal(mine, yours) == (one == other)
 
 
 @given(rising(2), rewards)
-def test_beyond_the_ends_a_reward_counts_as_the_end(knots, reward):
-    ruler = ruler_of(knots)
-    inside = np.clip([reward], knots[0], knots[-1])
-    assert np.array_equal(ruler.embedded(np.array([reward])), ruler.embedded(inside))
+def test_beyond_the_ends_a_reward_counts_as_the_end(bin_edges, reward):
+    encoding = encoding_of(bin_edges)
+    inside = np.clip([reward], bin_edges[0], bin_edges[-1])
+    assert np.array_equal(encoding.embedded(np.array([reward])), encoding.embedded(inside))
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,19 @@ def test_beyond_the_ends_a_reward_counts_as_the_end(knots, reward):
 )
 def test_fixed_levels_are_one_hot_in_their_order(scale):
     nothing = np.zeros((2, 0))
-    ruler = scale.ruler(nothing, nothing)
-    assert np.array_equal(ruler.embedded(ruler.levels), np.tile(np.eye(scale.levels), (2, 1, 1)))
-    assert np.array_equal(ruler.nearest(ruler.levels), np.tile(np.arange(scale.levels), (2, 1)))
+    encoding = scale.reward_encoding(nothing, nothing)
+    assert np.array_equal(
+        encoding.embedded(encoding.levels), np.tile(np.eye(scale.levels), (2, 1, 1))
+    )
+    assert np.array_equal(
+        encoding.nearest(encoding.levels), np.tile(np.arange(scale.levels), (2, 1))
+    )
 
 
 def test_two_are_put_together_by_replica():
-    one, other = ruler_of([0.0, 1.0]), ruler_of([2.0, 3.0])
-    mine, yours = (Ruler(*(np.repeat(part, 2, axis=0) for part in each)) for each in (one, other))
+    one, other = encoding_of([0.0, 1.0]), encoding_of([2.0, 3.0])
+    mine, yours = (
+        RewardEncoding(*(np.repeat(part, 2, axis=0) for part in each)) for each in (one, other)
+    )
     both = mine.where(np.array([True, False]), yours)
-    assert both.levels.tolist() == both.knots.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert both.levels.tolist() == both.bin_edges.tolist() == [[0.0, 1.0], [2.0, 3.0]]

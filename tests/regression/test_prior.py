@@ -1,45 +1,45 @@
 import numpy as np
 import pytest
 
-from submax.regression.design import ALIKE, COMMON, OWN, Design, Prior
 from submax.regression.fitting import fitted
+from submax.regression.prior import ALIKE, COMMON, OWN, Prior, PriorStructure
 from submax.regression.sums import Sums
 
 GROUPS = np.array([0, 1, 1, 1])
 
 
 def test_one_regression_shares_nothing():
-    design = Design.sharing(GROUPS, 1, described=np.ones((1, 2)))
-    assert design.directions.shape == (1, 0)
-    assert design.dimensions(1).tolist() == [3, 0, 0]
+    structure = PriorStructure.sharing(GROUPS, 1, described=np.ones((1, 2)))
+    assert structure.directions.shape == (1, 0)
+    assert structure.dimensions(1).tolist() == [3, 0, 0]
 
 
 def test_independent_regressions_share_nothing():
-    design = Design.independent(GROUPS, 5)
-    assert design.regressions == 5
-    assert design.dimensions(0).tolist() == [5, 0, 0]
-    assert design.dimensions(1).tolist() == [15, 0, 0]
+    structure = PriorStructure.independent(GROUPS, 5)
+    assert structure.regressions == 5
+    assert structure.dimensions(0).tolist() == [5, 0, 0]
+    assert structure.dimensions(1).tolist() == [15, 0, 0]
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e9])
 def test_directions_are_orthonormal_and_span_what_describes_the_actions(unit, seed):
     rng = np.random.default_rng(seed)
     alike = rng.normal(size=(6, 2)) * [1.0, unit]
-    design = Design.sharing(GROUPS, 6, alike)
-    directions = design.directions
+    structure = PriorStructure.sharing(GROUPS, 6, alike)
+    directions = structure.directions
     np.testing.assert_allclose(directions.T @ directions, np.eye(3), atol=1e-12)
     np.testing.assert_allclose(directions[:, 0], 6**-0.5)
     span = np.column_stack([np.ones(6), alike / [1.0, unit]])
     np.testing.assert_allclose(directions @ (directions.T @ span), span, atol=1e-9)
-    assert design.kinds.tolist() == [COMMON, ALIKE, ALIKE]
-    assert design.dimensions(1)[[OWN, COMMON, ALIKE]].tolist() == [9, 3, 6]
+    assert structure.kinds.tolist() == [COMMON, ALIKE, ALIKE]
+    assert structure.dimensions(1)[[OWN, COMMON, ALIKE]].tolist() == [9, 3, 6]
 
 
 def test_numbers_that_say_nothing_add_no_direction(seed):
     column = np.random.default_rng(seed).normal(size=5)
     alike = np.column_stack([column, np.full(5, 0.1), 3 * column - 7, np.zeros(5)])
-    assert Design.sharing(GROUPS, 5, alike).kinds.tolist() == [COMMON, ALIKE]
-    assert Design.sharing(GROUPS, 5, alike[:, [1]]).kinds.tolist() == [COMMON]
+    assert PriorStructure.sharing(GROUPS, 5, alike).kinds.tolist() == [COMMON, ALIKE]
+    assert PriorStructure.sharing(GROUPS, 5, alike[:, [1]]).kinds.tolist() == [COMMON]
 
 
 def test_described_regressions_are_explained_by_what_describes_them(seed):
@@ -53,7 +53,7 @@ def test_described_regressions_are_explained_by_what_describes_them(seed):
     sums = Sums.empty(6, 1, float(reward.mean())).add(
         np.ones((200, 1)), number, reward, np.ones(200)
     )
-    design = Design.sharing(np.array([0]), 6, np.arange(6.0)[:, None])
+    structure = PriorStructure.sharing(np.array([0]), 6, np.arange(6.0)[:, None])
     start = Prior.vague(1, sums.variance, described=True)
-    found = fitted(sums, design, start, float(reward.mean()), steps=5)
+    found = fitted(sums, structure, start, float(reward.mean()), steps=5)
     assert found.coefficients[5, 0] + reward.mean() == pytest.approx(0.5, abs=0.02)

@@ -1,0 +1,74 @@
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from submax.core.contracts.facts import Facts
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.contracts.wrapper_policy import WrapperPolicy
+from submax.core.spaces.arms import Arms
+from submax.policies import make_policy
+
+PROBLEM = Problem(Arms(3), context_width=2)
+
+
+@dataclass(frozen=True)
+class Wrapped(WrapperPolicy):
+    policy: Policy[Any]
+
+
+@dataclass(frozen=True)
+class Forgetful(WrapperPolicy):
+    """Overrides one method only."""
+
+    policy: Policy[Any]
+
+    def update(self, state, feedback, rng):
+        return state
+
+
+def taught(policy, seed):
+    """Everything that a policy answers in two rounds of decisions."""
+    rng, answers = np.random.default_rng(seed), []
+    state = policy.init(PROBLEM, 2, rng)
+    for _ in range(2):
+        context = rng.normal(size=(2, 30, 2))
+        chosen = policy.act(state, context, rng)
+        log_prob = policy.log_prob(state, context, chosen.action)
+        state = policy.record(state, chosen.action, upcoming=30)
+        reward = (rng.random((2, 30)) < 0.4).astype(np.float64)
+        feedback = Feedback(context, chosen.action, reward, log_prob, np.ones((2, 30)))
+        state = policy.update(state, feedback, rng)
+        answers += [chosen.action, log_prob, policy.probabilities(state, context)]
+    return answers
+
+
+@pytest.mark.parametrize("name", ["thompson-1-1", "linucb", "posterior-submax", "ucb1-pending"])
+def test_a_wrapper_answers_like_the_policy_inside(name, seed):
+    policy = make_policy(name)
+    for mine, theirs in zip(taught(Wrapped(policy), seed), taught(policy, seed), strict=True):
+        assert np.array_equal(mine, theirs)
+    assert Wrapped(policy).facts == policy.facts
+
+
+def test_every_public_method_of_a_policy_is_forwarded():
+    inherited = {"examples", "presets"}
+    public = {name for name, _ in inspect.getmembers(Policy) if not name.startswith("_")}
+    assert public - inherited <= set(vars(WrapperPolicy))
+
+
+def test_an_overridden_method_is_the_only_one_that_changes(seed):
+    policy = make_policy("thompson-1-1")
+    forgetful, plain = taught(Forgetful(policy), seed), taught(policy, seed)
+    assert np.array_equal(forgetful[0], plain[0])
+    assert not np.array_equal(forgetful[2], plain[2])
+    assert np.allclose(forgetful[2], 1 / 3)
+
+
+def test_a_wrapper_has_no_examples_of_its_own():
+    assert list(Wrapped.examples()) == []
+    assert Wrapped(make_policy("random")).facts == Facts(uses_context=False)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError
+from submax.regression.slot_belief import JointRows, SlotBelief, SlotSettings
+
+SIZES = (3, 2)
+SETTINGS = SlotSettings(SIZES, effects=200, rows=60, draws=3000, width=0.5, pairs=True)
+"""A new map is chosen up to 60 rows, so that the tests see both before and after."""
+
+
+def some_rows(count, seed):
+    rng = np.random.default_rng((seed, 7))
+    context, action = rng.normal(size=(count, 1)), rng.integers(SIZES, size=(count, 2))
+    reward = 1.0 * (action[:, 0] == 1) + context[:, 0] * action[:, 1] + 0.5 * rng.normal(size=count)
+    return JointRows(context, action, reward, np.ones(count))
+
+
+def learned(rows, size, seed, settings=SETTINGS):
+    rng = np.random.default_rng(seed)
+    belief = SlotBelief.unlearned(1, 2)
+    for begin in range(0, len(rows.reward), size):
+        part = slice(begin, begin + size)
+        belief = belief.learned(JointRows(*(column[part] for column in rows)), settings, rng)
+    return belief
+
+
+def dense(belief, rows):
+    """Mean and covariance of the effects, by one regression on all rows."""
+    features = belief.slot_map.rows(rows.context, rows.action).toarray()
+    variance = belief.prior.variance[belief.slot_map.groups, 0]
+    precision = features.T @ features / belief.prior.noise + np.diag(1 / variance)
+    covariance = np.linalg.inv(precision)
+    response = features.T @ (rows.reward - belief.centre) / belief.prior.noise
+    return covariance @ response, covariance
+
+
+@pytest.mark.parametrize("size", [9, 50, 200])
+def test_the_coefficients_are_those_of_one_regression_on_all_rows(size, seed):
+    rows = some_rows(200, seed)
+    belief = learned(rows, size, seed)
+    mean, _ = dense(belief, rows)
+    assert belief.centre == pytest.approx(rows.reward.mean())
+    np.testing.assert_allclose(belief.coefficients, mean, atol=1e-8)
+
+
+def test_the_draws_have_the_posterior_covariance(seed):
+    rows = some_rows(150, seed)
+    belief = learned(rows, 50, seed)
+    mean, covariance = dense(belief, rows)
+    asked = belief.slot_map.rows(rows.context[:6], rows.action[:6]).toarray()
+    drawn, draws = belief.pool @ asked.T, SETTINGS.draws
+    variance = SETTINGS.width**2 * np.einsum("nf,fg,ng->n", asked, covariance, asked)
+    assert np.all(np.abs(drawn.mean(axis=0) - asked @ mean) < 6 * np.sqrt(variance / draws))
+    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=6 * (2 / draws) ** 0.5)
+
+
+def test_rows_are_stored_as_long_as_a_new_map_may_be_chosen(seed):
+    rows = some_rows(200, seed)
+    early = learned(JointRows(*(column[:40] for column in rows)), 10, seed)
+    assert np.array_equal(early.kept.reward, rows.reward[:40])
+    assert not len(learned(rows, 10, seed).kept.reward)
+
+
+def test_equal_rewards_teach_nothing_and_are_remembered_in_a_bounded_sample(seed):
+    rows = some_rows(200, seed)._replace(reward=np.full(200, 0.25))
+    belief = learned(rows, 50, seed)
+    assert belief.coefficients is belief.pool is belief.slot_map is None
+    assert len(belief.kept.reward) == SETTINGS.rows
+    assert belief.kept.weight.sum() == pytest.approx(200)
+
+
+def test_a_belief_for_deciding_keeps_its_draws_and_refuses_to_learn(seed):
+    belief = learned(some_rows(100, seed), 50, seed)
+    stored = belief.for_deciding()
+    assert stored.pool is belief.pool
+    assert stored.sums is stored.noise is stored.prior is None
+    with pytest.raises(InputError, match="stored to decide"):
+        stored.learned(some_rows(5, seed), SETTINGS, np.random.default_rng(seed))
