@@ -20,7 +20,8 @@ class NetworkParams(NamedTuple):
     ``reward_encoding`` has the levels at which the network is evaluated; ``latent
     [R, L or 1, Z, J]`` are the draws of the latent variable; ``share [R, 1, L]`` is how often each
     level was observed; ``single`` is the network in a form that is fast for single decisions, if
-    there is one replica; ``scaling`` standardizes contexts for the network, None if they are not standardized.
+    there is one replica; ``scaling`` standardizes contexts for the network, None if they are not
+    standardized.
     """
 
     problem: Problem
