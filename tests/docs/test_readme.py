@@ -156,19 +156,19 @@ def test_names_in_the_readme_exist():
     assert shown <= set(presets())
 
 
-def test_example_policy_of_contributing_conforms(tmp_path):
-    from submax.testing import check_policy
-
-    path = tmp_path / "softmax_greedy.py"
-    path.write_text(blocks(CONTRIBUTING, "python")[0])
-    specification = importlib.util.spec_from_file_location("softmax_greedy", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["softmax_greedy"] = module
-    specification.loader.exec_module(module)
-    for example in module.SoftmaxGreedy.examples():
-        check_policy(example)
+@pytest.mark.slow
+def test_classes_and_tests_of_contributing_pass(tmp_path):
+    """Write every block into the file that its first line names, and run the tests among them."""
+    named = {
+        block.splitlines()[0].removeprefix("# "): block for block in blocks(CONTRIBUTING, "python")
+    }
+    for name, block in named.items():
+        (tmp_path / name).write_text(block, encoding="utf-8")
+    tests = [name for name in named if name.startswith("test_")]
+    assert {f"test_{name}" for name in named if name not in tests} == set(tests)
+    assert len(tests) == 5
+    done = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout
 
 
 def test_command_reference_is_current():
