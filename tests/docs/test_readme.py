@@ -43,8 +43,9 @@ def test_the_first_five_lines_of_python(tmp_path):
     assert (tmp_path / "bandit.safetensors").exists()
 
 
-def test_a_simulation_in_python(tmp_path):
-    (tmp_path / "example.py").write_text(blocks(README, "python")[1])
+@pytest.mark.slow
+def test_the_readme_runs_from_its_first_block_to_its_last(tmp_path):
+    (tmp_path / "example.py").write_text("\n".join(blocks(README, "python")), encoding="utf-8")
     done = run(tmp_path, "example.py")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "regret.png").stat().st_size > 10_000
@@ -52,7 +53,8 @@ def test_a_simulation_in_python(tmp_path):
 
 @pytest.mark.slow
 def test_live_decisions_survive_the_process(tmp_path):
-    (tmp_path / "example.py").write_text(blocks(README, "python")[2])
+    (live,) = [block for block in blocks(README, "python") if "submax.open(" in block]
+    (tmp_path / "example.py").write_text("import submax\n" + live, encoding="utf-8")
     for _ in range(2):
         done = run(tmp_path, "example.py")
         assert done.returncode == 0, done.stderr
@@ -61,33 +63,20 @@ def test_live_decisions_survive_the_process(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [4, 5])
-def test_networks_in_python(place, tmp_path):
-    (tmp_path / "example.py").write_text(blocks(README, "python")[place])
-    done = run(tmp_path, "example.py")
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
 def test_own_experiment_with_own_policy(tmp_path):
-    (tmp_path / "mine.toml").write_text(blocks(README, "toml")[0])
-    (tmp_path / "first_arm.py").write_text(blocks(README, "python")[3])
-    (tmp_path / "check.py").write_text(
-        "from first_arm import FirstArm\n"
-        "from submax.testing import check_policy\n"
-        "check_policy(FirstArm())\n"
-    )
+    page = (ROOT / "docs" / "guides" / "experiments.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(blocks(page, "toml")[0], encoding="utf-8")
+    (tmp_path / "first_arm.py").write_text(blocks(page, "python")[0], encoding="utf-8")
     done = run(tmp_path, "-m", "submax", "simulate", "mine.toml", "--replicas", "3")
     assert done.returncode == 0, done.stderr
     assert "first arm" in (tmp_path / "results" / "mine" / "summary.csv").read_text()
-    checked = run(tmp_path, "check.py")
-    assert checked.returncode == 0, checked.stderr
 
 
 def test_commands_of_the_readme_are_understood(tmp_path):
+    experiments = (ROOT / "docs" / "guides" / "experiments.md").read_text(encoding="utf-8")
     commands = [
         line.split("#")[0].split()[1:]
-        for block in blocks(README, "sh")
+        for block in blocks(README + experiments, "sh")
         for line in block.splitlines()
         if line.startswith("submax ")
     ]
@@ -134,9 +123,9 @@ def test_every_guide_is_listed():
 PAGES = [
     "README.md",
     "CONTRIBUTING.md",
-    "docs/design.md",
-    "docs/server.md",
-    "docs/guides/README.md",
+    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")),
+    "docs/research/README.md",
+    "docs/research/contexts.md",
 ]
 
 
@@ -148,27 +137,32 @@ def test_links_lead_somewhere(page):
             assert (path.parent / link).exists(), link
 
 
-def test_names_in_the_readme_exist():
+def test_the_list_of_policies_and_strategies_is_complete():
     from submax.policies import presets
+    from submax.strategies import STRATEGIES
 
-    table = README.split("| policies | names |")[1].split("\n\n")[0]
-    shown = {name for name in re.findall(r"`([a-z0-9.-]+)`", table) if not name.startswith("-")}
-    assert shown <= set(presets())
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    named, strategies = (
+        set(re.findall(r"`([a-z0-9.-]+)`", page.split(head)[1].split("\n\n")[0]))
+        for head in ("| policies | names |", "| strategy | rule | parameter |")
+    )
+    assert named == set(presets())
+    assert set(STRATEGIES.names()) <= strategies
 
 
-def test_example_policy_of_contributing_conforms(tmp_path):
-    from submax.testing import check_policy
-
-    path = tmp_path / "softmax_greedy.py"
-    path.write_text(blocks(CONTRIBUTING, "python")[0])
-    specification = importlib.util.spec_from_file_location("softmax_greedy", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["softmax_greedy"] = module
-    specification.loader.exec_module(module)
-    for example in module.SoftmaxGreedy.examples():
-        check_policy(example)
+@pytest.mark.slow
+def test_classes_and_tests_of_contributing_pass(tmp_path):
+    """Write every block into the file that its first line names, and run the tests among them."""
+    named = {
+        block.splitlines()[0].removeprefix("# "): block for block in blocks(CONTRIBUTING, "python")
+    }
+    for name, block in named.items():
+        (tmp_path / name).write_text(block, encoding="utf-8")
+    tests = [name for name in named if name.startswith("test_")]
+    assert {f"test_{name}" for name in named if name not in tests} == set(tests)
+    assert len(tests) == 5
+    done = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout
 
 
 def test_command_reference_is_current():

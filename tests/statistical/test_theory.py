@@ -420,7 +420,7 @@ def test_chernoff_for_the_posterior(seed):
     assert np.all(tail <= np.exp(-evidence * kl(value, mark)) * (1 + 1e-9))
 
 
-def test_value_and_evidence_are_those_of_the_posterior(seed):
+def test_value_and_observations_are_those_of_the_posterior(seed):
     rng = np.random.default_rng(seed)
     policy = make_policy("rcp-adaptive")
     states = []
@@ -435,7 +435,7 @@ def test_value_and_evidence_are_those_of_the_posterior(seed):
         assert np.allclose(found[seen], expected[seen])
 
 
-def test_the_mark_is_unique_and_fills_the_decisions(seed):
+def test_the_threshold_is_unique_and_uses_up_the_decisions(seed):
     rng = np.random.default_rng(seed)
     value, evidence, observed = beliefs(rng, 150)
     decisions = np.exp(rng.uniform(0, 8, size=150)).round()
@@ -487,7 +487,7 @@ def test_many_decisions_go_to_the_best_alone(seed):
         assert np.all(share <= bound + 1e-6)
 
 
-def test_an_arm_whose_demand_is_filled_is_not_taken(seed):
+def test_an_arm_with_enough_observations_is_not_taken(seed):
     # The bound on the pulls of worse arms, which gives sublinear regret: here of one that never
     # pays, and of others.
     rng = np.random.default_rng(seed)
@@ -510,7 +510,7 @@ def test_an_arm_whose_demand_is_filled_is_not_taken(seed):
     assert sum(checked) > 1000
 
 
-def test_the_demand_grows_until_any_arm_is_taken_again():
+def test_the_confidence_grows_until_any_arm_is_taken_again():
     value, evidence = np.array([[0.05, 0.5]]), np.array([[30.0, 1e6]])
     one = np.ones(1)
 
@@ -525,7 +525,7 @@ def test_the_demand_grows_until_any_arm_is_taken_again():
     assert after > 0
 
 
-def test_the_demand_grows_as_the_logarithm():
+def test_the_confidence_grows_as_the_logarithm():
     observed = np.exp(np.array([200.0, 400.0, 600.0]))
     for decisions in (1.0, 100.0, 1000.0):
         demand = confidence(observed, np.full(3, decisions))
@@ -568,7 +568,7 @@ def test_the_regret_of_the_adaptive_rule_slows_down(beta, seed):
 
 
 @pytest.mark.parametrize("count", [10, 100, 900])
-def test_lots_have_the_marginal_probabilities_in_every_place(count, seed):
+def test_groups_have_the_marginal_probabilities_in_every_place(count, seed):
     rng = np.random.default_rng((seed, count))
     probabilities = rng.dirichlet(np.ones(6))
     drawn = draw_grouped(np.tile(probabilities, (6000, 1, 1)), count, rng)
@@ -577,17 +577,17 @@ def test_lots_have_the_marginal_probabilities_in_every_place(count, seed):
 
 
 @pytest.mark.parametrize("count", [1, 20, 36, 144, 900, 1000, 5000])
-def test_lots_are_met_as_often_as_expected_but_for_one(count, seed):
+def test_groups_are_chosen_as_often_as_expected_up_to_one(count, seed):
     rng = np.random.default_rng((seed, count))
     probabilities = rng.dirichlet(np.ones(12), size=(50, 1))
     drawn = draw_grouped(probabilities, count, rng)
     met = (drawn[..., None] == np.arange(12)).sum(axis=1)
-    lots = min(count, round(6 * count**0.5))
-    share = lots * probabilities[:, 0]
-    assert np.all(met >= (count // lots) * np.floor(share - 1e-9))
-    assert np.all(met <= -(-count // lots) * np.ceil(share + 1e-9))
-    if count % lots == 0:
-        assert np.all(np.abs(met - count * probabilities[:, 0]) < count // lots + 1e-9)
+    groups = min(count, round(6 * count**0.5))
+    share = groups * probabilities[:, 0]
+    assert np.all(met >= (count // groups) * np.floor(share - 1e-9))
+    assert np.all(met <= -(-count // groups) * np.ceil(share + 1e-9))
+    if count % groups == 0:
+        assert np.all(np.abs(met - count * probabilities[:, 0]) < count // groups + 1e-9)
 
 
 def greedily_counted(arms, replicas, rng, beta=9.0):
