@@ -28,7 +28,16 @@ from submax.strategies.linear_program import LinearProgram
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.testing import check_estimator, check_policy
-from submax.testing.rules.examples import PROBLEMS, SCALED, rows_of, some_contexts, some_feedback
+from submax.testing.rules.examples import (
+    PROBLEMS,
+    SCALED,
+    accepted,
+    rows_of,
+    some_contexts,
+    some_feedback,
+)
+from submax.testing.rules.policy_decisions import check_decisions
+from submax.testing.rules.policy_learning import check_learning
 
 REPLICAS = 3
 
@@ -301,12 +310,20 @@ def test_it_is_named_in_tables():
 
 
 # The others ask an estimator for nothing more: its table, values, evidence and moving levels.
-STRATEGIES = [SubMax(), Optimized(), Filling(), LinearProgram()]
+STRATEGIES = [Optimized(), Filling(), LinearProgram()]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-def test_with_a_strategy_it_is_a_policy(strategy, seed):
-    check_policy(RewardConditioned(Classifier(Tabular()), strategy), seed)
+def test_with_a_strategy_it_decides_and_learns(strategy, seed):
+    policy = RewardConditioned(Classifier(Tabular()), strategy)
+    for problem in (*PROBLEMS, *accepted(policy, SCALED)):
+        check_decisions(policy, problem, REPLICAS, seed)
+        check_learning(policy, problem, REPLICAS, seed)
+
+
+def test_with_submax_it_is_a_policy(seed):
+    """Draws are compared with their probabilities here alone: all strategies draw alike."""
+    check_policy(RewardConditioned(Classifier(Tabular()), SubMax()), seed)
 
 
 def test_slot_by_slot_it_is_a_policy(seed):
