@@ -179,7 +179,16 @@ def test_changed_code_of_the_users_own_is_run_again(run, run_here, summary, tmp_
     results = []
     for version in (code, code.replace("table[..., 0]", "table[..., 1]")):
         (tmp_path / "first_arm.py").write_text(version.removeprefix("python\n"))
-        done = run("simulate", tmp_path / "own.toml", "--replicas", 5, "--jobs", 1, "--out", tmp_path / "out")
+        done = run(
+            "simulate",
+            tmp_path / "own.toml",
+            "--replicas",
+            5,
+            "--jobs",
+            1,
+            "--out",
+            tmp_path / "out",
+        )
         assert done.returncode == 0, done.stderr
         results.append(summary(tmp_path / "out" / "own"))
     assert results[0] != results[1]
@@ -263,7 +272,9 @@ def test_figures_are_redrawn_without_running(run_here, parts):
 
 
 @pytest.mark.slow
-def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, run_here, summary, tmp_path):
+def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(
+    run, run_here, summary, tmp_path
+):
     rows = [f"{row % 3 + row / 100:.2f},{'abc'[row % 3]}" for row in range(60)]
     (tmp_path / "rows.csv").write_text("\n".join(["x,label", *rows]))
     (tmp_path / "tiny.toml").write_text(

@@ -5,6 +5,7 @@ from click.testing import CliRunner
 from submax.cli import main
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
+from submax.live.declaring.control import control_of
 from submax.live.log.history import _segment_name
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
@@ -90,13 +91,12 @@ def test_a_policy_of_a_file_is_served_only_with_trust(folder, start):
 
 def test_doctor_says_how_many_rows_a_bandit_was_started_with_and_finds_damage(folder):
     written("rcp-optimized")
-    with open_bandit("page.db", learned="policy.safetensors", background=False) as bandit:
-        history = bandit._present.control.history
+    open_bandit("page.db", learned="policy.safetensors", background=False).close()
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 0, result.output
     assert "page: started with 40 rows of a log; 40 learned from rest on" in result.stdout
     store = SQLiteStore(folder / "page.db")
-    store.drop(_segment_name("page", 0, history))
+    store.drop(_segment_name("page", 0, control_of(store, "page").history))
     store.close()
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 1
