@@ -1,7 +1,9 @@
 """What every test runs with; it is read before the workers of pytest-xdist are started."""
 
+import gc
 import hashlib
 import os
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +17,11 @@ settings.register_profile("submax", deadline=None, derandomize=True, database=No
 settings.load_profile("submax")
 
 CACHE = Path(__file__).parents[1] / ".pytest_cache"
+SLOW = Path(__file__).with_name("slow.txt")
+"""Tests that took longer than SLOW_SECONDS when they were measured, one in each line."""
+SLOW_SECONDS = 0.25
+UNREAD = "test_schemathesis.py"
+"""To read this file takes seconds, since requests are made up then; its tests are all slow."""
 MISSING = "strict: nothing may be missing here, and this test would be skipped: "
 
 
@@ -60,12 +67,56 @@ def seed() -> int:
     return int(os.environ.get("SUBMAX_TEST_SEED", "0"))
 
 
+def pytest_addoption(parser) -> None:
+    parser.addoption(
+        "--write-slow", action="store_true", help=f"write {SLOW.name} anew from this run"
+    )
+
+
 def pytest_configure(config) -> None:
-    config.addinivalue_line("markers", "slow: takes seconds; make test-fast leaves it out")
+    config.addinivalue_line("markers", "slow: takes long; make test-fast leaves it out")
+    if config.getoption("write_slow") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SlowTests())
     # A kept program may be read while another process writes it: then it is compiled again.
     for what in ("reading", "writing"):
         beginning = f"ignore:Error {what} persistent compilation cache entry"
         config.addinivalue_line("filterwarnings", beginning)
+
+
+class SlowTests:
+    """Adds up the seconds of each test, and lists the slow ones when all have run."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report) -> None:
+        name = _plain(report.nodeid)
+        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        slow = [name for name, spent in self.seconds.items() if spent > SLOW_SECONDS]
+        SLOW.write_text("".join(f"{name}\n" for name in sorted(slow)), encoding="utf-8")
+
+
+def _plain(name: str) -> str:
+    """Without the group that pytest-xdist writes behind the name of a test."""
+    return re.sub(r"@\w+$", "", name)
+
+
+def pytest_ignore_collect(collection_path, config) -> bool | None:
+    left_out = config.getoption("markexpr") == "not slow"
+    return True if left_out and collection_path.name == UNREAD else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """What is read lives until the end: the garbage collector need not look through it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,8 +125,9 @@ def pytest_collection_modifyitems(items) -> None:
 
     Tests are in a group since they compile the same programs, which is slow.
     """
+    listed = set(SLOW.read_text(encoding="utf-8").splitlines())
     for item in items:
-        if item.get_closest_marker("xdist_group"):
+        if item.get_closest_marker("xdist_group") or item.nodeid in listed:
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 

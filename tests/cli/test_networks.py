@@ -65,13 +65,13 @@ def rows_of(path):
 
 
 @pytest.mark.slow
-def test_a_network_of_the_users_own_is_trained(run, summary, tiny, tmp_path):
+def test_a_network_of_the_users_own_is_trained(run, run_here, summary, tiny, tmp_path):
     out = tmp_path / "out"
     done = run("simulate", tiny, "--device", "cpu", "--jobs", 1, "--out", out)
     assert done.returncode == 0, done.stderr
     assert [row["policy"] for row in summary(out / "tiny")] == ["random", "tiny"]
     assert "Warning" not in done.stderr
-    again = run("simulate", tiny, "--out", out)
+    again = run_here("simulate", tiny, "--out", out)
     assert "2 of 2 cells are already finished" in again.stdout
 
 
@@ -130,8 +130,8 @@ def test_a_wrong_device_is_refused(run, tiny, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_quick_look_at_section_42(run, summary, tmp_path):
-    done = run(
+def test_a_quick_look_at_section_42(run_here, summary, tmp_path):
+    done = run_here(
         "reproduce", "contextual", "--quick", "--only", "policy=random", "--only", "policy=linucb",
         "--out", tmp_path,
     )  # fmt: skip
@@ -162,8 +162,8 @@ def test_a_quick_look_at_section_42(run, summary, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_quick_look_at_section_43(run, summary, tmp_path):
-    done = run(
+def test_a_quick_look_at_section_43(run_here, summary, tmp_path):
+    done = run_here(
         "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 3,
         "--out", tmp_path,
     )  # fmt: skip

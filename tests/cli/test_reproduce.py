@@ -65,8 +65,8 @@ def test_bernoulli_writes_everything_it_promises(run, summary, tmp_path):
 
 
 @pytest.mark.slow
-def test_illustration_summary(run, summary, tmp_path):
-    done = run("reproduce", "illustration", "--replicas", 200, "--out", tmp_path)
+def test_illustration_summary(run_here, summary, tmp_path):
+    done = run_here("reproduce", "illustration", "--replicas", 200, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     rows = {row["policy"]: row for row in summary(tmp_path / "illustration")}
     assert list(rows["random"]) == ["policy", "expected_reward", "standard_error", "environments"]
@@ -89,11 +89,11 @@ PARTS = ("ucb1", "thompson-1-9")
 
 
 @pytest.fixture(scope="module")
-def parts(run, small, tmp_path_factory):
+def parts(run_here, small, tmp_path_factory):
     """A directory into which two policies were run, one after the other."""
     out = tmp_path_factory.mktemp("parts")
     for policy in PARTS:
-        done = run(*small, "--only", f"policy={policy}", "--out", out)
+        done = run_here(*small, "--only", f"policy={policy}", "--out", out)
         assert done.returncode == 0, done.stderr
     return out / "bernoulli"
 
@@ -108,9 +108,9 @@ def test_parts_add_up_in_one_directory_and_are_the_same_as_together(whole, summa
 
 @pytest.mark.slow
 @together
-def test_another_seed_changes_results(run, small, whole, summary, tmp_path):
+def test_another_seed_changes_results(run_here, small, whole, summary, tmp_path):
     options = ("--only", "policy=ucb1", "--seed", 1, "--out", tmp_path)
-    assert run(*small, *options).returncode == 0
+    assert run_here(*small, *options).returncode == 0
     found = summary(tmp_path / "bernoulli")
     expected = [row for row in whole if row["policy"] == "ucb1"]
     assert [row["delay"] for row in found] == [row["delay"] for row in expected]
@@ -121,7 +121,7 @@ def test_another_seed_changes_results(run, small, whole, summary, tmp_path):
 @pytest.mark.slow
 @together
 def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_cell(
-    run, start, small, whole, summary, wait_for_cells, tmp_path
+    run_here, start, small, whole, summary, wait_for_cells, tmp_path
 ):
     directory = tmp_path / "bernoulli"
     process = start(*small, "--jobs", 2, "--out", tmp_path)
@@ -133,10 +133,10 @@ def test_killed_run_ends_its_workers_and_goes_on_without_repeating_or_losing_a_c
     assert _all_gone(workers)
     kept = {path: path.stat().st_mtime_ns for path in (directory / "cells").glob("*.npz")}
     assert 5 <= len(kept) < CELLS
-    plotted = run("plot", directory)
+    plotted = run_here("plot", directory)
     assert plotted.returncode == 2
     assert "is not finished" in plotted.stderr
-    again = run(*small, "--out", tmp_path)
+    again = run_here(*small, "--out", tmp_path)
     assert again.returncode == 0
     assert f"{len(kept)} of {CELLS} cells are already finished" in " ".join(again.stdout.split())
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
@@ -169,7 +169,7 @@ def test_help_imports_nothing_heavy():
 
 
 @pytest.mark.slow
-def test_changed_code_of_the_users_own_is_run_again(run, summary, tmp_path):
+def test_changed_code_of_the_users_own_is_run_again(run, run_here, summary, tmp_path):
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (code,) = [block for block in readme.split("```") if block.startswith("python\n# first_arm.py")]
     (tmp_path / "own.toml").write_text(
@@ -179,19 +179,28 @@ def test_changed_code_of_the_users_own_is_run_again(run, summary, tmp_path):
     results = []
     for version in (code, code.replace("table[..., 0]", "table[..., 1]")):
         (tmp_path / "first_arm.py").write_text(version.removeprefix("python\n"))
-        done = run("simulate", tmp_path / "own.toml", "--replicas", 5, "--out", tmp_path / "out")
+        done = run(
+            "simulate",
+            tmp_path / "own.toml",
+            "--replicas",
+            5,
+            "--jobs",
+            1,
+            "--out",
+            tmp_path / "out",
+        )
         assert done.returncode == 0, done.stderr
         results.append(summary(tmp_path / "out" / "own"))
     assert results[0] != results[1]
     written = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
     assert written == {"own.toml", "first_arm.py", "out"}
     (tmp_path / "first_arm.py").unlink()
-    assert run("plot", tmp_path / "out" / "own").returncode == 0
+    assert run_here("plot", tmp_path / "out" / "own").returncode == 0
 
 
 @pytest.mark.slow
-def test_only_leaves_out_experiments_without_a_match(run, tmp_path):
-    done = run(
+def test_only_leaves_out_experiments_without_a_match(run_here, tmp_path):
+    done = run_here(
         "reproduce", "all", "--only", "arms=100", "--only", "beta=9", "--only", "delay=1000",
         "--only", "policy=rcp-submax", "--replicas", 1, "--out", tmp_path,
     )  # fmt: skip
@@ -231,8 +240,8 @@ def test_what_no_experiment_of_a_group_has_is_refused(group, tmp_path):
 
 
 @pytest.mark.slow
-def test_experiments_beyond_the_paper_run_by_their_names(run, summary, tmp_path):
-    done = run(
+def test_experiments_beyond_the_paper_run_by_their_names(run_here, summary, tmp_path):
+    done = run_here(
         "reproduce", "ratings", "gaussian", "--replicas", 2, "--only", "arms=5", "--out", tmp_path
     )
     assert done.returncode == 0, done.stderr
@@ -249,7 +258,7 @@ def test_experiments_beyond_the_paper_run_by_their_names(run, summary, tmp_path)
 
 @pytest.mark.slow
 @together
-def test_figures_are_redrawn_without_running(run, parts):
+def test_figures_are_redrawn_without_running(run_here, parts):
     directory = parts
     drawn = sorted((directory / "figures").iterdir())
     assert drawn
@@ -257,13 +266,15 @@ def test_figures_are_redrawn_without_running(run, parts):
         path.unlink()
     for path in (directory / "cells").iterdir():
         os.utime(path, (1, 1))
-    assert run("plot", directory).returncode == 0
+    assert run_here("plot", directory).returncode == 0
     assert sorted((directory / "figures").iterdir()) == drawn
     assert all(path.stat().st_mtime == 1 for path in (directory / "cells").iterdir())
 
 
 @pytest.mark.slow
-def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, summary, tmp_path):
+def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(
+    run, run_here, summary, tmp_path
+):
     rows = [f"{row % 3 + row / 100:.2f},{'abc'[row % 3]}" for row in range(60)]
     (tmp_path / "rows.csv").write_text("\n".join(["x,label", *rows]))
     (tmp_path / "tiny.toml").write_text(
@@ -290,7 +301,7 @@ def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, summar
     kept, lost = sorted((directory / "cells").iterdir())
     os.utime(kept, (1, 1))
     lost.unlink()
-    again = run(*command)
+    again = run_here(*command)
     assert again.returncode == 0, again.stderr
     assert "1 of 2 cells are already finished" in again.stdout
     assert kept.stat().st_mtime == 1
@@ -298,7 +309,7 @@ def test_an_offline_experiment_writes_tables_and_figures_and_goes_on(run, summar
 
     for path in figures:
         path.unlink()
-    drawn = run("plot", directory)
+    drawn = run_here("plot", directory)
     assert drawn.returncode == 0, drawn.stderr
     assert all(path.stat().st_size > 1000 for path in figures)
     assert "root mean squared error" in drawn.stdout

@@ -5,6 +5,7 @@ from click.testing import CliRunner
 from submax.cli import main
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
+from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.history import _segment_name
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
@@ -90,14 +91,14 @@ def test_a_policy_of_a_file_is_served_only_with_trust(folder, start):
 
 def test_doctor_says_how_many_rows_a_bandit_was_started_with_and_finds_damage(folder):
     written("rcp-optimized")
-    with open_bandit("page.db", learned="policy.safetensors", background=False) as bandit:
-        history = bandit._live_state.projection.history
+    open_bandit("page.db", learned="policy.safetensors", background=False).close()
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 0, result.output
     assert (
         "page: started with 40 rows of a log; 40 rows learned from have estimated" in result.stdout
     )
     store = SQLiteStore(folder / "page.db")
+    history = SettingsProjection.of(store, "page").history
     store.delete_blob(_segment_name("page", 0, history))
     store.close()
     result = CliRunner().invoke(main, ["doctor", "page.db"])

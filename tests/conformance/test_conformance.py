@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from submax.core.contracts.policy import Policy
@@ -36,18 +38,31 @@ def quick(policy):
     return not (policy.facts.trains_models or isinstance(policy, LONG))
 
 
+def without_numbers(policy):
+    return re.sub(r"\d+(\.\d+)?", "#", repr(policy))
+
+
 EXAMPLES = examples(POLICIES)
-POLICIES_ONCE = dict.fromkeys([*EXAMPLES, *filter(quick, presets().values())])
+KNOWN = {without_numbers(one) for one in EXAMPLES}
+# Presets that differ in a number alone run the same code: one of them is enough.
+PRESETS = {
+    without_numbers(one): one for one in filter(quick, presets().values()) if one not in EXAMPLES
+}
+POLICIES_ONCE = [*EXAMPLES, *(one for form, one in PRESETS.items() if form not in KNOWN)]
 
 
 def together(instances):
     """Instances that compile the same programs, in one process; presets are slow, being many."""
     found = []
     for one in instances:
-        network = getattr(one, "estimator", one) if one.facts.trains_models else None
-        marks = [] if network is None else [pytest.mark.xdist_group(type(network).__name__)]
+        trains = one.facts.trains_models
+        # All value networks without an estimator are trained by the same programs.
+        group = type(one.estimator).__name__ if hasattr(one, "estimator") else "ValueBelief"
+        if not isinstance(one, Policy):
+            group = type(one).__name__
+        marks = [pytest.mark.xdist_group(group)] if trains else []
         preset = isinstance(one, Policy) and one not in EXAMPLES
-        marks += [pytest.mark.slow] if preset or network or isinstance(one, LONG) else []
+        marks += [pytest.mark.slow] if preset or trains or isinstance(one, LONG) else []
         found.append(pytest.param(one, id=repr(one), marks=marks))
     return found
 

@@ -28,7 +28,16 @@ from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 from submax.strategies.tracking import Tracking
 from submax.testing import check_estimator, check_policy
-from submax.testing.rules.examples import PROBLEMS, SCALED, rows_of, some_contexts, some_feedback
+from submax.testing.rules.examples import (
+    PROBLEMS,
+    SCALED,
+    accepted,
+    rows_of,
+    some_contexts,
+    some_feedback,
+)
+from submax.testing.rules.policy_decisions import check_decisions
+from submax.testing.rules.policy_learning import check_learning
 
 REPLICAS = 3
 
@@ -298,11 +307,20 @@ def test_it_is_named_in_tables():
 
 
 # The others ask an estimator for nothing more: its table, values, evidence and moving levels.
-STRATEGIES = [SubMax(), Optimized(), Tracking(), LinearProgram()]
+STRATEGIES = [Optimized(), LinearProgram()]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_with_a_strategy_it_decides_and_learns(strategy, seed):
+    policy = RewardConditioned(Classifier(Tabular()), strategy)
+    for problem in (*PROBLEMS, *accepted(policy, SCALED)):
+        check_decisions(policy, problem, REPLICAS, seed)
+        check_learning(policy, problem, REPLICAS, seed)
+
+
+@pytest.mark.parametrize("strategy", [SubMax(), Tracking()], ids=repr)
 def test_with_a_strategy_it_is_a_policy(strategy, seed):
+    """Draws are compared with their probabilities: SubMax draws rows alone, Tracking in groups."""
     check_policy(RewardConditioned(Classifier(Tabular()), strategy), seed)
 
 

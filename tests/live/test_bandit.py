@@ -955,8 +955,8 @@ def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, conte
         assert decide().version == version
     again = opened(actions=PAGE, policy=policy, context=context)
     assert (again.version, again.damaged) == (2, 0)
-    model = bandit._live_state.serving._model
-    read_back = again._live_state.serving._model
+    model = bandit._live_state.serving.model
+    read_back = again._live_state.serving.model
     assert model.shown == read_back.shown
     assert model.to_bytes() == read_back.to_bytes()
 

@@ -17,7 +17,7 @@ from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven,
 from submax.live.open import open_bandit
 
 SOAK = "SUBMAX_SOAK" in os.environ
-KILLS = {"sqlite": 200 if SOAK else 25, "postgres": 50 if SOAK else 10}
+KILLS = {"sqlite": 200 if SOAK else 12, "postgres": 50 if SOAK else 5}
 READY_SECONDS = 5.0
 PATIENCE = 30.0
 THREADS = 4

@@ -16,7 +16,7 @@ from submax.nn.designs.cvae_design import CVAEDesign
 from submax.nn.designs.softmax_design import SoftmaxDesign
 from submax.nn.designs.value_design import ValueDesign
 from submax.nn.training.parameters import packed, restored, unpacked
-from submax.policies.neural.gradient_belief import GradientBelief, _squares, _summed, _variance
+from submax.policies.neural.gradient_belief import GradientBelief, _squares, _summed
 from submax.policies.neural.value_belief import ValueBelief
 from submax.testing.rules.examples import some_feedback
 
@@ -175,17 +175,15 @@ def flattened(arrays, lead):
 
 def test_the_variance_is_the_quadratic_form_of_the_gradient(values, problem, gradients, seed):
     network = values[2]
-    context, listing = some_context(seed), problem.space.listing()
     rng = np.random.default_rng(seed)
     precision = ValueNetwork(
         *(rng.uniform(0.5, 3.0, size=array.shape).astype(np.float32) for array in network)
     )
-    choices = listing + first_choices(SIZES)
-    hidden = network.hidden(context, choices)
-    found = _variance(network, precision, context, choices, hidden)
+    belief = ValueBelief.empty(problem, REPLICAS, HIDDEN)._replace(network=network)
+    _, deviation = GradientBelief(belief, precision).scores(some_context(seed))
     gradient, diagonal = flattened(gradients, 3), flattened(precision, 1)
     expected = (gradient**2 / diagonal[:, None, None]).sum(axis=-1)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    np.testing.assert_allclose(deviation**2, expected, rtol=1e-4)
 
 
 def test_the_precision_is_the_sum_of_squared_gradients(values, problem, seed):
@@ -208,11 +206,9 @@ def test_the_precision_is_the_sum_of_squared_gradients(values, problem, seed):
     whole = _summed(belief, 0.25)
     for found, part in zip(whole, _squares(belief, slice(0, 7)), strict=True):
         np.testing.assert_allclose(found, 0.25 + part, rtol=1e-5)
-    scores, deviation = GradientBelief(belief, whole).scores(some_context(seed))
+    scores, _ = GradientBelief(belief, whole).scores(some_context(seed))
     hidden = network.hidden(some_context(seed), belief.choices())
     np.testing.assert_allclose(scores, network.logits(hidden), rtol=1e-6)
-    variance = _variance(network, whole, some_context(seed), belief.choices(), hidden)
-    np.testing.assert_allclose(deviation**2, variance, rtol=1e-4)
 
 
 def test_one_hot_choices_and_their_probability_by_hand():

@@ -13,6 +13,8 @@ from submax.live.store.memory_store import MemoryStore
 from submax.server.app import make_app
 from submax.server.service import Service
 
+pytestmark = pytest.mark.slow
+
 SOAK = "SUBMAX_SOAK" in os.environ
 EXAMPLES = 400 if SOAK else 15
 # What fits the description can still make no sense, such as a reward beyond the scale.

@@ -242,7 +242,7 @@ def test_a_file_that_is_no_policy_makes_no_store(tmp_path):
 def test_damaged_rows_are_named_and_decisions_go_on(opened, store, learned, clock, damage):
     opened(learned=learned).close()
     bandit = fed(opened(), clock)
-    told = bandit._live_state.projection.history
+    told = SettingsProjection.of(store, "default").history
     name = history._segment_name("default", 0, told)
     whole = store.get_blob(name)
     store.delete_blob(name)
@@ -296,8 +296,8 @@ def test_another_policy_from_the_start_is_fitted_to_the_same_rows(opened, learne
 
 def test_what_a_bandit_was_started_with_is_read_in_parts(opened, store, learned, monkeypatch):
     monkeypatch.setattr(history, "SEGMENT", 30)
-    bandit = opened(learned=learned)
-    parts = read_history(store, "default", bandit._live_state.projection.history)
+    opened(learned=learned)
+    parts = read_history(store, "default", SettingsProjection.of(store, "default").history)
     assert [len(part.reward) for part in parts] == [30, 30, 30, 10]
     assert Columns.joined(parts).hash == learned.rows.hash
     assert read_history(store, "default", None) == []
@@ -499,9 +499,10 @@ def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
     opened, store, learned, monkeypatch, damage
 ):
     monkeypatch.setattr(history, "SEGMENT", 30)
-    bandit = opened(learned=learned)
+    opened(learned=learned)
     for number in (1, 3):
-        name = history._segment_name("default", number, bandit._live_state.projection.history)
+        known = SettingsProjection.of(store, "default").history
+        name = history._segment_name("default", number, known)
         store.delete_blob(name)
         if damage is not None:
             store.put_blob(name, damage)

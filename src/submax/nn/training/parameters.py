@@ -1,5 +1,6 @@
 """Parameters of a model by name, as numpy arrays of all replicas."""
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +48,7 @@ def packed(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -
 
 def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]]) -> Any:
     """Return the model with these parameters, which keep their axis of replicas."""
-    structure = jax.tree_util.tree_structure(_template(design))
+    structure = jax.tree_util.tree_structure(model_shapes(design))
     return jax.tree_util.tree_unflatten(structure, [parameters[name] for name in _shapes(design)])
 
 
@@ -72,10 +73,16 @@ def moved(
     }
 
 
-def _shapes(design: Design[Any]) -> dict[str, tuple[int, ...]]:
-    leaves = jax.tree_util.tree_leaves_with_path(_template(design))
+@functools.cache
+def _shapes(design: Design[Any]) -> Mapping[str, tuple[int, ...]]:
+    leaves = jax.tree_util.tree_leaves_with_path(model_shapes(design))
     return {".".join(str(part.name) for part in path): leaf.shape for path, leaf in leaves}
 
 
-def _template(design: Design[Any]) -> Any:
+@functools.cache
+def model_shapes(design: Design[Any]) -> Any:
+    """A model of the design with the shape of each parameter in place of the parameter.
+
+    The shapes are remembered, because tracing them takes longer than a short training.
+    """
     return jax.eval_shape(design.drawn, jax.random.key(0))

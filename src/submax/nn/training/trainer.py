@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design, Example
+from submax.nn.training.parameters import model_shapes
 
 NEVER = -1
 """The step of divergence of a replica that has not diverged."""
@@ -97,7 +98,11 @@ class Trainer:
 
     def model(self, vector: jax.Array) -> Any:
         """Return the model with these parameters, ``[P]``."""
-        return ravel_pytree(self.design.drawn(jax.random.key(0)))[1](vector)
+        leaves, structure = jax.tree.flatten(model_shapes(self.design))
+        ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+        parts = jnp.split(vector, ends)
+        shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+        return jax.tree.unflatten(structure, shaped)
 
     def _optimizer(self) -> optax.GradientTransformation:
         training = self.training
