@@ -138,8 +138,9 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", list(FAULTS))
 def test_own_policy_that_fails_is_named_and_nothing_is_written(fault, tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (code,) = [block for block in readme.split("```") if block.startswith("python\n# first_arm.py")]
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "experiments.md"
+    blocks = guide.read_text(encoding="utf-8").split("```")
+    (code,) = [block for block in blocks if block.startswith("python\n# first_arm.py")]
     old, new, words = FAULTS[fault]
     assert old in code
     (tmp_path / "first_arm.py").write_text(code.removeprefix("python\n").replace(old, new, 1))

@@ -220,7 +220,7 @@ def test_where_all_rewards_are_equal_the_policy_is_uniform(scale, listing_limit,
     feedback = some_feedback(problem, 2, 20, seed)._replace(reward=np.full((2, 20), 7.0))
     policy, rng = RewardConditioned(Counting(), SubMax(), listing_limit), np.random.default_rng(0)
     state = policy.update(policy.init(problem, 2, rng), feedback, rng)
-    levels = Counting().levels(state.params)
+    levels = Counting().belief(state.params, np.zeros((2, 1, 0))).levels()
     assert np.all(levels[:, -1] == 7.0)
     assert np.all(levels == 7.0) == scale.moves
     context = np.zeros((2, 3, 0))

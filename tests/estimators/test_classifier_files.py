@@ -53,7 +53,7 @@ def test_a_classifier_of_someones_own_needs_trust(log, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"pass trust=True \(--trust\)"):
         Learned.read(tmp_path / "policy.safetensors")
     assert Learned.read(tmp_path / "policy.safetensors", trust=True).specification == policy
-    with pytest.raises(InputError, match="not over HTTP"):
+    with pytest.raises(InputError, match="over HTTP only built-in policies are allowed"):
         refuse_files(policy)
     refuse_files(POLICY)
 

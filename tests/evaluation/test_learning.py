@@ -1,3 +1,4 @@
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -199,12 +200,23 @@ def test_a_policy_that_does_not_suit_the_log_is_refused():
         learn(log, "thompson-1-1")
 
 
-def test_a_policy_given_as_an_object_learns_and_cannot_be_written(tmp_path):
-    learned = learn(arms(), Thompson())
-    np.testing.assert_array_equal(
-        probabilities(learned, arms()), probabilities(learn(arms(), "thompson-1-1"), arms())
-    )
-    with pytest.raises(InputError, match="name it, or its file"):
+def test_a_policy_given_as_an_object_learns_and_is_written_as_its_table(tmp_path):
+    learned = learn(arms(), Thompson(1.0, 9.0))
+    expected = probabilities(learn(arms(), "thompson-1-9"), arms())
+    np.testing.assert_array_equal(probabilities(learned, arms()), expected)
+    learned.write(tmp_path / "policy.safetensors")
+    read = Learned.read(tmp_path / "policy.safetensors")
+    assert read.policy == Thompson(1.0, 9.0)
+    np.testing.assert_array_equal(probabilities(read, arms()), expected)
+
+
+def test_an_object_that_no_table_describes_learns_and_cannot_be_written(tmp_path):
+    @dataclass(frozen=True)
+    class Local(Thompson):
+        """A class that cannot be imported."""
+
+    learned = learn(arms(), Local())
+    with pytest.raises(InputError, match="cannot be written: give its name or file"):
         learned.write(tmp_path / "policy.safetensors")
     assert list(tmp_path.iterdir()) == []
 

@@ -17,6 +17,7 @@ from submax.core.running.names_file import names_file
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.whole_file import whole_file
 from submax.policies import make_policy
+from submax.policies.specification import PolicySpecification
 from submax.schema.columns import Columns
 from submax.schema.learned_checks import check_contents, check_schema
 from submax.schema.model import Model
@@ -54,7 +55,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Learned(NamedTuple):
     """A policy with the model that it learned from a log.
 
-    ``specification`` is the name or table of the policy; None if the policy was given as an object.
+    ``specification`` is the name or table of the policy; None if no table can describe it.
     ``rows`` are the last rows of the log, from which later versions learn again.
     """
 
@@ -79,11 +80,12 @@ class Learned(NamedTuple):
         keep_rows: int = MOST_ROWS,
     ) -> "Learned":
         """Learn from all parts of a log; the last ``keep_rows`` rows are stored with the policy."""
-        specification = None if isinstance(policy, Policy) else policy
-        made = policy if isinstance(policy, Policy) else make_policy(specification)  # type: ignore[arg-type]  # it checks what it gets
+        written = PolicySpecification.of(policy)
+        made = written.build(policy if isinstance(policy, Policy) else None)
+        specification = None if written.is_object else written.data
         model = Model.fitted(schema, made, parts, origin.seed)
         kept = _last(parts, keep_rows, schema)
-        return cls(schema, specification, made, model, kept, origin)  # type: ignore[arg-type]  # as above
+        return cls(schema, specification, made, model, kept, origin)
 
     def probabilities(self, context: NDArray[np.float32]) -> Floats:
         """Return the probability of every joint action in encoded contexts: ``[n, D] -> [n, M]``.

@@ -99,7 +99,7 @@ def test_a_light_new_row_stays_beside_a_heavy_old_one():
 
 
 def test_a_window_and_a_reservoir_together_are_refused():
-    with pytest.raises(InputError, match="window or reservoir, not both"):
+    with pytest.raises(InputError, match="window and reservoir were both given"):
         Memory(window=3, reservoir=3)
 
 

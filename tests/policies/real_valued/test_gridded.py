@@ -128,7 +128,7 @@ def test_without_propensities_the_other_policy_hears_of_none(seed):
 def test_an_action_that_is_not_in_the_space_is_refused(seed):
     problem, policy = Problem(Box((0.0,), (1.0,))), Gridded()
     state = policy.init(problem, 1, np.random.default_rng(seed))
-    with pytest.raises(InputError, match="within its bounds"):
+    with pytest.raises(InputError, match="within their bounds"):
         policy.log_prob(state, np.zeros((1, 1, 0)), np.array([[[1.5]]]))
 
 
