@@ -132,7 +132,7 @@ FAULTS = {
     "raises": ("return table", "return 1 / 0", ["ZeroDivisionError", "line"]),
     "nan": ("= 1.0", "= np.nan", ["sum to 1", "nan"]),
     "half": ("= 1.0", "= 0.5", ["sum to 1", "0.5"]),
-    "shape": ("np.zeros((len(state.pulls), 1,", "np.zeros((1, 1,", ["must have shape"]),
+    "shape": ("np.zeros((len(context), 1,", "np.zeros((1, 1,", ["must have shape"]),
 }
 
 

@@ -226,9 +226,12 @@ def test_a_policy_that_needs_propensities_is_not_started_from_rows_without(opene
     assert estimated.failures == {"steps in the background": 0}
 
 
-def test_a_policy_given_as_an_object_has_no_name_to_start_by(opened):
+def test_a_policy_that_no_table_describes_cannot_start_a_bandit(opened):
+    class Local(Thompson):
+        """A class that cannot be imported."""
+
     with pytest.raises(InputError):
-        opened(learned=learn(log_of(), Thompson()))
+        opened(learned=learn(log_of(), Local()))
 
 
 def test_a_file_that_is_no_policy_makes_no_store(tmp_path):
