@@ -83,7 +83,7 @@ def test_a_gpu_that_is_not_there_is_refused(tiny, tmp_path):
     assert done.returncode == 2
     (sentence,) = done.stderr.strip().splitlines()
     assert sentence.startswith("Error: JAX sees no GPU here, only ")
-    assert sentence.endswith("leave --device out, or say cpu")
+    assert sentence.endswith("leave --device out, or use --device cpu")
     assert not out.exists()
 
 

@@ -170,8 +170,9 @@ def test_help_imports_nothing_heavy():
 
 @pytest.mark.slow
 def test_changed_code_of_the_users_own_is_run_again(run, run_here, summary, tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (code,) = [block for block in readme.split("```") if block.startswith("python\n# first_arm.py")]
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "experiments.md"
+    blocks = guide.read_text(encoding="utf-8").split("```")
+    (code,) = [block for block in blocks if block.startswith("python\n# first_arm.py")]
     (tmp_path / "own.toml").write_text(
         'observations = 50\npolicies = [{ kind = "first_arm.py:FirstArm", name = "../own" }]\n'
         '[environment]\nkind = "bernoulli"\narms = 3\n'

@@ -109,7 +109,7 @@ def test_values_are_the_direct_sums(fitted, feedback):
 
 def test_many_rows_are_valued_in_parts(fitted, monkeypatch):
     whole = values_of(ESTIMATOR, fitted)
-    numbers = "submax.estimators.importance_values.NUMBERS_AT_ONCE"
+    numbers = "submax.estimators.importance_values.NUMBERS_PER_PART"
     monkeypatch.setattr(numbers, 7 * REPLICAS * 2 * 16)
     np.testing.assert_allclose(values_of(ESTIMATOR, fitted), whole, rtol=1e-6)
 

@@ -34,7 +34,8 @@ def test_known_to_fail():
     ids=["skipped", "strict"],
 )
 def test_a_test_that_would_be_skipped_fails_in_ci(strict, status, summary, tmp_path):
-    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
+    for name in ("conftest.py", "slow.txt"):
+        shutil.copy(Path(__file__).parents[1] / name, tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     done = subprocess.run(

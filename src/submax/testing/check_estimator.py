@@ -9,7 +9,14 @@ from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.problem import Problem
 from submax.testing.rules.estimator_belief import check_belief, check_draws
 from submax.testing.rules.estimator_fit import check_fit
-from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted, some_feedback
+from submax.testing.rules.examples import (
+    PROBLEMS,
+    REPLICAS,
+    SCALED,
+    accepted,
+    replica_counts,
+    some_feedback,
+)
 from submax.testing.rules.require import on_problem, require, require_instance
 
 TAUGHT = 30
@@ -26,7 +33,7 @@ def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
     require(restored == estimator, estimator, "it must be equal to its pickled copy")
     for problem in PROBLEMS:
         with on_problem(estimator, problem):
-            for replicas in REPLICAS:
+            for replicas in replica_counts(estimator, problem):
                 _check_problem(estimator, problem, replicas, seed)
     for problem in accepted(estimator, SCALED):
         with on_problem(estimator, problem):

@@ -5,7 +5,7 @@ import pickle
 from typing import Any
 
 from submax.core.contracts.policy import Policy
-from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted
+from submax.testing.rules.examples import PROBLEMS, REPLICAS, SCALED, accepted, replica_counts
 from submax.testing.rules.policy_decisions import check_decisions, check_frequencies
 from submax.testing.rules.policy_densities import REAL, check_densities
 from submax.testing.rules.policy_facts import check_facts
@@ -22,7 +22,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
     _check_record(policy)
     for problem in PROBLEMS:
         with on_problem(policy, problem):
-            for replicas in REPLICAS:
+            for replicas in replica_counts(policy, problem):
                 check_decisions(policy, problem, replicas, seed)
                 check_learning(policy, problem, replicas, seed)
             if problem.space.size > 1:

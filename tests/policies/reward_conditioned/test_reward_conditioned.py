@@ -11,6 +11,7 @@ from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
+from submax.estimators.network_belief import NetworkBelief
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.unlisted import ExhaustedWarning
 from submax.strategies.clipped import Clipped
@@ -178,8 +179,9 @@ def test_before_the_first_feedback_draws_by_rejection_are_uniform(seed):
 def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
     policy, state = belief
     context = some_contexts(CONTEXTUAL, 2, 20, seed)
-    listed = NETWORK.belief(state.params, context).prob_of_all()
-    table = policy.table(state, context)._replace(probabilities=listed)
+    network = NETWORK.belief(state.params, context)
+    listed = network.prob_of_all()
+    table = policy.table(state, network)._replace(probabilities=listed)
     weights = policy.strategy.weights(table)
     mixed = np.einsum("rnl,rnlm->rnm", weights, listed)
     assert mixed.min() >= -1e-9
@@ -192,14 +194,15 @@ def test_optimized_weights_differ_by_context_and_clip_nothing(belief, seed):
 def test_optimized_takes_its_sign_from_values_that_only_a_refit_computes(belief, seed, monkeypatch):
     policy, state = belief
     context = some_contexts(CONTEXTUAL, 2, 5, seed)
-    listed = NETWORK.belief(state.params, context).prob_of_all()
+    network = NETWORK.belief(state.params, context)
+    listed = network.prob_of_all()
     lowest, highest = bounds(listed[..., 0, :], listed[..., -1, :])
     for values, expected in (((0.1, 0.2), highest), ((0.2, 0.1), lowest)):
-        told = state._replace(values=np.tile(values, (2, 1)))
-        table = policy.table(told, context)._replace(probabilities=listed)
+        valued = state._replace(values=np.tile(values, (2, 1)))
+        table = policy.table(valued, network)._replace(probabilities=listed)
         assert np.array_equal(policy.strategy.weights(table)[..., -1], expected)
     before = state.values.copy()
-    monkeypatch.setattr(CVAE, "values", None)  # to call it now would fail
+    monkeypatch.setattr(NetworkBelief, "values", None)  # to call it now would fail
     policy.act(state, context, np.random.default_rng(seed))
     assert np.array_equal(state.values, before)
     assert state.values.shape == (2, 2)

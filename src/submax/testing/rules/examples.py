@@ -52,6 +52,16 @@ def accepted(
         yield problem
 
 
+def replica_counts(subject: Policy[Any] | Estimator[Any], problem: Problem) -> tuple[int, ...]:
+    """Return how many replicas to test on one of PROBLEMS: one, and several.
+
+    Networks are compiled for each number of replicas, which takes most of the time of a test. They
+    are tested with a single replica on the last problem only.
+    """
+    single = not subject.facts.trains_models or problem is PROBLEMS[-1]
+    return REPLICAS if single else REPLICAS[1:]
+
+
 def some_contexts(problem: Problem, replicas: int, rows: int, seed: int) -> Floats:
     """Draw normal contexts: ``[R, n, D]``."""
     rng = np.random.default_rng((seed, 1))
