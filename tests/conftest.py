@@ -19,7 +19,7 @@ settings.load_profile("submax")
 CACHE = Path(__file__).parents[1] / ".pytest_cache"
 SLOW = Path(__file__).with_name("slow.txt")
 """Tests that took longer than SLOW_SECONDS when they were measured, one in each line."""
-SLOW_SECONDS = 0.25
+SLOW_SECONDS = 0.15
 UNREAD = "test_schemathesis.py"
 """To read this file takes seconds, since requests are made up then; its tests are all slow."""
 MISSING = "strict: nothing may be missing here, and this test would be skipped: "

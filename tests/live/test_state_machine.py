@@ -1,3 +1,4 @@
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -318,5 +319,6 @@ def fact_of(event, menu):
     return Fact(event.kind, event.at, identifier)
 
 
-LiveBandit.TestCase.settings = settings(max_examples=120, stateful_step_count=30)
+EXAMPLES = 400 if "SUBMAX_SOAK" in os.environ else 60
+LiveBandit.TestCase.settings = settings(max_examples=EXAMPLES, stateful_step_count=30)
 TestLiveBandit = LiveBandit.TestCase

@@ -27,7 +27,9 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
                 check_learning(policy, problem, replicas, seed)
             if problem.space.size > 1:
                 check_frequencies(policy, problem, seed)
-    for problem in accepted(policy, SCALED):
+    # Networks are compiled for every problem: two scales show how a policy treats rewards.
+    scaled = SCALED[:2] if policy.facts.trains_models else SCALED
+    for problem in accepted(policy, scaled):
         with on_problem(policy, problem):
             check_decisions(policy, problem, REPLICAS[-1], seed)
             check_learning(policy, problem, REPLICAS[-1], seed)

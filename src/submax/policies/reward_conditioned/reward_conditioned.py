@@ -199,7 +199,6 @@ class RewardConditioned(ConditionedPolicy):
         yield cls(Counting(1.0), Target((0.3, 0.7)), listing_limit=1)
         # Further examples of networks are tested by the suite of estimators.
         yield cls(next(Softmax.examples()), Optimized())
-        yield cls(next(CVAE.examples()), Optimized())
         yield cls(next(CVAE.examples()), Clipped(4.0), listing_limit=1)
 
     @classmethod
