@@ -64,6 +64,11 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             "--quick", is_flag=True, help="Run a small version with few replicas, for a first look."
         ),
         click.option(
+            "--all",
+            is_flag=True,
+            help="Run all policies, also those that the file lists as more_policies.",
+        ),
+        click.option(
             "--device",
             type=click.Choice(["cpu", "gpu"]),
             help="Where networks are trained; the GPU if absent and JAX finds one.",

@@ -22,7 +22,7 @@ from submax.core.running.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import check_directory, read_specification
 from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
-from submax.experiments.selection import select
+from submax.experiments.selection import select, without_more
 from submax.experiments.specification import Specification
 from submax.plots import draw_illustration, draw_offline, draw_sweep_figure, sweep_figures
 from submax.simulation.executors import (
@@ -44,6 +44,7 @@ class RunOptions:
     scheduler: str | None
     seed: int | None
     quick: bool
+    all: bool
     device: str | None
 
     def processes(self, meter: Meter) -> AbstractContextManager[Executor]:
@@ -123,6 +124,8 @@ def _plans(
         every = cells(changed)
         try:
             chosen = select(every, options.only)
+            if not options.all:
+                chosen = without_more(changed, chosen, options.only)
         except InputError as error:
             refusals.append((changed.name, error))
             continue
