@@ -127,11 +127,18 @@ def simulate(file: Path, **options: Any) -> None:
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
-def plot(directory: Path) -> None:
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME",
+    help="Draw only this policy. Can be repeated.",
+)
+def plot(directory: Path, policies: tuple[str, ...]) -> None:
     """Draw the figures of a result directory again; nothing is run."""
     from submax.cli.run import redraw
 
-    redraw(directory)
+    redraw(directory, policies)
 
 
 @main.command()
