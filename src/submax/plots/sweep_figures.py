@@ -92,10 +92,7 @@ def draw_sweep_figure(
     varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
     titles = [_title(panel, "N_b" if batches else "lag", varying) for panel in wanted.panels]
     if wanted.kind == "paper":
-        titles = [
-            f"{title}{_mean_reward(directory, panel)}"
-            for title, panel in zip(titles, wanted.panels, strict=True)
-        ]
+        titles = _short_titles(directory, wanted.panels)
         figure = paper_figure(lines, titles, measure, min(wanted.columns, 3))
         return saved(figure, directory / "figures", wanted.name)
     scale = axis_label(measure, specification["replicas"])
@@ -171,6 +168,17 @@ def _configurations(directory: Path) -> list[Labels]:
     table = pq.read_table(directory / "results.parquet", columns=labels)
     found: list[Labels] = table.group_by(labels, use_threads=False).aggregate([]).to_pylist()
     return found
+
+
+def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
+    """Titles with the labels in which the panels differ, and the mean reward of random choice."""
+    varying = [key for key in panels[0] if len({str(panel[key]) for panel in panels}) > 1]
+    symbols = {"arms": "K", "delay": "N_b", "shift": "s", "beta": "\\beta"}
+    titles = []
+    for panel in panels:
+        parts = [f"${symbols.get(key, key)}={panel[key]}$" for key in varying]
+        titles.append(", ".join(parts) + _mean_reward(directory, panel))
+    return titles
 
 
 def _final_rewards(directory: Path, panel: Labels) -> dict[str, Floats]:
