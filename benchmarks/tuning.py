@@ -1,173 +1,174 @@
-"""Choose hyper-parameters on environments with another seed than the reported one.
+"""Choose hyper-parameters by the same procedure for every method.
 
-Every method with a network is tried with the same ways of training, then with a few values of its
-own parameter. The linear methods are fast and have a finer grid. The score of a candidate is its
-final regret divided by that of random choice, averaged over the shifts. The chosen values are
-copied into the experiments' TOML files by hand.
+Every method has CANDIDATES candidates, drawn at random from its search space, and all candidates
+run on the same worlds, whose seed differs from that of the reported experiments. Methods with a
+network share the same list of network sizes and training lengths; each method also has one
+parameter of its own. The score of a candidate is its final regret divided by that of random choice,
+averaged over the shifts. The candidate with the lowest score is copied into the experiments' TOML
+files by hand.
 
-    python benchmarks/tuning.py contextual --out tuning.csv
+    python benchmarks/tuning.py contextual --out tuning-contextual.csv
 """
 
 import argparse
 import csv
+import multiprocessing
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-from submax.experiments.cells import make_environment, policy_of
-from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.simulate import simulate
+import numpy as np
 
 SEED = 7
-"""Differs from the seed of the reported experiments, 2024."""
+"""Seed of the worlds; the reported experiments have seed 2024."""
+CANDIDATES = 24
+"""Candidates of every method."""
+HIDDEN = (16, 32, 64, 128)
+STEPS = (40, 75, 150, 300, 600, 1200)
+RATES = (3e-4, 1e-3, 3e-3)
+OBSERVATIONS, BATCH = 10000, 1000
+
+Search = dict[str, tuple[float, float]]
+"""The own parameter of each method, with the bounds between which it is log-uniform."""
+CONTEXTUAL: Search = {
+    "rcp-submax": (0.05, 2.0),
+    "rcp-softmax-submax": (1e-3, 1.0),
+    "neural-epsilon-greedy": (0.01, 0.4),
+    "dropout-thompson": (0.01, 0.4),
+    "neural-ucb": (0.003, 1.0),
+    "neural-thompson": (0.003, 1.0),
+    "linucb": (0.003, 3.0),
+    "linear-thompson": (0.003, 3.0),
+}
+JOINT: Search = {
+    "rcp-submax": (0.05, 2.0),
+    "rcp-softmax-submax": (1e-3, 1.0),
+    "climbing-epsilon-greedy": (0.01, 0.4),
+    "climbing-dropout-thompson": (0.01, 0.4),
+    "hill-climbing-thompson": (0.01, 3.0),
+}
+OWN = {
+    "rcp-submax": "kl_weight",
+    "rcp-softmax-submax": "weight_decay",
+    "neural-epsilon-greedy": "dropout",
+    "dropout-thompson": "dropout",
+    "climbing-epsilon-greedy": "dropout",
+    "climbing-dropout-thompson": "dropout",
+    "neural-ucb": "width",
+    "neural-thompson": "scale",
+    "linucb": "alpha",
+    "linear-thompson": "width",
+    "hill-climbing-thompson": "prior_variance",
+}
+EPSILON = 0.05
+"""The ε of ε-greedy is not tuned: the experiments report four values."""
 
 
-def contextual_trainings() -> dict[str, dict[str, Any]]:
-    def one(hidden: int, steps: int, rate: float, decay: float = 0.0) -> dict[str, Any]:
-        training = {"steps": steps, "batch": 256, "learning_rate": rate, "weight_decay": decay}
-        return {"hidden": hidden, "training": training}
+def policy(method: str, network: dict[str, Any], own: float, batch: int) -> dict[str, Any]:
+    """Return the table of a candidate."""
+    training = {"steps": network["steps"], "batch": batch, "learning_rate": network["rate"]}
+    sized = {"hidden": network["hidden"], "training": training}
+    if method == "rcp-submax":
+        estimator = {"kind": "cvae", "kl_weight": own, **sized}
+        return {"kind": "reward-conditioned", "estimator": estimator, "strategy": "submax"}
+    if method == "rcp-softmax-submax":
+        sized["training"] = {**training, "weight_decay": own}
+        estimator = {"kind": "softmax", **sized}
+        return {"kind": "reward-conditioned", "estimator": estimator, "strategy": "submax"}
+    if method in ("linucb", "linear-thompson", "hill-climbing-thompson"):
+        return {"kind": method, OWN[method]: own}
+    epsilon = {"epsilon": EPSILON} if method.endswith("epsilon-greedy") else {}
+    return {"kind": method, OWN[method]: own, **epsilon, **sized}
 
-    return {
-        "32 units, 300 steps, 1e-3": one(32, 300, 1e-3),
-        "64 units, 300 steps, 1e-3": one(64, 300, 1e-3),
-        "32 units, 600 steps, 1e-3": one(32, 600, 1e-3),
-        "32 units, 300 steps, 3e-3": one(32, 300, 3e-3),
-        "64 units, 150 steps, 3e-3": one(64, 150, 3e-3),
-        "32 units, 300 steps, 3e-3, decay 1": one(32, 300, 3e-3, 1.0),
-        "32 units, 150 steps, 1e-3": one(32, 150, 1e-3),
-        "64 units, 150 steps, 1e-3": one(64, 150, 1e-3),
-    }
 
-
-def combinatorial_trainings() -> dict[str, dict[str, Any]]:
-    def one(hidden: int, steps: int, batch: int, rate: float, decay: float = 0) -> dict[str, Any]:
-        training = {
-            "steps": steps,
-            "batch": batch,
-            "learning_rate": rate,
-            "weight_decay": float(decay),
+def candidates(search: Search, batch: int) -> list[tuple[str, dict[str, Any]]]:
+    """Return the candidates of all methods, and random choice: name and table of each."""
+    rng = np.random.default_rng(SEED)
+    networks = [
+        {
+            "hidden": int(rng.choice(HIDDEN)),
+            "steps": int(rng.choice(STEPS)),
+            "rate": float(rng.choice(RATES)),
         }
-        return {"hidden": hidden, "training": training}
-
-    return {
-        "64 units, 300 steps of 512, 1e-3": one(64, 300, 512, 1e-3),
-        "32 units, 300 steps of 512, 1e-3": one(32, 300, 512, 1e-3),
-        "64 units, 150 steps of 512, 1e-3": one(64, 150, 512, 1e-3),
-        "64 units, 600 steps of 512, 1e-3": one(64, 600, 512, 1e-3),
-        "64 units, 300 steps of 512, 3e-3": one(64, 300, 512, 3e-3),
-        "64 units, 300 steps of 512, 3e-3, decay 1": one(64, 300, 512, 3e-3, 1),
-    }
-
-
-def reward_conditioned(estimator: str, strategy: str, values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": "reward-conditioned",
-        "estimator": {"kind": estimator, **values},
-        "strategy": strategy,
-    }
-
-
-def contextual() -> dict[tuple[str, str], Any]:
-    found: dict[tuple[str, str], Any] = {("random", ""): "random"}
-    for name, values in contextual_trainings().items():
-        found["rcp-submax", name] = reward_conditioned("cvae", "submax", values)
-        found["rcp-softmax-submax", name] = reward_conditioned("softmax", "submax", values)
-        found["neural-epsilon-greedy", name] = {
-            "kind": "neural-epsilon-greedy",
-            "epsilon": 0.05,
-            **values,
-        }
-        for kind in ("dropout-thompson", "neural-ucb", "neural-thompson"):
-            found[kind, name] = {"kind": kind, **values}
-    training = contextual_trainings()["64 units, 300 steps, 1e-3"]
-    for dropout in (0.05, 0.2, 0.4):
-        found["dropout-thompson", f"dropout {dropout}"] = {
-            "kind": "dropout-thompson",
-            "dropout": dropout,
-            **training,
-        }
-    for value in (0.03, 0.3, 1.0):
-        found["neural-ucb", f"width {value}"] = {"kind": "neural-ucb", "width": value, **training}
-        found["neural-thompson", f"scale {value}"] = {
-            "kind": "neural-thompson",
-            "scale": value,
-            **training,
-        }
-    for value in (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0):
-        found["linucb", f"alpha {value}"] = {"kind": "linucb", "alpha": value}
-        found["linear-thompson", f"width {value}"] = {"kind": "linear-thompson", "width": value}
-    for kl_weight in (0.1, 1.0, 2.0):
-        smaller = contextual_trainings()["32 units, 300 steps, 1e-3"]
-        values = {**smaller, "kl_weight": kl_weight}
-        found["rcp-submax", f"KL {kl_weight}"] = reward_conditioned("cvae", "submax", values)
+        for _ in range(CANDIDATES)
+    ]
+    # The places in the range of the own parameter are spread evenly, in random order.
+    places = {method: rng.permutation(CANDIDATES) for method in search}
+    found: list[tuple[str, dict[str, Any]]] = [("random", {"kind": "random"})]
+    for method, (low, high) in search.items():
+        for network, place in zip(networks, places[method], strict=True):
+            own = float(f"{low * (high / low) ** ((place + 0.5) / CANDIDATES):.2g}")
+            found.append((method, policy(method, network, own, batch)))
     return found
 
 
-def combinatorial() -> dict[tuple[str, str], Any]:
-    found: dict[tuple[str, str], Any] = {("random", ""): "random"}
-    for name, values in combinatorial_trainings().items():
-        found["rcp-submax", name] = reward_conditioned("cvae", "submax", values)
-        found["rcp-softmax-submax", name] = reward_conditioned("softmax", "submax", values)
-    for variance in (0.03, 0.1, 0.3, 1.0):
-        for effects in (False, True):
-            found["hill-climbing-thompson", f"variance {variance}, context {effects}"] = {
-                "kind": "hill-climbing-thompson",
-                "prior_variance": variance,
-                "context_effects": effects,
-            }
-    return found
-
-
-PROBLEMS = {
-    "contextual": (contextual, [{"kind": "contextual", "shift": shift} for shift in (0, -2, -4)]),
-    "combinatorial": (combinatorial, [{"kind": "combinatorial"}]),
+PROBLEMS: dict[str, tuple[Search, list[dict[str, Any]], int]] = {
+    "contextual": (CONTEXTUAL, [{"kind": "contextual", "shift": s} for s in (0, -2, -4)], 256),
+    "combinatorial": (JOINT, [{"kind": "combinatorial"}], 512),
 }
 
 
-def run(policy: Any, environment: dict[str, Any], replicas: int) -> tuple[float, float]:
+def run(table: dict[str, Any], environment: dict[str, Any], replicas: int) -> tuple[float, float]:
+    """Return the mean final regret and reward of one candidate in one environment."""
+    from submax.experiments.cells import make_environment, policy_of
+    from submax.simulation.batch_flush import BatchFlush
+    from submax.simulation.simulate import simulate
+
     trace = simulate(
         make_environment(environment),
-        policy_of(policy),
-        observations=10000,
+        policy_of(table),
+        observations=OBSERVATIONS,
         replicas=replicas,
-        delay=BatchFlush(1000),
+        delay=BatchFlush(BATCH),
         seed=SEED,
     )
     return float(trace.final_regret.mean()), float(trace.final_reward.mean())
 
 
+def parameters(table: dict[str, Any]) -> str:
+    """Return the parameters of a candidate in one line."""
+    plain = {**table, **table.get("estimator", {})}
+    plain.update(plain.pop("training", {}))
+    names = {"hidden", "steps", "learning_rate", *OWN.values()}
+    return ", ".join(f"{name} {value:g}" for name, value in plain.items() if name in names)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problem", choices=PROBLEMS)
-    parser.add_argument("--replicas", type=int, default=25)
-    parser.add_argument("--threads", type=int, default=6)
-    parser.add_argument("--only", nargs="*", help="only candidates whose name has one of these")
+    parser.add_argument("--replicas", type=int, default=16)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    candidates, environments = PROBLEMS[arguments.problem]
-    made = {
-        (method, name): policy
-        for (method, name), policy in candidates().items()
-        if not arguments.only or method == "random" or any(part in name for part in arguments.only)
-    }
-    with ThreadPoolExecutor(arguments.threads) as pool, arguments.out.open("w") as file:
-        futures = {
-            key: [pool.submit(run, policy, one, arguments.replicas) for one in environments]
-            for key, policy in made.items()
-        }
+    # Several processes share the memory of a GPU, and each has one thread for numpy.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    search, environments, batch = PROBLEMS[arguments.problem]
+    made = candidates(search, batch)
+    context = multiprocessing.get_context("spawn")
+    with (
+        ProcessPoolExecutor(arguments.workers, context) as pool,
+        arguments.out.open("w", encoding="utf-8") as file,
+    ):
+        futures = [
+            (
+                method,
+                table,
+                [pool.submit(run, table, one, arguments.replicas) for one in environments],
+            )
+            for method, table in made
+        ]
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["method", "candidate", "score", "regrets", "rewards"])
-        base = [future.result()[0] for future in futures["random", ""]]
-        for (method, name), parts in futures.items():
+        writer.writerow(["method", "parameters", "score", "regrets", "rewards"])
+        base = [future.result()[0] for future in futures[0][2]]
+        for method, table, parts in futures:
             ends = [part.result() for part in parts]
-            score = sum(end[0] / low for end, low in zip(ends, base, strict=True)) / len(base)
+            score = float(np.mean([end[0] / low for end, low in zip(ends, base, strict=True)]))
             regrets, rewards = (" ".join(f"{end[k]:.1f}" for end in ends) for k in (0, 1))
-            writer.writerow([method, name, f"{score:.3f}", regrets, rewards])
+            writer.writerow([method, parameters(table), f"{score:.3f}", regrets, rewards])
             file.flush()
-            print(f"{score:.3f}  {method:24s} {name:42s} {regrets}  {rewards}", flush=True)
+            print(f"{score:.3f}  {method:26s} {parameters(table):60s} {regrets}", flush=True)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,11 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             "--quick", is_flag=True, help="Run a small version with few replicas, for a first look."
         ),
         click.option(
+            "--all",
+            is_flag=True,
+            help="Run all policies, also those that the file lists as more_policies.",
+        ),
+        click.option(
             "--device",
             type=click.Choice(["cpu", "gpu"]),
             help="Where networks are trained; the GPU if absent and JAX finds one.",
@@ -122,11 +127,18 @@ def simulate(file: Path, **options: Any) -> None:
 
 @main.command()
 @click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
-def plot(directory: Path) -> None:
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME",
+    help="Draw only this policy. Can be repeated.",
+)
+def plot(directory: Path, policies: tuple[str, ...]) -> None:
     """Draw the figures of a result directory again; nothing is run."""
     from submax.cli.run import redraw
 
-    redraw(directory)
+    redraw(directory, policies)
 
 
 @main.command()

@@ -4,21 +4,25 @@ import csv
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from submax.experiments.paired_comparison import Finals
+from submax.core.numerics.standard_error import standard_error
+from submax.experiments.paired_comparison import Finals, PairedComparison, Side
 from submax.experiments.specification import Specification
 from submax.experiments.statements.environment_check import EnvironmentCheck, environment_checks
 from submax.experiments.statements.statement import Statement
 from submax.experiments.statements.statements import statements_of
+from submax.experiments.statements.verdict import Verdict
 from submax.policies import presets
 
-WIDTH = 110
+WIDTH = 80
 """Characters of a line if the terminal is narrower or its width is not known."""
+MOST_FULL = 9
+"""If there are more configurations than this, only the best policy of each is printed."""
 
 
 def print_policies() -> None:
@@ -85,9 +89,13 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
     finals, section = Finals.read(directory), specification.statements
     wide.print(specification.title or specification.name, markup=False)
     measures = ["regret"] if specification.measure == "regret" else ["reward", "regret"]
-    for title, group in _groups(finals.configurations()).items():
-        for measure in measures:
-            wide.print(_final_table(title, group, finals, measure))
+    configurations = finals.configurations()
+    for measure in measures:
+        if len(configurations) > MOST_FULL:
+            wide.print(_best_table(configurations, finals, measure))
+        else:
+            for title, group in _groups(configurations).items():
+                wide.print(_final_table(title, group, finals, measure))
     summary = _summary(directory)
     wide.print(_seconds_line(summary))
     for line in _fallback_lines(summary):
@@ -99,41 +107,94 @@ def print_sweep(specification: Specification, directory: Path, console: Console)
 
 
 def _groups(configurations: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Group the configurations by their first label, so that each table is narrow."""
+    """Group the configurations by all labels but the last that varies: narrow tables."""
+    varying = _varying(configurations)
     groups: dict[str, list[dict[str, Any]]] = {}
     for labels in configurations:
-        key, value = next(iter(labels.items()))
-        groups.setdefault(f"{key} = {value}", []).append(labels)
+        title = ", ".join(f"{key} = {labels[key]}" for key in varying[:-1])
+        groups.setdefault(title, []).append(labels)
     return groups
 
 
+def _varying(configurations: list[dict[str, Any]]) -> list[str]:
+    """Return the labels that have more than one value."""
+    return [
+        key for key in configurations[0] if len({str(labels[key]) for labels in configurations}) > 1
+    ]
+
+
+class _Column(NamedTuple):
+    """The values of all policies in one configuration, and which of them tie with the best."""
+
+    sides: dict[str, Side]
+    best: str
+    tied: set[str]
+
+    @classmethod
+    def of(cls, finals: Finals, measure: str, labels: dict[str, Any]) -> "_Column":
+        look_up, best_of = (finals.final, min) if measure == "regret" else (finals.reward, max)
+        found = {name: look_up(name, **labels) for name in finals.policies()}
+        sides = {name: side for name, side in found.items() if side is not None}
+        best = best_of(sides, key=lambda name: float(sides[name].values.mean()))
+        tied = {
+            name
+            for name, side in sides.items()
+            if name != best
+            and PairedComparison.of("", sides[best], side).verdict is Verdict.UNDECIDED
+        }
+        return cls(sides, best, tied)
+
+    def cell(self, name: str) -> str:
+        if name not in self.sides:
+            return "-"
+        mark = "*" if name == self.best else "=" if name in self.tied else " "
+        text = f"{_with_error(self.sides[name])}{mark}"
+        return f"[bold]{text}[/bold]" if name == self.best else text
+
+
 def _final_table(title: str, group: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
-    varying = [
-        key
-        for position, key in enumerate(group[0])
-        if position > 0 and len({labels[key] for labels in group}) > 1
-    ]
-    table = Table(title=f"Final {measure}, {title} (best in bold, marked *)")
+    varying = _varying(group)
+    where = f", {title}" if title else ""
+    table = Table(
+        title=f"Final {measure} ± standard error{where}",
+        caption="* best   = within two standard errors of the best (paired)",
+    )
     table.add_column("policy", no_wrap=True)
+    columns = [_Column.of(finals, measure, labels) for labels in group]
     for labels in group:
-        heading = [f"{key}={labels[key]}" for key in varying]
-        table.add_column("\n".join(heading) or measure, justify="right", no_wrap=True)
-    look_up, best_of = (finals.final, min) if measure == "regret" else (finals.reward, max)
-    means = {
-        name: [
-            None if (side := look_up(name, **labels)) is None else float(side.values.mean())
-            for labels in group
-        ]
-        for name in finals.policies()
-    }
-    best = [
-        best_of((value for value in column if value is not None), default=None)
-        for column in zip(*means.values(), strict=True)
-    ]
-    for name, values in means.items():
-        cells = [_number(value, value == low) for value, low in zip(values, best, strict=True)]
-        table.add_row(escape(name), *cells)
+        heading = ", ".join(f"{key}={labels[key]}" for key in varying)
+        table.add_column(heading or measure, justify="right", no_wrap=True)
+    for name in finals.policies():
+        table.add_row(escape(name), *(column.cell(name) for column in columns))
     return table
+
+
+def _best_table(configurations: list[dict[str, Any]], finals: Finals, measure: str) -> Table:
+    """Return one row for each configuration, if there are too many for a table of all policies."""
+    varying = _varying(configurations)
+    table = Table(
+        title=f"Lowest final {measure} ± standard error"
+        if measure == "regret"
+        else f"Highest final {measure} ± standard error",
+        caption="tied: policies within two standard errors of the best (paired). "
+        "All policies: summary.csv",
+    )
+    for key in varying:
+        table.add_column(key, justify="right")
+    for heading in ("best", measure, "tied"):
+        table.add_column(heading, justify="left" if heading == "best" else "right")
+    for labels in configurations:
+        column = _Column.of(finals, measure, labels)
+        values = [str(labels[key]) for key in varying]
+        best = _with_error(column.sides[column.best])
+        table.add_row(*values, escape(column.best), best, str(len(column.tied)))
+    return table
+
+
+def _with_error(side: Side) -> str:
+    error = standard_error(side.values)
+    text = _number(float(side.values.mean()))
+    return text if math.isnan(error) else f"{text} ± {_number(error)}"
 
 
 def _summary(directory: Path) -> list[dict[str, str]]:
@@ -177,30 +238,27 @@ def _environment_check_table(found: Sequence[EnvironmentCheck]) -> Table:
 
 def _statement_table(section: str, statements: Sequence[Statement]) -> Table:
     table = Table(
-        title=f"Statements of {section}: is the left number lower? (all in statements.csv)"
+        title=f"Statements tested by {section}",
+        caption="verdicts by two standard errors of paired differences; all in statements.csv",
     )
     table.add_column("statement")
-    table.add_column("holds", no_wrap=True)
+    table.add_column("by", no_wrap=True)
+    table.add_column("verdict")
     table.add_column("closest comparison")
     for statement in statements:
         if not statement.comparisons:
-            table.add_row(statement.text, "not tested", "its cells were not run")
+            table.add_row(statement.text, statement.source, statement.summary, "")
             continue
-        count, total = statement.held, len(statement.comparisons)
-        word = "yes" if count == total else "no" if count == 0 else "partly"
-        verdict = f"{word}, {count} of {total}"
         one = statement.closest
         numbers = f"{one.left} {one.left_mean:.4g}, {one.right} {one.right_mean:.4g}"
         error = "" if math.isnan(one.error) else f"± {one.error:.2g}; "
-        table.add_row(statement.text, verdict, f"{numbers} ({error}{one.where})")
+        closest = escape(f"{numbers} ({error}{one.where})")
+        table.add_row(statement.text, statement.source, statement.summary, closest)
     return table
 
 
-def _number(value: float | None, best: bool) -> str:
-    if value is None:
-        return "-"
-    text = f"{value:.1f}" if value < 100 else f"{value:.0f}"
-    return f"[bold]*{text}[/bold]" if best else text
+def _number(value: float) -> str:
+    return f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
 
 
 def _first_line(policy: object) -> str:

@@ -22,7 +22,7 @@ from submax.core.running.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
 from submax.experiments.directory import check_directory, read_specification
 from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
-from submax.experiments.selection import select
+from submax.experiments.selection import select, without_more
 from submax.experiments.specification import Specification
 from submax.plots import draw_illustration, draw_offline, draw_sweep_figure, sweep_figures
 from submax.simulation.executors import (
@@ -44,6 +44,7 @@ class RunOptions:
     scheduler: str | None
     seed: int | None
     quick: bool
+    all: bool
     device: str | None
 
     def processes(self, meter: Meter) -> AbstractContextManager[Executor]:
@@ -105,11 +106,14 @@ def run_experiments(specifications: Sequence[Specification], options: RunOptions
             _finish(plan.directory, plan.specification, local, console)
 
 
-def redraw(directory: Path) -> None:
-    """Draw the figures of a result directory again, and print its results."""
+def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
+    """Draw the figures of a result directory again, and print its results.
+
+    If ``policies`` are given, only these are drawn.
+    """
     console = Console()
     with local_executor(available_cores()) as executor:
-        _finish(directory, read_specification(directory), executor, console)
+        _finish(directory, read_specification(directory), executor, console, policies)
 
 
 def _plans(
@@ -123,6 +127,8 @@ def _plans(
         every = cells(changed)
         try:
             chosen = select(every, options.only)
+            if not options.all:
+                chosen = without_more(changed, chosen, options.only)
         except InputError as error:
             refusals.append((changed.name, error))
             continue
@@ -156,7 +162,11 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
 
 
 def _finish(
-    directory: Path, specification: Specification, executor: Executor, console: Console
+    directory: Path,
+    specification: Specification,
+    executor: Executor,
+    console: Console,
+    policies: Sequence[str] = (),
 ) -> None:
     if specification.experiment == "illustration":
         draw_illustration(directory)
@@ -167,7 +177,8 @@ def _finish(
     else:
         figures = sweep_figures(directory)
         console.print(f"{specification.name}: figures to draw: {len(figures)}.")
-        list(executor.map(partial(draw_sweep_figure, directory), reversed(figures)))
+        draw = partial(draw_sweep_figure, directory, policies=policies)
+        list(executor.map(draw, reversed(figures)))
         print_sweep(specification, directory, console)
     console.print(
         f"Results are in {directory}, figures in {directory / 'figures'}",

@@ -171,7 +171,7 @@ def named_policies(
 ) -> Iterator[tuple[str, str | dict[str, Any]]]:
     """The policies by the names they have in results; each is built once to check it."""
     seen = set()
-    for policy in specification.policies:
+    for policy in [*specification.policies, *specification.more_policies]:
         policy_of(policy)
         name = policy_name(policy)
         if not isinstance(name, str) or not name.strip() or len(name) > 100:

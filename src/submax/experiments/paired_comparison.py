@@ -1,5 +1,6 @@
 """Comparisons of two policies that were simulated in the same worlds."""
 
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -11,7 +12,10 @@ import pyarrow.parquet as pq
 from submax.core.arrays import Floats
 from submax.core.numerics.standard_error import standard_error
 from submax.experiments.results import FINALS, RESULTS
+from submax.experiments.statements.verdict import Verdict
 
+DECISIVE_ERRORS = 2.0
+"""A difference is decided if it is more than this many of its standard errors."""
 LATE_SHARE = 0.9
 """The share of a run after which its late part begins, over which the slope of regret is taken."""
 
@@ -40,9 +44,21 @@ class PairedComparison(NamedTuple):
     error: float
 
     @property
-    def holds(self) -> bool:
-        """Whether the left mean is lower than the right one."""
-        return self.left_mean < self.right_mean
+    def distance(self) -> float:
+        """By how many standard errors the left mean is lower; 0 if there is no error to go by."""
+        difference = self.right_mean - self.left_mean
+        if math.isnan(self.error):
+            return 0.0
+        if self.error == 0:
+            return math.copysign(math.inf, difference) if difference else 0.0
+        return difference / self.error
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the left mean is lower, by more than two standard errors of the difference."""
+        if abs(self.distance) <= DECISIVE_ERRORS:
+            return Verdict.UNDECIDED
+        return Verdict.HOLDS if self.distance > 0 else Verdict.FAILS
 
     @classmethod
     def of(cls, where: str, left: Side, right: Side) -> "PairedComparison":

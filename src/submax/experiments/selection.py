@@ -1,10 +1,11 @@
-"""The part of an experiment that ``--only KEY=VALUE`` selects."""
+"""The part of an experiment that ``--only KEY=VALUE`` and ``--all`` select."""
 
 from collections.abc import Iterable, Sequence
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.experiments.cells import Cell
+from submax.experiments.specification import Specification, policy_name
 
 
 def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
@@ -28,6 +29,16 @@ def select(cells: Sequence[Cell], only: Iterable[str]) -> list[Cell]:
                 )
         chosen = [cell for cell in chosen if _text(cell, key) in normal]
     return chosen
+
+
+def without_more(
+    specification: Specification, cells: Sequence[Cell], only: Iterable[str]
+) -> list[Cell]:
+    """The cells without those of ``more_policies``, unless ``--only`` names policies."""
+    if any(text.startswith("policy=") for text in only):
+        return list(cells)
+    more = {policy_name(policy) for policy in specification.more_policies}
+    return [cell for cell in cells if cell.policy_name not in more]
 
 
 def _text(cell: Cell, key: str) -> str:

@@ -42,7 +42,8 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     In ``environment`` and ``delay`` a list stands for several configurations. A policy is the name
     of a preset, or a table with its ``kind``, its parameters and, optionally, a ``name`` for the
     results. ``define`` has tables by name; ``"$name"`` in ``policies`` or ``quick`` is replaced by
-    the table. ``quick`` has values that replace those of the experiment in a quick look.
+    the table. ``more_policies`` are only run if they are asked for, by ``--all`` or ``--only
+    policy=NAME``. ``quick`` has values that replace those of the experiment in a quick look.
 
     Every configuration is simulated in ``replicas`` worlds for ``observations`` decisions; curves
     are stored at ``points`` of them. ``measure`` is what the tables and figures show first.
@@ -65,6 +66,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
         default_factory=lambda: {"kind": "batch-flush", "size": 1}
     )
     policies: list[str | dict[str, Any]]
+    more_policies: list[str | dict[str, Any]] = []
     quick: dict[str, Any] = {}
     define: dict[str, Any] = {}
 
@@ -137,6 +139,7 @@ def load_file(path: Path) -> Specification:
         environment=_own_classes(specification.environment, path.parent),
         delay=_own_classes(specification.delay, path.parent),
         policies=_own_classes(specification.policies, path.parent),
+        more_policies=_own_classes(specification.more_policies, path.parent),
         quick=_own_classes(specification.quick, path.parent),
     )
 
@@ -155,7 +158,9 @@ def parse(text: str, name: str) -> Specification:
     except msgspec.ValidationError as error:
         raise InputError(f"{name}.toml: {_explained(str(error), table)}") from error
     return given.changed(
-        policies=_defined(given.policies, given.define), quick=_defined(given.quick, given.define)
+        policies=_defined(given.policies, given.define),
+        more_policies=_defined(given.more_policies, given.define),
+        quick=_defined(given.quick, given.define),
     )
 
 

@@ -3,13 +3,15 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
+from submax.core.arrays import Floats
 from submax.plots.panel import PanelCurve, axis_label, draw_panel, legend_width, panel_figure
+from submax.plots.paper_figures import paired_figure, paper_figure
 from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
@@ -21,12 +23,17 @@ MOST_COLUMNS = 9
 
 
 class SweepFigure(NamedTuple):
-    """A figure to draw: its name, its configurations in reading order, columns and measure."""
+    """A figure to draw: its name, its configurations in reading order, columns and measure.
+
+    ``kind`` is "all" for all policies, "paper" for the best policy of each family of the paper, and
+    "paired" for final rewards minus that of random choice.
+    """
 
     name: str
     panels: list[Labels]
     columns: int
     measure: str = "regret"
+    kind: Literal["all", "paper", "paired"] = "all"
 
 
 def sweep_figures(directory: Path) -> list[SweepFigure]:
@@ -44,22 +51,50 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
         ordered = sorted(panels, key=lambda panel: [panel[key] for key in (*rest, varying[0])])
         figures.append(SweepFigure("all-configurations", ordered, columns))
     if specification.get("measure", "regret") == "regret":
-        return figures
+        return [*figures, *_paper_figures(specification, figures, "regret")]
+    paired = SweepFigure("paired-reward", panels[:1], 1, "reward", "paired")
     return [
+        *_paper_figures(specification, figures, "reward"),
+        *([paired] if len(panels) == 1 else []),
         *(figure._replace(measure="reward") for figure in figures),
         *(figure._replace(name=f"{figure.name}-regret") for figure in figures),
     ]
 
 
-def draw_sweep_figure(directory: Path, wanted: SweepFigure) -> list[Path]:
-    """Draw one figure as PNG and PDF files beside the results."""
+def _paper_figures(
+    specification: dict[str, Any], figures: Sequence[SweepFigure], measure: str
+) -> list[SweepFigure]:
+    """The figures that are also drawn with the methods of the paper only."""
+    if not specification.get("statements"):
+        return []
+    chosen = [one for one in figures if not one.name.startswith("panel-")] or figures
+    return [one._replace(name=f"paper-{one.name}", measure=measure, kind="paper") for one in chosen]
+
+
+def draw_sweep_figure(
+    directory: Path, wanted: SweepFigure, policies: Sequence[str] = ()
+) -> list[Path]:
+    """Draw one figure as PNG and PDF files beside the results.
+
+    If ``policies`` are given, only these are drawn.
+    """
     specification = _specification(directory)
     measure = wanted.measure
-    lines = [_curves(directory, panel, measure) for panel in wanted.panels]
+    if wanted.kind == "paired":
+        rewards = _final_rewards(directory, wanted.panels[0])
+        figure = paired_figure(
+            rewards, [name for name in policies if name in rewards] or list(rewards)
+        )
+        return saved(figure, directory / "figures", wanted.name)
+    lines = [_curves(directory, panel, measure, policies) for panel in wanted.panels]
     batches = specification.get("delay", {}).get("kind") == "batch-flush"
     every = _configurations(directory)
     varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
     titles = [_title(panel, "N_b" if batches else "lag", varying) for panel in wanted.panels]
+    if wanted.kind == "paper":
+        titles = _short_titles(directory, wanted.panels)
+        figure = paper_figure(lines, titles, measure, min(wanted.columns, 3))
+        return saved(figure, directory / "figures", wanted.name)
     scale = axis_label(measure, specification["replicas"])
     if len(lines) == 1:
         figure = panel_figure(lines[0], scale, titles[0])
@@ -135,11 +170,45 @@ def _configurations(directory: Path) -> list[Labels]:
     return found
 
 
-def _curves(directory: Path, panel: Labels, measure: str) -> list[PanelCurve]:
+def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
+    """Titles with the labels in which the panels differ, and the mean reward of random choice."""
+    varying = [key for key in panels[0] if len({str(panel[key]) for panel in panels}) > 1]
+    symbols = {"arms": "K", "delay": "N_b", "shift": "s", "beta": "\\beta"}
+    titles = []
+    for panel in panels:
+        parts = [f"${symbols.get(key, key)}={panel[key]}$" for key in varying]
+        titles.append(", ".join(parts) + _mean_reward(directory, panel))
+    return titles
+
+
+def _final_rewards(directory: Path, panel: Labels) -> dict[str, Floats]:
+    """The final reward of every replica by policy, in one configuration."""
+    filters = [(key, "=", value) for key, value in panel.items()]
+    table = pq.read_table(directory / "finals.parquet", filters=filters)
+    return {
+        name: table.filter(pc.equal(table["policy"], name))["reward"].to_numpy()
+        for name in pc.unique(table["policy"]).to_pylist()
+    }
+
+
+def _mean_reward(directory: Path, panel: Labels) -> str:
+    """The mean reward of random choice in a configuration, as a part of the title."""
+    curves = {one.name: one for one in _curves(directory, panel, "reward")}
+    if "random" not in curves:
+        return ""
+    mean = curves["random"].mean[-1] / curves["random"].steps[-1]
+    return f" ($E[\\bar{{R}}]={mean:.3g}$)"
+
+
+def _curves(
+    directory: Path, panel: Labels, measure: str, policies: Sequence[str] = ()
+) -> list[PanelCurve]:
     filters = [(key, "=", value) for key, value in panel.items()]
     table = pq.read_table(directory / "results.parquet", filters=filters)
     lines = []
     for name in pc.unique(table["policy"]).to_pylist():
+        if policies and name not in policies:
+            continue
         rows = table.filter(pc.equal(table["policy"], name))
         columns = ("step", f"{measure}_mean", f"{measure}_q025", f"{measure}_q975")
         lines.append(PanelCurve(name, *(rows[column].to_numpy() for column in columns)))

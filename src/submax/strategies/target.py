@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -18,14 +18,17 @@ class Target(WeightedStrategy):
     """Marginalize over a target distribution of rewards: w_l = q(r_l), never negative.
 
     ``distribution`` is q, one probability for each level, lowest first. (1, 0) is the negative
-    policy, (0, 1) the optimistic one.
+    policy, (0, 1) the optimistic one. "observed" fits q to the rewards so far: the probability of a
+    level is how often it was observed.
 
     Reference: Kumar et al. (2019), algorithm 1; Xu et al. (2024), introduction.
     """
 
-    distribution: tuple[float, ...] = (0.1, 0.9)
+    distribution: tuple[float, ...] | Literal["observed"] = (0.1, 0.9)
 
     def __post_init__(self) -> None:
+        if self.distribution == "observed":
+            return
         for value in self.distribution:
             probability("each number of distribution", value)
         if not np.isclose(sum(self.distribution), 1.0):
@@ -35,11 +38,13 @@ class Target(WeightedStrategy):
             )
 
     def weights(self, table: Table) -> Floats:
+        if self.distribution == "observed":
+            return table.prior
         self.check_levels(table.levels.shape[-1])
         return np.broadcast_to(np.array(self.distribution), table.prior.shape)
 
     def check_levels(self, levels: int) -> None:
-        if len(self.distribution) != levels:
+        if self.distribution != "observed" and len(self.distribution) != levels:
             raise InputError(
                 f"distribution has {len(self.distribution)} probabilities, "
                 f"but the problem has {levels} reward levels"
@@ -50,3 +55,4 @@ class Target(WeightedStrategy):
         """Yield distributions over two levels: the default, the negative and the optimistic one."""
         for distribution in ((0.1, 0.9), (1.0, 0.0), (0.0, 1.0)):
             yield cls(distribution)
+        yield cls("observed")

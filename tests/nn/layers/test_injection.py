@@ -110,17 +110,19 @@ def test_a_trunk_is_one_layer_upon_the_other(form, seed):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_with_modulation_all_levels_are_equal_at_first(seed):
-    x = np.random.default_rng(seed).normal(size=INPUTS).astype(np.float32)
-    trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, "modulation", jax.random.key(seed))
+@pytest.mark.parametrize("inputs", [0, INPUTS])
+@pytest.mark.parametrize("form", INJECTION_FORMS)
+def test_all_levels_are_equal_at_first_and_can_be_separated(form, inputs, seed):
+    """No form begins with an advantage: the reward part is zero, and its gradient is not."""
+    trunk = Trunk.drawn(inputs, 16, BIN_EDGES, form, jax.random.key(seed))
+    x = np.random.default_rng(seed).normal(size=inputs).astype(np.float32)
     first, *others = [np.asarray(trunk(x, one)) for one in REWARDS]
+    assert first.any()
     assert all(np.array_equal(first, one) for one in others)
-
-
-@pytest.mark.parametrize("form", ["gate", "concatenation"])
-def test_with_the_others_they_are_not(form, seed):
-    # With 16 units the chance that all of them are off at both levels is small for any seed.
-    trunk = Trunk.drawn(INPUTS, 16, BIN_EDGES, form, jax.random.key(seed))
-    x = np.ones(INPUTS, dtype=np.float32)
-    low, high = (np.asarray(trunk(x, one)) for one in REWARDS[:2])
-    assert not np.array_equal(low, high)
+    slope = jax.grad(lambda one: one(x, REWARDS[1]).sum())(trunk).first
+    reward_part = {
+        "modulation": lambda: slope.shift[1],
+        "gate": lambda: slope.opening[1],
+        "concatenation": lambda: slope.dense.weight[:, inputs + 1],
+    }[form]()
+    assert np.asarray(reward_part).any()

@@ -70,6 +70,17 @@ class Minibatches(NamedTuple):
         rows[~there] = 0.0
         return rows.reshape(len(rows), -1, batch, rows.shape[-1]).swapaxes(0, 1)
 
+    def reward_share(self, width: int) -> NDArray[np.float32]:
+        """Return how often each of ``width`` encoded rewards occurs among the rows: ``[R, E]``.
+
+        One additional row with equal shares of all rewards keeps the result away from 0 and 1.
+        """
+        rows = self.table.reshape(len(self.filled), -1, self.table.shape[-1])
+        reward, weight = rows[..., -1 - width : -1], rows[..., -1]
+        total = np.einsum("rne,rn->re", np.where(weight[..., None] > 0, reward, 0.0), weight)
+        share: Floats = (total + 1 / max(width, 2)) / (weight.sum(axis=1) + 1)[:, None]
+        return share.astype(np.float32)
+
     def _taken(self, row: Integers) -> NDArray[np.float32]:
         """Return the rows with these indices of each replica, ``[..., R, n]``."""
         replicas = len(self.filled)

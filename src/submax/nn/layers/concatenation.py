@@ -13,14 +13,20 @@ from submax.nn.layers.injection import Injection, LevelLayer
 
 
 class Concatenation(Injection):
-    """h ← ReLU(W [h, r] + b), the simplest form; the paper found that networks ignore it."""
+    """h ← ReLU(W [h, r] + b), the simplest form, which the paper reports to fail.
+
+    The columns of W that belong to r are zero initially: all rewards start with the same function,
+    as in `Modulation`.
+    """
 
     dense: Dense
     width: int = eqx.field(static=True)
 
     @classmethod
     def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
-        return cls(Dense.drawn(inputs + width, outputs, key), width)
+        layer = Dense.drawn(inputs, outputs, key)
+        weight = jnp.concatenate([layer.weight, jnp.zeros((outputs, width))], axis=1)
+        return cls(Dense(weight, layer.bias), width)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))

@@ -3,6 +3,7 @@
 from typing import Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -14,7 +15,8 @@ from submax.nn.layers.injection import Injection, LevelLayer
 class Gate(Injection):
     """h ← ReLU(W h + b) ⊙ σ(U r + d).
 
-    For a one-hot r, U r + d is a row of the table ``opening [E, H]``.
+    For a one-hot r, U r + d is a row of the table ``opening [E, H]``, which is zero initially: all
+    rewards start with the same function, as in `Modulation`.
 
     Reference: van den Oord et al. (2016); Kumar et al. (2019).
     """
@@ -24,10 +26,7 @@ class Gate(Injection):
 
     @classmethod
     def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
-        first, second = jax.random.split(key)
-        limit = (6 / (width + outputs)) ** 0.5
-        opening = jax.random.uniform(second, (width, outputs), minval=-limit, maxval=limit)
-        return cls(Dense.drawn(inputs, outputs, first), opening)
+        return cls(Dense.drawn(inputs, outputs, key), jnp.zeros((width, outputs)))
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu(self.dense(x)) * jax.nn.sigmoid(reward @ self.opening)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 
 from submax.nn.designs.design import Example
 from submax.nn.training.trainer import Progress, Trainer, where_kept
@@ -45,15 +44,9 @@ class FittedTrainer:
 
         ``seeds [R]`` initialize the parameters, and ``limit [R]`` bounds the number of steps.
         """
-        progress = self.trainer.begin(seeds, limit)
-
-        def informed(vector: jax.Array, share: jax.Array) -> jax.Array:
-            model = self.trainer.design.informed(self.trainer.model(vector), share)
-            return ravel_pytree(model)[0]
-
-        vector = jax.vmap(informed)(progress.vector, self._shares(held))
-        least = jnp.full(len(vector), self.trainer.design.least_steps, dtype=jnp.int32)
-        return self.begin(progress._replace(vector=vector, good=vector), held, least)
+        progress = self.trainer.begin(seeds, limit, self._shares(held))
+        least = jnp.full(len(limit), self.trainer.design.least_steps, dtype=jnp.int32)
+        return self.begin(progress, held, least)
 
     def begin(self, progress: Progress, held: jax.Array, least: jax.Array) -> Fitting:
         """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""

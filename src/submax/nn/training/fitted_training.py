@@ -115,7 +115,8 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> FittedP
     seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
     rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
     held = shape((MOST // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32)
-    progress = jax.eval_shape(trainer.begin, seeds, limit)
+    share = shape((replicas, design.reward_width), jnp.float32)
+    progress = jax.eval_shape(trainer.begin, seeds, limit, share)
     fitting = jax.eval_shape(fitted.begin, progress, held, limit)
     return FittedPrograms(
         compiled(fitted.draw, seeds, limit, held),

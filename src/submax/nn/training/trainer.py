@@ -46,10 +46,18 @@ class Trainer:
     training: Training
     replicas: int
 
-    def begin(self, seeds: jax.Array, limit: jax.Array) -> Progress:
-        """Return the start of training with new models, for ``seeds [R]`` and ``limit [R]``."""
+    def begin(self, seeds: jax.Array, limit: jax.Array, share: jax.Array) -> Progress:
+        """Return the start of training with new models.
+
+        ``seeds [R]`` initialize the parameters, ``limit [R]`` bounds the number of steps, and
+        ``share [R, E]`` is how often each reward occurs, which new models are informed about.
+        """
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(seeds)
-        vector = jax.vmap(lambda key: ravel_pytree(self.design.drawn(key))[0])(keys[:, 0])
+
+        def drawn(key: jax.Array, share: jax.Array) -> jax.Array:
+            return ravel_pytree(self.design.informed(self.design.drawn(key), share))[0]
+
+        vector = jax.vmap(drawn)(keys[:, 0], share)
         state = jax.vmap(self._optimizer().init)(vector)
         step = jnp.zeros((), dtype=jnp.int32)
         never = jnp.full(self.replicas, NEVER)

@@ -34,7 +34,7 @@ next call while the device trains."""
 class Programs(NamedTuple):
     """The compiled methods of `Trainer` for one design."""
 
-    begin: Callable[[jax.Array, jax.Array], Progress]
+    begin: Callable[[jax.Array, jax.Array, NDArray[np.float32]], Progress]
     advance: Callable[[Progress, NDArray[np.float32]], Progress]
 
 
@@ -59,7 +59,8 @@ def train(
     steps_per_call = _steps_per_call(training.steps)
     begin, advance = _programs(design, training, replicas, steps_per_call)
     limit = jnp.full(replicas, training.steps, jnp.int32)
-    progress = begin(drawn_seeds(replicas, rng), limit)
+    share = minibatches.reward_share(design.reward_width)
+    progress = begin(drawn_seeds(replicas, rng), limit, share)
     if start is not None:
         vector = packed(design, start)
         # Two copies, because the compiled program overwrites its arguments.
@@ -77,9 +78,10 @@ def _programs(
     trainer = Trainer(design, training, replicas)
     seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
     rows = shape((steps_per_call, replicas, training.batch, design.columns), jnp.float32)
-    start = jax.eval_shape(trainer.begin, seeds, limit)
+    share = shape((replicas, design.reward_width), jnp.float32)
+    start = jax.eval_shape(trainer.begin, seeds, limit, share)
     return Programs(
-        compiled(trainer.begin, seeds, limit),
+        compiled(trainer.begin, seeds, limit, share),
         compiled(trainer.advance, start, rows, overwrites=(0,)),
     )
 

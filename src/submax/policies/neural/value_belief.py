@@ -46,9 +46,8 @@ class ValueBelief(NamedTuple):
 
     @classmethod
     def empty(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
-        """The belief before any feedback: all actions have the same value."""
+        """The belief before any feedback, for policies that evaluate every joint action."""
         problem.space.check_listable("this policy")
-        require_extra("neural", "a value network", "jax", "equinox", "optax")
         numbers = replicas * problem.space.size * hidden
         if numbers > MOST_ACTIVATIONS:
             raise InputError(
@@ -57,6 +56,12 @@ class ValueBelief(NamedTuple):
                 f"decision, and at most {MOST_ACTIVATIONS} are allowed: take fewer replicas or "
                 "units, or a policy that does not list joint actions"
             )
+        return cls.unlisted(problem, replicas, hidden)
+
+    @classmethod
+    def unlisted(cls, problem: Problem, replicas: int, hidden: int) -> "ValueBelief":
+        """The belief before any feedback: all actions have the same value."""
+        require_extra("neural", "a value network", "jax", "equinox", "optax")
         choices, width = sum(problem.space.choices), problem.context_width
         network = ValueNetwork.silent(replicas, choices, width, hidden)
         return cls(problem, Buffer.empty(problem, replicas), {}, network)

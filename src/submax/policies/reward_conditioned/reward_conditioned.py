@@ -211,6 +211,7 @@ class RewardConditioned(ConditionedPolicy):
         }
         return {
             **{f"rcp-{name}": cls(Counting(), strategy) for name, strategy in strategies.items()},
+            "rcp-marginalized": cls(Counting(), Target("observed")),
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
