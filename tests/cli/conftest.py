@@ -20,7 +20,7 @@ SMALL = (
     *("reproduce", "bernoulli", "--only", "arms=10", "--only", "beta=9"),
     *("--only", "delay=500", "--only", "delay=1000", "--replicas", "4"),
 )
-"""18 policies under two delays: 36 cells."""
+"""14 policies under two delays: 28 cells."""
 
 
 def _run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-CELLS = 36
+CELLS = 28
 
 
 @pytest.fixture

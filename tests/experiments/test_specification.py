@@ -6,7 +6,7 @@ from submax.core.memory.training import Training
 from submax.environments.tables.packaged_set import LOADERS
 from submax.estimators.cvae import CVAE
 from submax.experiments.cells import cells, make_environment, policy_of, rehearse
-from submax.experiments.selection import select
+from submax.experiments.selection import select, without_more
 from submax.experiments.specification import (
     beyond_experiments,
     load_file,
@@ -15,6 +15,7 @@ from submax.experiments.specification import (
     parse,
     policy_name,
 )
+from submax.experiments.statements.bernoulli_statements import CLASSIC, STRONG
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 
 OWN = """
@@ -38,7 +39,7 @@ def test_paper_experiments_are_complete():
     specification = load_named("bernoulli")
     assert (specification.observations, specification.replicas) == (5000, 100)
     every = cells(specification)
-    assert len(every) == 27 * 18
+    assert len(every) == 27 * (14 + 23)
     configurations = {(c.labels["arms"], c.labels["beta"], c.labels["delay"]) for c in every}
     assert configurations == {
         (arms, beta, delay)
@@ -46,12 +47,13 @@ def test_paper_experiments_are_complete():
         for beta in (1, 9, 99)
         for delay in (100, 500, 1000)
     }
-    assert {cell.policy_name for cell in every} == {
+    assert {cell.policy_name for cell in without_more(specification, every, [])} == {
         "random", "epsilon-greedy-0.01", "epsilon-greedy-0.05", "epsilon-greedy-0.1",
-        "epsilon-greedy-0.2", "ucb1", "ucb1-pending", "thompson-1-1", "thompson-1-9",
-        "thompson-1-99", "gradient", "rcp-optimistic", "rcp-optimized", "rcp-submax",
-        "rcp-iterated-2", "thompson-fitted", "thompson-sharpened", "rcp-adaptive",
+        "epsilon-greedy-0.2", "ucb1", "thompson-1-1", "thompson-1-9", "thompson-1-99",
+        "rcp-marginalized", "rcp-optimistic", "rcp-optimized", "rcp-submax", "rcp-adaptive",
     }  # fmt: skip
+    assert {*CLASSIC, *STRONG} <= {cell.policy_name for cell in every}
+    assert without_more(specification, every, ["policy=kl-ucb"]) == every
     environment = load_named("illustration").environment
     assert make_environment(environment).problem.space.size == 10
 

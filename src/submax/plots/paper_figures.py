@@ -61,9 +61,10 @@ def paper_figure(
             chosen = best_of_families(curves, measure)
             letter = chr(ord("a") + place) if len(panels) <= 26 else str(place + 1)
             axes = grid[row * (2 if zoomed else 1), column]
-            _draw(axes, chosen, f"({letter}) {title}", measure)
-            if zoomed:
-                near = [one for one in chosen if one.look.label not in LARGE]
+            if chosen:
+                _draw(axes, chosen, f"({letter}) {title}", measure)
+            near = [one for one in chosen if one.look.label not in LARGE]
+            if zoomed and near:
                 _draw(grid[2 * row + 1, column], near, "", measure)
             if column == 0:
                 axes.set_ylabel(f"accumulated {measure}")

@@ -48,6 +48,7 @@ LOOKS = {
     "posterior-greedy-1-9": Look("#8a8a8a", "--", "s"),
     "posterior-greedy-1-99": Look("#555555", "--", "^"),
     "gradient": Look("#7f7f7f", (0, (3, 3)), "D"),
+    "rcp-marginalized": Look("#f0b3cd", "-", "^", 1.4),
     "rcp-optimistic": Look("#e377a4", "-", "v", 1.6),
     "rcp-optimized": Look("#c2266b", "-", "s", 1.6),
     "rcp-submax": Look("#a00000", "-", "", 2.6),

@@ -1,10 +1,20 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 from submax.experiments.paired_comparison import Finals, PairedComparison, Side
-from submax.experiments.statements.bernoulli_statements import CLASSIC, OTHERS, bernoulli_statements
+from submax.experiments.statements.bernoulli_statements import (
+    CLASSIC,
+    PAPER,
+    STRONG,
+    bernoulli_statements,
+)
+from submax.experiments.statements.statement import Statement
+from submax.experiments.statements.verdict import Verdict
+
+POLICIES = [*PAPER, *STRONG, "rcp-submax", "rcp-marginalized", "rcp-adaptive"]
 
 
 def place(arms: int, beta: int, delay: int, policy: str):
@@ -16,16 +26,56 @@ def sweep_where(regret) -> Finals:
     finals = {
         place(arms, beta, delay, policy): regret(policy, arms) + np.array([-1.0, 0.0, 1.0])
         for arms, beta, delay in grid
-        for policy in [*OTHERS, "rcp-submax"]
+        for policy in POLICIES
     }
     return Finals(finals, finals, {key: values.mean() / 10 for key, values in finals.items()})
+
+
+def compared(differences) -> PairedComparison:
+    differences = np.array(differences, dtype=float)
+    return PairedComparison.of("here", Side("l", 0 * differences), Side("r", differences))
 
 
 def test_comparison_is_paired():
     left, right = Side("l", np.array([1.0, 2.0, 3.0])), Side("r", np.array([2.0, 3.0, 4.5]))
     comparison = PairedComparison.of("here", left, right)
-    assert comparison.holds
+    assert comparison.verdict is Verdict.HOLDS
     assert comparison.error == pytest.approx(np.std([1, 1, 1.5], ddof=1) / np.sqrt(3))
+    assert comparison.distance == pytest.approx(3.5 / 3 / comparison.error)
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict"),
+    [
+        ([1.0, 1.0, 1.0], Verdict.HOLDS),
+        ([-1.0, -1.0], Verdict.FAILS),
+        ([0.0, 0.0], Verdict.UNDECIDED),
+        ([5.0], Verdict.UNDECIDED),
+        ([1.0, 1.4], Verdict.HOLDS),
+        ([0.0, 2.0], Verdict.UNDECIDED),
+        ([-3.0, 1.0], Verdict.UNDECIDED),
+    ],
+)
+def test_two_standard_errors_decide(differences, verdict):
+    assert compared(differences).verdict is verdict
+
+
+def test_a_statement_sums_its_comparisons_up():
+    holds, fails, open_ = compared([1, 1]), compared([-1, -1]), compared([-1, 1])
+    cases = {
+        (): (Verdict.NOT_RUN, "not run"),
+        (holds,): (Verdict.HOLDS, "holds: holds in 1, not run in 2 of 3"),
+        (holds, open_, holds): (Verdict.UNDECIDED, "undecided: holds in 2, undecided in 1 of 3"),
+        (holds, open_, fails): (
+            Verdict.FAILS,
+            "does not hold: holds in 1, does not hold in 1, undecided in 1 of 3",
+        ),
+    }
+    for comparisons, (verdict, summary) in cases.items():
+        statement = Statement("paper", "", "text", 3, list(comparisons))
+        assert (statement.verdict, statement.summary) == (verdict, summary)
+    assert Statement("paper", "", "text", 3, [holds, fails]).closest is fails
+    assert Statement("paper", "", "text", 1, [holds]).summary == "holds"
 
 
 def test_statements_follow_the_numbers():
@@ -36,22 +86,37 @@ def test_statements_follow_the_numbers():
         return 100 + 10 * rank + (arms / 100 if policy in CLASSIC and rank == 5 else 0)
 
     by_text = {s.text: s for s in bernoulli_statements(sweep_where(regret))}
-    assert len(by_text) == 14
-    held = {text: (s.held, len(s.comparisons)) for text, s in by_text.items()}
-    assert held["SubMax has less regret than optimized"] == (27, 27)
-    assert held["Optimistic has less regret than random"] == (27, 27)
-    assert held["SubMax is best for every K (Beta(1,9), N_b=100)"] == (3, 3)
-    assert held["Thompson sampling is ahead of SubMax at N_b=1000 (K=100, Beta(1,9))"] == (0, 1)
-    assert held["ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)"] == (0, 1)
-    assert held["SubMax is nearest to the best of each configuration, on average"] == (1, 1)
-    degrade = "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)"
-    assert held[degrade] == (7, 7)
-    assert held["Thompson with the true prior is ahead of SubMax at N_b=1000"] == (0, 9)
+    assert len(by_text) == 19
+    assert all(len(one.comparisons) == one.wanted for one in by_text.values())
+    assert all(bool(one.quote) == (one.source == "paper") for one in by_text.values())
+    verdicts = {text: one.verdict for text, one in by_text.items()}
+    holds = {text for text, verdict in verdicts.items() if verdict is Verdict.HOLDS}
+    assert holds == {
+        "The best Thompson prior has less regret than optimistic",
+        "The best of UCB1 and Thompson has less regret than the marginalized policy",
+        "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)",
+        "SubMax is best for every K (Beta(1,9), N_b=100)",
+        "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))",
+        "SubMax then adds less regret per decision at the end",
+        "SubMax is nearest to the best of each configuration, on average",
+        "SubMax is nearest to the best, on average, with the classic methods added here",
+        "SubMax has less regret than optimized",
+        "Optimized has less regret than optimistic",
+        "Optimistic has less regret than random",
+    } - {
+        # The slope is that of one mean curve, without an error to decide by.
+        "SubMax then adds less regret per decision at the end"
+    }
+    assert verdicts["UCB1 has less regret than optimistic"] is Verdict.FAILS
+    # Its relative regret is the same for all K.
+    assert verdicts["Thompson sampling with the true prior does not"] is Verdict.UNDECIDED
     prior = by_text["Thompson with the true prior is the best classic method (K=100, N_b=100)"]
     assert [comparison.left for comparison in prior.comparisons] == [
         "thompson-1-1", "thompson-1-9", "thompson-1-99",
     ]  # fmt: skip
-    assert [comparison.holds for comparison in prior.comparisons] == [False, True, False]
+    assert [one.verdict for one in prior.comparisons] == [
+        Verdict.FAILS, Verdict.HOLDS, Verdict.FAILS,
+    ]  # fmt: skip
 
 
 def test_statements_turn_with_the_numbers():
@@ -60,15 +125,26 @@ def test_statements_turn_with_the_numbers():
 
     by_text = {s.text: s for s in bernoulli_statements(sweep_where(regret))}
     submax = by_text["SubMax has less regret than optimized"]
-    assert (submax.held, len(submax.comparisons)) == (0, 27)
+    assert submax.counts == {Verdict.FAILS: 27}
     assert submax.closest.left_mean == pytest.approx(300)
     assert submax.closest.right_mean == pytest.approx(100)
+    assert submax.closest.distance == -math.inf
 
 
-def test_missing_cells_leave_a_statement_untested():
+def test_missing_cells_leave_a_statement_not_run():
     regrets = Finals({place(10, 9, 100, "rcp-submax"): np.array([1.0, 2.0])}, {}, {})
     statements = bernoulli_statements(regrets)
-    assert all(not statement.comparisons for statement in statements)
+    assert all(statement.verdict is Verdict.NOT_RUN for statement in statements)
+
+
+def test_a_part_of_the_configurations_says_what_was_not_run():
+    regrets = {
+        place(10, 9, 100, "rcp-submax"): np.array([1.0, 2.0]),
+        place(10, 9, 100, "rcp-optimized"): np.array([2.0, 3.0]),
+    }
+    by_text = {s.text: s for s in bernoulli_statements(Finals(regrets, regrets, {}))}
+    summary = by_text["SubMax has less regret than optimized"].summary
+    assert summary == "holds: holds in 1, not run in 26 of 27"
 
 
 def test_zero_regret_does_not_stop_the_report():
