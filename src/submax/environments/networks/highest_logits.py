@@ -2,15 +2,17 @@
 
 A branch is one choice in every slot except the largest; its leaves t are the choices of the
 largest slot. Let y_h be the input to hidden unit h from the branch and the context, and W_th,
-between low_h and high_h, the input from leaf t. Then for any slope α_h,
+between low_h and high_h, the input from leaf t. Then for any slopes 0 ≤ α_h ≤ 1,
 
     max_t Σ_h v_h ReLU(y_h + W_th) ≤ Σ_h v_h max(y_h + (1 − α_h) near_h, −α_h far_h)
                                      + max_t Σ_h v_h α_h W_th,
 
-where for v_h > 0 near is high and far is low; for v_h < 0 near is low, far is high, and α is 0 or
-1. A first bound uses one slope per branch and costs one maximum and one product. Branches that the
-first bound does not exclude get a tighter bound, with slopes for this branch and context. Only
-the few branches that are left then need an evaluation of all their leaves.
+If v_h > 0, near is high and far is low; if v_h < 0, the reverse. For v_h < 0 we use only α = 0 or
+1, which give the tightest bounds. A first bound uses slopes that depend on the branch and the
+hidden unit, but not on the context. It costs one elementwise maximum and one matrix product for
+all branches. Branches that the first bound does not exclude get a tighter bound, with slopes for
+this branch and context. Only the few branches that are left then need an evaluation of all their
+leaves.
 """
 
 import math
@@ -45,7 +47,7 @@ class Tree(NamedTuple):
 
     ``branch [H, P]`` and ``leaf [H, J]`` are the inputs to the hidden units, ``near`` and ``far``,
     ``[H, 1]``, the extremes of the leaves, and ``output [H]`` the output weights v. The first
-    ``rising`` units are those with v above zero.
+    ``positive`` units are those with v > 0.
     """
 
     branch: Reals
@@ -53,7 +55,7 @@ class Tree(NamedTuple):
     near: Reals
     far: Reals
     output: Reals
-    rising: int
+    positive: int
 
 
 def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -> Floats:
@@ -64,15 +66,15 @@ def highest_logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats) -
             f"the best joint action cannot be found among {size} joint actions, at most "
             f"{LISTING_LIMIT} are allowed: use smaller sizes"
         )
-    layer = context @ truth.context_weight
+    from_context = context @ truth.context_weight
     slots = np.split(truth.choice_weight, np.cumsum(sizes)[:-1], axis=1)
     if size <= LISTED_ACTIONS:
-        return _by_listing(_sums(slots), truth.output_weight, layer)
-    highest = np.empty(layer.shape[:2])
+        return _by_listing(_sums(slots), truth.output_weight, from_context)
+    highest = np.empty(from_context.shape[:2])
     for replica, output in enumerate(truth.output_weight):
         order = np.argsort(output <= 0, kind="stable")
         tree = _tree([slot[replica][:, order] for slot in slots], output[order])
-        highest[replica] = _by_bounds(tree, layer[replica].T.take(order, axis=0))
+        highest[replica] = _by_bounds(tree, from_context[replica].T.take(order, axis=0))
     return highest
 
 
@@ -92,11 +94,11 @@ def _sums(slots: Sequence[Floats]) -> Floats:
     return total
 
 
-def _by_listing(actions: Floats, output: Floats, layer: Floats) -> Floats:
+def _by_listing(actions: Floats, output: Floats, from_context: Floats) -> Floats:
     """The highest logit by evaluating every action: ``[R, A, H]`` and ``[R, n, H] -> [R, n]``."""
-    highest = np.empty(layer.shape[:2])
-    for rows in _slices(layer.shape[1], actions.size):
-        active = np.maximum(layer[:, rows, None] + actions[:, None], 0.0)
+    highest = np.empty(from_context.shape[:2])
+    for rows in _slices(from_context.shape[1], actions.size):
+        active = np.maximum(from_context[:, rows, None] + actions[:, None], 0.0)
         highest[:, rows] = (active @ output[:, None, :, None])[..., 0].max(axis=-1)
     return highest
 
@@ -118,59 +120,63 @@ def _tree(slots: Sequence[Floats], output: Floats) -> Tree:
 def _narrow(tree: Tree) -> Tree:
     """The same tree in float32."""
     branch, leaf, near, far, output = (part.astype(np.float32) for part in tree[:-1])
-    return Tree(branch, leaf, near, far, output, tree.rising)
+    return Tree(branch, leaf, near, far, output, tree.positive)
 
 
-def _by_bounds(tree: Tree, layer: Floats) -> Floats:
+def _by_bounds(tree: Tree, from_context: Floats) -> Floats:
     """The highest logit for the contexts ``[H, n]`` of one replica: ``[n]``."""
     narrow = _narrow(tree)
     base, constant = _first_terms(narrow)
-    margin = _margin(tree, layer)
-    highest = np.empty(layer.shape[1])
+    margin = _margin(tree, from_context)
+    highest = np.empty(from_context.shape[1])
+    # The bounds ``[n, P]`` of one part have up to 4 times `CHUNK_ENTRIES` entries; the larger
+    # arrays ``[H, n, P]`` inside `_first_bound` are split further.
     for rows in _slices(len(highest), len(constant) // 4):
-        bound = _first_bound(narrow, base, constant, layer[:, rows].astype(np.float32))
+        bound = _first_bound(narrow, base, constant, from_context[:, rows].astype(np.float32))
         bound += margin[rows, None]
-        highest[rows] = _search(tree, narrow, layer[:, rows], bound, margin[rows])
+        highest[rows] = _search(tree, narrow, from_context[:, rows], bound, margin[rows])
     return highest
 
 
-def _margin(tree: Tree, layer: Floats) -> Reals:
+def _margin(tree: Tree, from_context: Floats) -> Reals:
     """An upper limit of the float32 rounding error of each context's logits and bounds: ``[n]``."""
     size = np.abs(tree.branch).max(axis=1) + np.abs(tree.leaf).max(axis=1)
-    largest = np.abs(tree.output) @ (np.abs(layer) + 2 * size[:, None])
+    largest = np.abs(tree.output) @ (np.abs(from_context) + 2 * size[:, None])
+    # The rounding error of a sum of H terms is at most H ε / 2 times the sum of their absolute
+    # values. The first bound has four such sums; 32 ε allows for the rounding of the terms.
     margin = (2 * len(size) + 32) * np.finfo(np.float32).eps * largest
     return np.asarray(margin, dtype=np.float32)
 
 
-def _search(tree: Tree, narrow: Tree, layer: Floats, bound: Reals, margin: Reals) -> Floats:
+def _search(tree: Tree, narrow: Tree, from_context: Floats, bound: Reals, margin: Reals) -> Floats:
     """The highest logit, given the first bounds of all branches: ``[n, P] -> [n]``."""
-    short = layer.astype(np.float32)
-    floor = _first_floor(narrow, short, bound) - margin
-    row, branch = np.nonzero(bound >= floor[:, None])
+    short = from_context.astype(np.float32)
+    lower_bound = _first_lower_bound(narrow, short, bound) - margin
+    row, branch = np.nonzero(bound >= lower_bound[:, None])
     bound = _close_bound(narrow, short, row, branch) + margin[row]
-    lead = np.full_like(floor, -np.inf)
-    np.maximum.at(lead, row, bound)
+    highest_bound = np.full_like(lower_bound, -np.inf)
+    np.maximum.at(highest_bound, row, bound)
     # The branch with the highest bound is evaluated first: its best leaf excludes most others.
-    for wanted in (bound >= lead[row], bound < lead[row]):
-        left = np.flatnonzero(wanted & (bound >= floor[row]))
+    for wanted in (bound >= highest_bound[row], bound < highest_bound[row]):
+        left = np.flatnonzero(wanted & (bound >= lower_bound[row]))
         value = _best_leaf(narrow, short, row[left], branch[left])
-        np.maximum.at(floor, row[left], value - margin[row[left]])
+        np.maximum.at(lower_bound, row[left], value - margin[row[left]])
         bound[left] = value + margin[row[left]]
-    left = np.flatnonzero(bound >= floor[row])
-    highest = np.full(len(floor), -np.inf)
-    np.maximum.at(highest, row[left], _best_leaf(tree, layer, row[left], branch[left]))
+    left = np.flatnonzero(bound >= lower_bound[row])
+    highest = np.full(len(lower_bound), -np.inf)
+    np.maximum.at(highest, row[left], _best_leaf(tree, from_context, row[left], branch[left]))
     return highest
 
 
-def _first_floor(tree: Tree, layer: Reals, bound: Reals) -> Reals:
-    """A lower limit ``[n]``: the best leaf of the few branches with the highest bounds."""
+def _first_lower_bound(tree: Tree, from_context: Reals, bound: Reals) -> Reals:
+    """A lower bound ``[n]``: the best leaf of the few branches with the highest bounds."""
     row, rest = np.arange(len(bound)), bound.copy()
-    floor = np.full(len(bound), -np.inf, dtype=np.float32)
+    lower_bound = np.full(len(bound), -np.inf, dtype=np.float32)
     for _ in range(min(BRANCHES_TRIED_FIRST, bound.shape[1])):
         first = rest.argmax(axis=1)
-        np.maximum(floor, _best_leaf(tree, layer, row, first), out=floor)
+        np.maximum(lower_bound, _best_leaf(tree, from_context, row, first), out=lower_bound)
         rest[row, first] = -np.inf
-    return floor
+    return lower_bound
 
 
 def _slopes(tree: Tree, before: Reals) -> Reals:
@@ -179,7 +185,7 @@ def _slopes(tree: Tree, before: Reals) -> Reals:
     slope *= 1 / np.maximum(np.abs(tree.near - tree.far), 1e-6)
     np.maximum(slope, 0, out=slope)
     np.minimum(slope, 1, out=slope)
-    np.rint(slope[tree.rising :], out=slope[tree.rising :])
+    np.rint(slope[tree.positive :], out=slope[tree.positive :])
     return slope
 
 
@@ -190,30 +196,35 @@ def _leaf_term(tree: Tree, slope: Reals) -> Reals:
 
 
 def _first_terms(tree: Tree) -> tuple[Reals, Reals]:
-    """The parts of the first bound that do not depend on the context: ``[H, P]`` and ``[P]``."""
+    """The parts of the first bound that do not depend on the context: ``[H, P]`` and ``[P]``.
+
+    Let y = branch + from_context and base = branch + (1 − α) near + α far. Then
+
+        v max(y + (1 − α) near, −α far) = v (max(base, −from_context) + from_context − α far).
+    """
     slope = _slopes(tree, tree.branch)
     base = tree.branch + (1 - slope) * tree.near + slope * tree.far
     return base, _leaf_term(tree, slope) - tree.output @ (slope * tree.far)
 
 
-def _first_bound(tree: Tree, base: Reals, constant: Reals, layer: Reals) -> Reals:
-    """The first bound, with one slope per branch: ``[H, n] -> [n, P]``."""
+def _first_bound(tree: Tree, base: Reals, constant: Reals, from_context: Reals) -> Reals:
+    """The first bound, with slopes that do not depend on the context: ``[H, n] -> [n, P]``."""
     # max(a + b, 0) = max(a, −b) + b needs one pass over the branches; the left side needs two.
-    bound = np.empty((layer.shape[1], len(constant)), dtype=np.float32)
-    negative = -layer
+    bound = np.empty((from_context.shape[1], len(constant)), dtype=np.float32)
+    negative = -from_context
     for rows in _slices(len(bound), base.size):
         active = np.maximum(base[:, None], negative[:, rows, None])
         bound[rows] = (tree.output @ active.reshape(len(base), -1)).reshape(-1, len(constant))
     bound += constant
-    bound += (tree.output @ layer)[:, None]
+    bound += (tree.output @ from_context)[:, None]
     return bound
 
 
-def _close_bound(tree: Tree, layer: Reals, row: Integers, branch: Integers) -> Reals:
+def _close_bound(tree: Tree, from_context: Reals, row: Integers, branch: Integers) -> Reals:
     """The tighter bound, with slopes for each pair of context and branch: ``[m] -> [m]``."""
     bound = np.empty(len(row), dtype=np.float32)
-    for pairs in _slices(len(row), 2 * len(layer)):
-        active = layer.take(row[pairs], axis=1)
+    for pairs in _slices(len(row), 2 * len(from_context)):
+        active = from_context.take(row[pairs], axis=1)
         active += tree.branch.take(branch[pairs], axis=1)
         slope = _slopes(tree, active)
         active += tree.near
@@ -223,11 +234,11 @@ def _close_bound(tree: Tree, layer: Reals, row: Integers, branch: Integers) -> R
     return bound
 
 
-def _best_leaf(tree: Tree, layer: Reals, row: Integers, branch: Integers) -> Reals:
+def _best_leaf(tree: Tree, from_context: Reals, row: Integers, branch: Integers) -> Reals:
     """The highest logit over the leaves for pairs of context and branch: ``[m] -> [m]``."""
-    best = np.empty(len(row), dtype=layer.dtype)
+    best = np.empty(len(row), dtype=from_context.dtype)
     for pairs in _slices(len(row), tree.leaf.size):
-        before = layer.take(row[pairs], axis=1) + tree.branch.take(branch[pairs], axis=1)
+        before = from_context.take(row[pairs], axis=1) + tree.branch.take(branch[pairs], axis=1)
         active = np.maximum(tree.leaf[:, :, None], -before[:, None])
         value = tree.output @ active.reshape(len(before), -1)
         best[pairs] = value.reshape(tree.leaf.shape[1], -1).max(axis=0) + tree.output @ before
