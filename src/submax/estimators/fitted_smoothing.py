@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import digamma
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.numerics.falling_root import falling_root
+from submax.core.numerics.decreasing_root import decreasing_root
 
 SWEEPS = 200
 """At most this many rounds over the levels, if more than one constant is fitted."""
@@ -97,6 +97,6 @@ def _scaled(
         here, nearby = slopes(np.array([place, place + NEARBY]))
         return here, (nearby - here) / NEARBY
 
-    place = falling_root(slope_and_bend, np.zeros(len(counts)), lowest, highest, CLOSE)
+    place = decreasing_root(slope_and_bend, np.zeros(len(counts)), lowest, highest, CLOSE)
     scaled: Floats = np.where(group, smoothing * np.exp(place)[:, None], smoothing)
     return scaled

@@ -13,7 +13,7 @@ from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.strategy_facts import StrategyFacts
 from submax.core.conditioning.table import SampleSizes, Table
 from submax.core.errors import InputError
-from submax.core.numerics.falling_root import falling_root
+from submax.core.numerics.decreasing_root import decreasing_root
 
 CONFIDENCE_FACTOR = 44.0
 """κ = CONFIDENCE_FACTOR / (N^0.3 t^0.2); chosen by search on tuning seeds, see docs/research."""
@@ -184,7 +184,7 @@ def _missing(estimates: ActionEstimates, kappa: Floats, decisions: Floats) -> Fl
     start = np.log(2 * kappa / (best * (1 - best) * (leading + decisions))) / 2
     start = np.minimum(np.maximum(start, LOWEST), HIGHEST)
     bounds = np.full_like(start, LOWEST), np.full_like(start, HIGHEST)
-    place = falling_root(excess, start, *bounds, PLACE_TOLERANCE, TOTAL_TOLERANCE)
+    place = decreasing_root(excess, start, *bounds, PLACE_TOLERANCE, TOTAL_TOLERANCE)
     divergence, _ = divergences.at(place)
     missing: Floats = np.maximum(kappa / divergence - observations, 0.0)
     # With very large counts, rounding can leave nothing missing: then the best action is chosen.

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from submax.core.numerics.falling_root import falling_root
+from submax.core.numerics.decreasing_root import decreasing_root
 
 
 def bent(root, bend):
@@ -20,7 +20,7 @@ def test_it_finds_the_place_from_anywhere(bend, seed):
     rng = np.random.default_rng(seed)
     root, start = rng.uniform(-9, 9, size=(2, 200))
     bound = np.full(200, 10.0)
-    found = falling_root(bent(root, bend), start, -bound, bound, 1e-4)
+    found = decreasing_root(bent(root, bend), start, -bound, bound, 1e-4)
     np.testing.assert_allclose(found, root, atol=1e-6)
 
 
@@ -36,7 +36,7 @@ def test_it_agrees_with_brent(seed):
         return np.log(total / wanted), -(left > 0).sum(axis=-1) / total
 
     bounds = np.full(40, -60.0), np.full(40, 10.0)
-    found = falling_root(function, np.zeros(40), *bounds, 1e-5)
+    found = decreasing_root(function, np.zeros(40), *bounds, 1e-5)
     for row in range(40):
         expected = brentq(
             lambda place, row=row: np.maximum(height[row] - place, 0.0).sum() - wanted[row], -60, 10
@@ -48,7 +48,7 @@ def test_where_it_is_flat_or_rises_it_walks():
     def step(place):
         return np.where(place < 1.5, 1.0, -1.0), np.where(place < 1.5, 0.5, 0.0)
 
-    found = falling_root(step, np.array([-7.0, 8.0]), np.full(2, -10.0), np.full(2, 10.0), 1e-9)
+    found = decreasing_root(step, np.array([-7.0, 8.0]), np.full(2, -10.0), np.full(2, 10.0), 1e-9)
     np.testing.assert_allclose(found, 1.5, atol=1e-8)
 
 
@@ -56,7 +56,7 @@ def test_what_has_no_place_within_the_bounds_ends_at_them():
     def above(place):
         return 1.0 + 0 * place, 0 * place
 
-    found = falling_root(above, np.array([0.0]), np.array([-3.0]), np.array([3.0]), 1e-6)
+    found = decreasing_root(above, np.array([0.0]), np.array([-3.0]), np.array([3.0]), 1e-6)
     assert found == pytest.approx(3.0)
 
 
@@ -64,8 +64,8 @@ def test_entries_do_not_depend_on_each_other(seed):
     rng = np.random.default_rng(seed)
     root, start = rng.uniform(-9, 9, size=(2, 30))
     bound = np.full(30, 10.0)
-    together = falling_root(bent(root, 2.0), start, -bound, bound, 1e-2)
+    together = decreasing_root(bent(root, 2.0), start, -bound, bound, 1e-2)
     for one in range(30):
         part = slice(one, one + 1)
-        alone = falling_root(bent(root[part], 2.0), start[part], -bound[part], bound[part], 1e-2)
+        alone = decreasing_root(bent(root[part], 2.0), start[part], -bound[part], bound[part], 1e-2)
         assert alone == together[part]

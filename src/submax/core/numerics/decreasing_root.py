@@ -14,13 +14,13 @@ SMALLEST_SLOPE = 1e-150
 """Absolute slopes below this count as this slope, so that a Newton step does not divide by 0."""
 
 
-def falling_root(
+def decreasing_root(
     function: Callable[[Floats], tuple[Floats, Floats]],
     start: Floats,
     lowest: Floats,
     highest: Floats,
-    close: float,
-    enough: float = 0.0,
+    step_tolerance: float,
+    value_tolerance: float = 0.0,
 ) -> Floats:
     """Return the point where a decreasing function crosses 0, for each entry of an array.
 
@@ -28,13 +28,13 @@ def falling_root(
     to ``highest`` that shrinks at every step. At a point where the slope is not negative, the step
     has the fixed length ``WALK``; a step that would leave the bracket is replaced by bisection.
 
-    An entry is final after a step shorter than ``close``, or after a step from a point where the
-    absolute value of the function was at most ``enough``. The remaining error is about the square
-    of the error before a Newton step, or about the length of a bisection step. A final entry no
-    longer changes, so that its result does not depend on the other entries.
+    An entry is final after a step shorter than ``step_tolerance``, or after a step from a point
+    where the absolute value of the function was at most ``value_tolerance``. The remaining error is
+    about the square of the error before a Newton step, or about the length of a bisection step. A
+    final entry no longer changes, so that its result does not depend on the other entries.
 
     >>> place = np.array([0.5, 3.0])
-    >>> falling_root(lambda x: (2 - x**3, -3 * x**2), place, 0 * place, 9 + place, 1e-3).round(5)
+    >>> decreasing_root(lambda x: (2 - x**3, -3 * x**2), place, 0 * place, 9 + place, 1e-3).round(5)
     array([1.25992, 1.25992])
     """
     point, active = start, np.array(True)
@@ -49,7 +49,7 @@ def falling_root(
         down, up = (moved <= lowest) & (moved < point), (moved >= highest) & (moved > point)
         moved = np.where(down | up, (lowest + highest) / 2, moved)
         moved = np.where(active, moved, point)
-        active = (np.abs(moved - point) >= close) & (np.abs(value) > enough)
+        active = (np.abs(moved - point) >= step_tolerance) & (np.abs(value) > value_tolerance)
         point = moved
         if not active.any():
             break
