@@ -40,7 +40,7 @@ def _training() -> Claim:
     feedback = _feedback(problem, REPLICAS, ROWS, rng)
     buffer = Buffer.empty(problem, REPLICAS).add(feedback, estimator.memory, rng)
     encoding = problem.scale.reward_encoding(buffer.reward, buffer.weight)
-    rows = Minibatches.of(buffer, buffer.action, encoding.embedded(buffer.reward))
+    rows = Minibatches.of(buffer, buffer.action, encoding.encoded(buffer.reward))
     design = estimator.design(problem)
     train(design, training, rows, rng)
     rates: list[tuple[float, float]] = []

@@ -98,10 +98,10 @@ class NetworkEstimator(Estimator[NetworkParams]):
         scaling = None
         if self.training.standardizes:
             scaling = ContextScaling.of(buffer, self.largest_deviation)
-        action, reward = problem.space.scaled(buffer.action), encoding.embedded(buffer.reward)
+        action, reward = problem.space.scaled(buffer.action), encoding.encoded(buffer.reward)
         rows = Minibatches.of(buffer, action, reward, scaling)
-        start, before = self._start(params, encoding), params.buffer.filled
-        trained = train(self.design(problem), self.training, rows, rng, start, before)
+        start, rows_before = self._start(params, encoding), params.buffer.filled
+        trained = train(self.design(problem), self.training, rows, rng, start, rows_before)
         latent = self.drawn(len(news), problem.scale.levels, rng)
         network = self._written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
@@ -162,8 +162,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
             return None
         if np.array_equal(encoding.bin_edges, params.reward_encoding.bin_edges):
             return params.parameters
-        bin_edges = params.reward_encoding.embedded(encoding.bin_edges).astype(np.float32)
-        return moved(self.design(params.problem), params.parameters, bin_edges)
+        encoded_edges = params.reward_encoding.encoded(encoding.bin_edges).astype(np.float32)
+        return moved(self.design(params.problem), params.parameters, encoded_edges)
 
     def _written(
         self,
@@ -176,7 +176,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         from submax.nn.training.parameters import restored
 
         design = self.design(problem)
-        levels = encoding.embedded(encoding.levels).astype(np.float32)
+        levels = encoding.encoded(encoding.levels).astype(np.float32)
         network: SlotNetwork = design.exported(restored(design, parameters), levels, latent)
         return network
 
@@ -194,7 +194,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def _values(self, params: NetworkParams) -> Floats:
         """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
         levels = params.reward_encoding.levels.shape[1]
-        numbers = len(params.share) * levels * self.latent_draws * self.hidden
+        numbers = len(params.level_share) * levels * self.latent_draws * self.hidden
 
         def prob(context: Floats, action: Actions) -> Floats:
             return self.belief(params, context).prob(action)

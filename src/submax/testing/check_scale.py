@@ -44,11 +44,11 @@ def _check_encoding(scale: Scale, reward: Floats) -> None:
     for places in encoding:
         require(np.all(np.isfinite(places)), scale, "levels and bin edges must be finite")
         require(np.all(np.diff(places, axis=1) >= 0), scale, "levels and bin edges must rise")
-    embedded = encoding.embedded(encoding.levels)
-    require(np.allclose(embedded.sum(axis=-1), 1), scale, "an embedding must sum to one")
+    encoded = encoding.encoded(encoding.levels)
+    require(np.allclose(encoded.sum(axis=-1), 1), scale, "an encoded reward must sum to one")
     apart = encoding.levels[:, 0] < encoding.levels[:, -1]
-    told = (embedded[:, 0] != embedded[:, -1]).any(axis=-1)
-    require(np.array_equal(apart, told), scale, "different levels must be embedded differently")
+    told = (encoded[:, 0] != encoded[:, -1]).any(axis=-1)
+    require(np.array_equal(apart, told), scale, "different levels must be encoded differently")
     if scale.moves and reward.shape[1]:
         varied = reward.min(axis=1) < reward.max(axis=1)
         rule = "the first and the last level must differ where two rewards do"

@@ -44,12 +44,12 @@ def test_every_replica_has_levels_of_its_own(seed):
         one = encoding_of(levels[replica])
         given = reward[replica : replica + 1]
         assert np.array_equal(encoding.nearest(reward)[replica], one.nearest(given)[0])
-        assert np.array_equal(encoding.embedded(reward)[replica], one.embedded(given)[0])
+        assert np.array_equal(encoding.encoded(reward)[replica], one.encoded(given)[0])
 
 
 @given(rising(2), rewards)
 def test_an_embedding_is_a_place_between_two_bin_edges(bin_edges, reward):
-    found = encoding_of(bin_edges).embedded(np.array([reward]))[0]
+    found = encoding_of(bin_edges).encoded(np.array([reward]))[0]
     assert found.min() >= 0
     assert np.allclose(found.sum(axis=1), 1)
     assert np.all((found > 0).sum(axis=1) <= 2)
@@ -62,7 +62,7 @@ def test_an_embedding_is_a_place_between_two_bin_edges(bin_edges, reward):
 
 @given(rising(2))
 def test_a_reward_at_a_bin_edge_is_one_hot_and_equal_edges_are_one(bin_edges):
-    found = encoding_of(bin_edges).embedded(np.array([bin_edges]))[0]
+    found = encoding_of(bin_edges).encoded(np.array([bin_edges]))[0]
     assert np.array_equal(np.sort(found, axis=1)[:, -1], np.ones(len(bin_edges)))
     for one, mine in zip(bin_edges, found, strict=True):
         for other, yours in zip(bin_edges, found, strict=True):
@@ -73,7 +73,7 @@ def test_a_reward_at_a_bin_edge_is_one_hot_and_equal_edges_are_one(bin_edges):
 def test_beyond_the_ends_a_reward_counts_as_the_end(bin_edges, reward):
     encoding = encoding_of(bin_edges)
     inside = np.clip([reward], bin_edges[0], bin_edges[-1])
-    assert np.array_equal(encoding.embedded(np.array([reward])), encoding.embedded(inside))
+    assert np.array_equal(encoding.encoded(np.array([reward])), encoding.encoded(inside))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_fixed_levels_are_one_hot_in_their_order(scale):
     nothing = np.zeros((2, 0))
     encoding = scale.reward_encoding(nothing, nothing)
     assert np.array_equal(
-        encoding.embedded(encoding.levels), np.tile(np.eye(scale.levels), (2, 1, 1))
+        encoding.encoded(encoding.levels), np.tile(np.eye(scale.levels), (2, 1, 1))
     )
     assert np.array_equal(
         encoding.nearest(encoding.levels), np.tile(np.arange(scale.levels), (2, 1))

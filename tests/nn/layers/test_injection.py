@@ -8,7 +8,7 @@ from submax.networks.slot_network import INJECTION_FORMS
 from submax.nn.layers.trunk import INJECTIONS, Trunk
 
 INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
-# Embedded rewards: one at each bin edge, one between two of them.
+# Encoded rewards: one at each bin edge, one between two of them.
 REWARDS = np.array([*np.eye(BIN_EDGES), [0.0, 0.3, 0.7]], dtype=np.float32)
 
 

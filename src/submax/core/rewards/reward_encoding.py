@@ -15,7 +15,8 @@ class RewardEncoding(NamedTuple):
     ``levels [R, L]`` are the rewards that policies are conditioned on; counting estimators assign a
     reward to its nearest level. ``bin_edges [R, E]`` are the rewards between which networks
     interpolate. Both are sorted in every replica. If there are fewer distinct values than entries,
-    the lowest value is repeated, and its first entry is the one that is used.
+    the lowest value is repeated. `nearest` then returns its first index; `encoded` uses its last
+    (the last but one if all bin edges are equal).
     """
 
     levels: Floats
@@ -34,14 +35,14 @@ class RewardEncoding(NamedTuple):
             border = np.where(upper > lower, lower + (upper - lower) / 2, np.inf)
             return (reward > border).astype(np.int64)
         borders = np.where(upper > lower, lower + (upper - lower) / 2, np.inf)
-        # A reward above the first of several equal levels is above all of them.
+        # Equal levels share the border above the last of them.
         borders = np.minimum.accumulate(borders[:, ::-1], axis=1)[:, ::-1]
         index = np.zeros(reward.shape, dtype=np.int64)
         for border in borders.T:
             index += reward > border[:, None]
         return index
 
-    def embedded(self, reward: Floats) -> Floats:
+    def encoded(self, reward: Floats) -> Floats:
         """Encode rewards for a network: ``[R, n] -> [R, n, E]``.
 
         If a reward lies between two bin edges, at the share t of the distance between them, then
@@ -56,10 +57,10 @@ class RewardEncoding(NamedTuple):
         gap = np.take_along_axis(self.bin_edges, before + 1, axis=1) - low
         share = np.where(gap > 0, (reward - low) / np.where(gap > 0, gap, 1.0), 0.0)
         share = np.clip(share, 0.0, 1.0)
-        embedded = np.zeros((replicas, rows, self.bin_edges.shape[1]))
-        np.put_along_axis(embedded, before[..., None], 1 - share[..., None], axis=2)
-        np.put_along_axis(embedded, before[..., None] + 1, share[..., None], axis=2)
-        return embedded
+        encoded = np.zeros((replicas, rows, self.bin_edges.shape[1]))
+        np.put_along_axis(encoded, before[..., None], 1 - share[..., None], axis=2)
+        np.put_along_axis(encoded, before[..., None] + 1, share[..., None], axis=2)
+        return encoded
 
     def where(self, chosen: Booleans, other: Self) -> Self:
         """Return this encoding in the replicas ``chosen [R]``, and the other in the rest."""
