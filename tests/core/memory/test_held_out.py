@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from submax.core.memory.held_out import FEWEST, MOST, HeldOut
+from submax.core.memory.held_out import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut
 
 
 def parted(rows):
@@ -15,7 +15,19 @@ def parted(rows):
 
 
 @pytest.mark.parametrize(
-    "rows", [0, 1, 63, 64, 65, 99, 100, 10 * MOST - 1, 10 * MOST, 10 * MOST + 78]
+    "rows",
+    [
+        0,
+        1,
+        63,
+        64,
+        65,
+        99,
+        100,
+        10 * MAX_HELD_OUT_ROWS - 1,
+        10 * MAX_HELD_OUT_ROWS,
+        10 * MAX_HELD_OUT_ROWS + 78,
+    ],
 )
 def test_every_row_is_trained_on_or_held_out_and_not_both(rows):
     trained_on, held = parted(rows)
@@ -24,25 +36,40 @@ def test_every_row_is_trained_on_or_held_out_and_not_both(rows):
 
 @pytest.mark.parametrize(
     ("rows", "expected"),
-    [(FEWEST - 1, 0), (FEWEST, 6), (1000, 100), (10 * MOST, MOST), (50 * MOST, MOST)],
+    [
+        (MIN_ROWS_TO_HOLD_OUT - 1, 0),
+        (MIN_ROWS_TO_HOLD_OUT, 6),
+        (1000, 100),
+        (10 * MAX_HELD_OUT_ROWS, MAX_HELD_OUT_ROWS),
+        (50 * MAX_HELD_OUT_ROWS, MAX_HELD_OUT_ROWS),
+    ],
 )
 def test_a_tenth_is_held_out_within_limits(rows, expected):
     assert len(parted(rows)[1]) == expected
 
 
 def test_a_row_that_was_trained_on_is_never_held_out_later():
-    sizes = [FEWEST, 70, 71, 500, 10 * MOST, 10 * MOST + 9, 10 * MOST + 10, 12 * MOST]
+    sizes = [
+        MIN_ROWS_TO_HOLD_OUT,
+        70,
+        71,
+        500,
+        10 * MAX_HELD_OUT_ROWS,
+        10 * MAX_HELD_OUT_ROWS + 9,
+        10 * MAX_HELD_OUT_ROWS + 10,
+        12 * MAX_HELD_OUT_ROWS,
+    ]
     for before, after in itertools.pairwise(sizes):
         assert not set(parted(before)[0]) & set(parted(after)[1])
 
 
 def test_beyond_the_limit_the_latest_rows_are_held_out():
-    held = parted(20 * MOST)[1]
-    assert held.min() >= 10 * MOST
+    held = parted(20 * MAX_HELD_OUT_ROWS)[1]
+    assert held.min() >= 10 * MAX_HELD_OUT_ROWS
 
 
 def test_each_replica_has_its_own():
-    sizes = [10, 100, 6 * MOST]
+    sizes = [10, 100, 6 * MAX_HELD_OUT_ROWS]
     together = HeldOut.of(np.array(sizes))
     places, there = together.places()
     for replica, rows in enumerate(sizes):

@@ -12,8 +12,8 @@ from submax.core.spaces.arms import Arms
 from submax.nn.designs.softmax_design import SoftmaxDesign
 from submax.nn.training.fitted_trainer import BLOCK, PATIENCE
 from submax.nn.training.fitted_training import (
-    FEW_STEPS,
-    MOST_STEPS,
+    HIGHEST_STEP_LIMIT,
+    STEPS_WITHOUT_HELD_OUT,
     begins_anew,
     most_steps,
 )
@@ -104,12 +104,20 @@ def test_it_begins_anew_with_few_rows_and_when_they_pass_a_power_of_two(before, 
 def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
     rows = np.array([1, 63, 64, 10_000, 10_000_000])
     found = most_steps(rows, 256)
-    assert found[0] == found[1] == FEW_STEPS < found[2] < found[3] < found[4] == MOST_STEPS
+    assert (
+        found[0]
+        == found[1]
+        == STEPS_WITHOUT_HELD_OUT
+        < found[2]
+        < found[3]
+        < found[4]
+        == HIGHEST_STEP_LIMIT
+    )
 
 
 def test_a_few_rows_are_all_trained_on_for_a_few_steps(feedback, seed):
     few = fitted(rows_of(feedback, slice(0, 10)), np.random.default_rng(seed))
-    assert few.steps.tolist() == [FEW_STEPS, FEW_STEPS]
+    assert few.steps.tolist() == [STEPS_WITHOUT_HELD_OUT, STEPS_WITHOUT_HELD_OUT]
     assert few.diverged.tolist() == [-1, -1]
 
 

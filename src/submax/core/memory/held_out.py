@@ -8,10 +8,10 @@ from submax.core.arrays import Booleans, Integers
 
 EVERY = 10
 """One row in 10 is held out: few enough to lose little, and enough to detect overfitting."""
-MOST = 2048
+MAX_HELD_OUT_ROWS = 2048
 """Largest number of held-out rows of a replica; the latest ones are used. It bounds the cost of
 computing the held-out loss."""
-FEWEST = 64
+MIN_ROWS_TO_HOLD_OUT = 64
 """With fewer rows than this none is held out, because six rows cannot tell when to stop. The value
 is a power of two, so that the first refit with held-out rows starts from new parameters.
 """
@@ -29,13 +29,16 @@ class HeldOut(NamedTuple):
     @classmethod
     def of(cls, filled: Integers) -> Self:
         """Return the held-out rows of replicas with ``filled [R]`` rows."""
-        candidates = np.where(filled < FEWEST, 0, filled // EVERY)
-        rows = np.minimum(candidates, MOST)
+        candidates = np.where(filled < MIN_ROWS_TO_HOLD_OUT, 0, filled // EVERY)
+        rows = np.minimum(candidates, MAX_HELD_OUT_ROWS)
         return cls(EVERY * (candidates - rows), rows)
 
     def places(self) -> tuple[Integers, Booleans]:
-        """Return indices of held-out rows, ``[R, MOST]``, and which of these entries are in use."""
-        index = np.arange(MOST)
+        """Return indices of held-out rows and which of these entries are in use.
+
+        Both are ``[R, MAX_HELD_OUT_ROWS]``.
+        """
+        index = np.arange(MAX_HELD_OUT_ROWS)
         there = index < self.rows[:, None]
         return np.where(there, self.first[:, None] + EVERY * (index + 1) - 1, 0), there
 

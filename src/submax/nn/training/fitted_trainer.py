@@ -20,15 +20,15 @@ HELD_OUT_SEED = 0
 class Fitting(NamedTuple):
     """The progress of training, and the ``best [R, P]`` parameters by held-out ``loss [R]``.
 
-    The best parameters were reached at step ``at [R]``, and ``stale [R]`` counts the evaluations
-    since. Up to step ``least [R]``, and if no rows are held out, the latest parameters count as the
-    best.
+    The best parameters were reached at step ``best_step [R]``, and ``stale [R]`` counts the
+    evaluations since. Up to step ``least [R]``, and if no rows are held out, the latest parameters
+    count as the best.
     """
 
     progress: Progress
     best: jax.Array
     loss: jax.Array
-    at: jax.Array
+    best_step: jax.Array
     stale: jax.Array
     least: jax.Array
 
@@ -68,7 +68,7 @@ class FittedTrainer:
             progress._replace(limit=jnp.where(stopped, 0, progress.limit)),
             where_kept(better, progress.vector, fitting.best),
             jnp.where(better, loss, fitting.loss),
-            jnp.where(better, jnp.minimum(progress.step, progress.limit), fitting.at),
+            jnp.where(better, jnp.minimum(progress.step, progress.limit), fitting.best_step),
             stale,
             fitting.least,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Integers
-from submax.core.memory.held_out import FEWEST, MOST, HeldOut
+from submax.core.memory.held_out import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut
 from submax.core.memory.minibatches import Minibatches
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design
@@ -23,14 +23,13 @@ HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
 minibatch, so that an evaluation needs no more memory than a training step.
 """
-FEW_STEPS = 50
+STEPS_WITHOUT_HELD_OUT = 50
 """Number of steps for a replica with too few rows to hold any out."""
-FEWEST_STEPS = 500
-"""Largest number of steps of a refit on few rows."""
+LOWEST_STEP_LIMIT = 500
 EPOCHS = 20
-"""Largest number of passes over the rows of a refit, between the two limits of steps."""
-MOST_STEPS = 4000
-"""Largest number of steps of a refit on any number of rows, which bounds its cost."""
+HIGHEST_STEP_LIMIT = 4000
+"""The limit on steps is EPOCHS passes over the rows, but at least LOWEST_STEP_LIMIT and at most
+HIGHEST_STEP_LIMIT. The highest limit bounds the cost of a refit."""
 
 RowArray = NDArray[np.float32] | jax.Array
 
@@ -49,13 +48,14 @@ def train_fitted(
     minibatches: Minibatches,
     rng: np.random.Generator,
     start: Mapping[str, NDArray[np.float32]] | None,
-    before: Integers | None,
+    rows_before: Integers | None,
 ) -> Trained:
     """Train each replica until the loss of its held-out rows no longer decreases.
 
-    A replica continues from ``start``, the result of the last training on ``before [R]`` rows. If
-    its number of rows has passed a power of two since then, it starts from new parameters; if
-    ``start`` has the lower held-out loss in the end, its parameters are returned.
+    A replica continues from ``start``, the result of the last training on ``rows_before [R]``
+    rows. If its number of rows has passed a power of two since then, it starts from new parameters.
+    A replica that started from new parameters returns those of ``start`` if they have the lower
+    held-out loss.
     """
     filled = minibatches.filled
     held_out = HeldOut.of(filled)
@@ -64,33 +64,37 @@ def train_fitted(
     limit = most_steps(filled, training.batch)
     fitting = draw(drawn_seeds(len(filled), rng), jnp.asarray(limit), held)
     last, anew = None, np.ones(len(filled), dtype=bool)
-    if start is not None and before is not None:
-        vector, anew = packed(design, start), begins_anew(before, filled)
+    if start is not None and rows_before is not None:
+        vector, anew = packed(design, start), begins_anew(rows_before, filled)
+        # Early stopping is off for the first `least` steps from new parameters.
         least = jnp.asarray(np.where(anew, design.least_steps, 0).astype(np.int32))
+        # Compute the held-out loss of the old parameters.
         last = begin(_from(fitting, vector), held, least)
         vector = np.where(anew[:, None], fitting.best, vector)
         fitting = begin(_from(fitting, vector), held, least)
     for _ in range(-(-int(limit.max()) // BLOCK)):
         rows = minibatches.draw(BLOCK, training.batch, rng, held_out)
         fitting = advance(fitting, rows, held)
+        # A replica that has stopped has limit 0.
         if not np.any(fitting.progress.limit):
             break
-    best, loss, at, diverged = jax.device_get(
-        (fitting.best, fitting.loss, fitting.at, fitting.progress.diverged)
+    best, loss, best_step, diverged = jax.device_get(
+        (fitting.best, fitting.loss, fitting.best_step, fitting.progress.diverged)
     )
     if last is not None:
         returns = anew & (np.asarray(last.loss) < loss)
-        best, at = np.where(returns[:, None], last.best, best), np.where(returns, 0, at)
-    return Trained(unpacked(design, best), diverged.astype(np.int64), at.astype(np.int64))
+        best = np.where(returns[:, None], last.best, best)
+        best_step = np.where(returns, 0, best_step)
+    return Trained(unpacked(design, best), diverged.astype(np.int64), best_step.astype(np.int64))
 
 
 def most_steps(filled: Integers, batch: int) -> NDArray[np.int32]:
     """Return the largest number of steps of a refit: ``[R]``."""
-    passes = np.clip(EPOCHS * filled // batch, FEWEST_STEPS, MOST_STEPS)
-    return np.where(filled < FEWEST, FEW_STEPS, passes).astype(np.int32)
+    passes = np.clip(EPOCHS * filled // batch, LOWEST_STEP_LIMIT, HIGHEST_STEP_LIMIT)
+    return np.where(filled < MIN_ROWS_TO_HOLD_OUT, STEPS_WITHOUT_HELD_OUT, passes).astype(np.int32)
 
 
-def begins_anew(before: Integers, filled: Integers) -> Booleans:
+def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:
     """Return for each replica whether training starts from new parameters: ``[R]``.
 
     It does if the number of rows has passed a power of two, or is too small to hold rows out.
@@ -98,8 +102,8 @@ def begins_anew(before: Integers, filled: Integers) -> Booleans:
     start for many rows. Between two new starts the rows double, so all earlier starts together cost
     about as much as the last one. Without held-out rows, continued training would overfit.
     """
-    doublings = [np.floor(np.log2(np.maximum(rows, 1))) for rows in (before, filled)]
-    anew: Booleans = (doublings[0] != doublings[1]) | (filled < FEWEST)
+    doublings = [np.floor(np.log2(np.maximum(rows, 1))) for rows in (rows_before, filled)]
+    anew: Booleans = (doublings[0] != doublings[1]) | (filled < MIN_ROWS_TO_HOLD_OUT)
     return anew
 
 
@@ -114,7 +118,9 @@ def _programs(design: Design[Any], training: Training, replicas: int) -> FittedP
     fitted = FittedTrainer(trainer)
     seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
     rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
-    held = shape((MOST // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32)
+    held = shape(
+        (MAX_HELD_OUT_ROWS // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32
+    )
     share = shape((replicas, design.reward_width), jnp.float32)
     progress = jax.eval_shape(trainer.begin, seeds, limit, share)
     fitting = jax.eval_shape(fitted.begin, progress, held, limit)

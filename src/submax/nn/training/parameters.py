@@ -55,14 +55,14 @@ def restored(design: Design[Any], parameters: Mapping[str, NDArray[np.float32]])
 def moved(
     design: Design[Any],
     parameters: Mapping[str, NDArray[np.float32]],
-    bin_edges: NDArray[np.float32],
+    encoded_edges: NDArray[np.float32],
 ) -> Parameters:
     """Return the parameters of the same function for rewards encoded by other bin edges.
 
-    ``bin_edges [R, E, E]`` are the encodings of the new bin edges by the old ones.
+    ``encoded_edges [R, E, E]`` are the new bin edges, encoded by the old ones.
     """
     model = jax.tree_util.tree_map(
-        lambda part: part.moved(bin_edges) if isinstance(part, Injection) else part,
+        lambda part: part.moved(encoded_edges) if isinstance(part, Injection) else part,
         restored(design, parameters),
         is_leaf=lambda part: isinstance(part, Injection),
     )

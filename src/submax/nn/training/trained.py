@@ -7,10 +7,11 @@ from submax.networks.replicas import Parameters
 
 
 class Trained(NamedTuple):
-    """Parameters of all replicas, and the step at which each ``diverged [R]``, or −1.
+    """The parameters of all replicas.
 
-    A replica that diverged has the parameters of its last step with a finite loss. ``steps [R]`` is
-    the number of steps that led to the parameters; None if it was fixed.
+    ``diverged [R]`` is the step at which a replica diverged, −1 if it did not. A replica that
+    diverged has the parameters of its last step with a finite loss. ``steps [R]`` is the number of
+    steps that led to the parameters; None if the number was set in advance.
     """
 
     parameters: Parameters

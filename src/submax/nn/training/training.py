@@ -44,17 +44,17 @@ def train(
     minibatches: Minibatches,
     rng: np.random.Generator,
     start: Mapping[str, NDArray[np.float32]] | None = None,
-    before: Integers | None = None,
+    rows_before: Integers | None = None,
 ) -> Trained:
     """Train a model for each replica on its rows, from ``start`` or from scratch.
 
     The compiled program depends on the design, the training and the number of replicas, but not on
-    the number of rows, so that it is compiled only once. ``before [R]`` is the number of rows on
-    which ``start`` was trained. If the steps are "fitted", it decides whether a replica continues
-    from ``start``.
+    the number of rows, so that it is compiled only once. ``rows_before [R]`` is the number of rows
+    on which ``start`` was trained. If the steps are "fitted", it decides whether a replica
+    continues from ``start``.
     """
     if training.steps == "fitted":
-        return train_fitted(design, training, minibatches, rng, start, before)
+        return train_fitted(design, training, minibatches, rng, start, rows_before)
     replicas = len(minibatches.filled)
     steps_per_call = _steps_per_call(training.steps)
     begin, advance = _programs(design, training, replicas, steps_per_call)
