@@ -30,7 +30,7 @@ USUAL = 0.75
 
 
 def values_of(estimator, params):
-    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
     return estimator.belief(params, nowhere).values()
 
 

@@ -31,12 +31,12 @@ both = pytest.mark.parametrize("fitted", PROBLEMS, ids=["box", "mixed"], indirec
 
 
 def values_of(estimator, params):
-    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
     return estimator.belief(params, nowhere).values()
 
 
 def levels_of(estimator, params):
-    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
     return estimator.belief(params, nowhere).levels()
 
 

@@ -23,12 +23,12 @@ TRUTH = np.array([[[0.1, 0.2, 0.7], [0.8, 0.1, 0.1]], [[0.6, 0.3, 0.1], [0.1, 0.
 
 
 def values_of(estimator, params):
-    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
     return estimator.belief(params, nowhere).values()
 
 
 def levels_of(estimator, params):
-    nowhere = np.zeros((len(params.share), 1, params.problem.context_width))
+    nowhere = np.zeros((len(params.level_share), 1, params.problem.context_width))
     return estimator.belief(params, nowhere).levels()
 
 

@@ -60,8 +60,8 @@ class BayesianFeatures(Estimator[FeatureParams]):
 
     r = φ(x)·θ_a + noise. The features φ are a constant, the context and kernels around some of
     its rows (see `FeatureMap`). How far kernels reach is chosen by marginal likelihood from the
-    first ``rows`` rows; numbers of the context to which the regressions are sensitive count more,
-    if that raises the marginal likelihood. The prior variances of θ and of the noise are fitted by
+    first ``rows`` rows; context variables to which the regressions are sensitive count more, if
+    that raises the marginal likelihood. The prior variances of θ and of the noise are fitted by
     marginal likelihood as long as rows come. What
     actions have in common is part of the prior: their coefficients may be positively correlated
     (contexts in which everything earns more) or negatively (only one action is right). If the

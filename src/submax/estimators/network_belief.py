@@ -22,7 +22,8 @@ from submax.strategies.observation_weights import ObservationWeights
 class NetworkBelief(Belief, ObservationWeights):
     """The network of ``params`` in these contexts, evaluated when it is first needed.
 
-    π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), over Z draws of the latent variable.
+    π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), averaged over Z draws z of the network's latent
+    variable; s runs over slots.
     ``components`` is the number of mixture components of real-valued parts of an action, and
     ``values`` computes `Belief.values`.
     """
@@ -47,7 +48,7 @@ class NetworkBelief(Belief, ObservationWeights):
         return self._params.reward_encoding.levels
 
     def level_prior(self) -> Floats:
-        share = self._params.share
+        share = self._params.level_share
         if self._context.shape[1] == 1:
             return share
         return np.broadcast_to(share, (*self._context.shape[:2], share.shape[2]))
@@ -76,7 +77,7 @@ class NetworkBelief(Belief, ObservationWeights):
     def observation_weights(self) -> Floats:
         """Return the number of stored rows at each reward level.
 
-        The number does not depend on the context, because a network generalizes between contexts.
+        Rows of all contexts are counted, because the network learns each context from all of them.
         """
         return self.level_prior() * self._params.buffer.filled[:, None, None]
 
@@ -98,9 +99,10 @@ class NetworkBelief(Belief, ObservationWeights):
 
     def _outputs(self) -> NDArray[np.float32]:
         """Return the outputs of the network, ``[R, L, n, Z, O]``."""
-        params, given = self._params, self._context
+        params, context = self._params, self._context
         if params.scaling is not None:
-            given = params.scaling.scaled(given).astype(np.float64)
-        if params.single is not None and given.shape[1] == 1:
-            return params.single.logits(given[0, 0])
-        return params.network.logits(given)
+            context = params.scaling.scaled(context).astype(np.float64)
+        # `single` exists only with one replica; it is faster for one context.
+        if params.single is not None and context.shape[1] == 1:
+            return params.single.logits(context[0, 0])
+        return params.network.logits(context)

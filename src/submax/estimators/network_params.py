@@ -18,9 +18,9 @@ class NetworkParams(NamedTuple):
     """The stored rows, the trained parameters by name, and the network as plain arrays.
 
     ``reward_encoding`` has the levels at which the network is evaluated; ``latent
-    [R, L or 1, Z, J]`` are the draws of the latent variable; ``share [R, 1, L]`` is how often each
-    level was observed; ``single`` is the network in a form that is fast for single decisions, if
-    there is one replica; ``scaling`` standardizes contexts for the network, None if they are not
+    [R, L or 1, Z, J]`` are the draws of the latent variable; ``level_share [R, 1, L]`` is how often
+    each level was observed; ``single`` is the network in a form that is fast for single decisions,
+    if there is one replica; ``scaling`` standardizes contexts for the network, None if they are not
     standardized.
     """
 
@@ -30,7 +30,7 @@ class NetworkParams(NamedTuple):
     network: SlotNetwork
     reward_encoding: RewardEncoding
     latent: Floats
-    share: Floats
+    level_share: Floats
     single: SingleNetwork | None
     scaling: ContextScaling | None = None
 

@@ -1,4 +1,4 @@
-"""The loss of predicting a reward from an action, by a network of p(action | reward)."""
+"""The loss of a network of p(action | reward) as a predictor of the reward, by Bayes' rule."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,9 @@ def reward_losses(
     """Return −log (p(a | c, r) / Σ_e p_e p(a | c, e)) for each example: ``[B]``.
 
     ``log_prob_at`` returns the log-probability of an example's action at any encoded reward, and
-    ``share [E]`` is p_e. By Bayes' rule the result is −log p(r | a, c) plus a term that does not
-    depend on the network, if every reward is equally frequent in all contexts.
+    ``share [E]`` is p_e, how often bin edge e occurs. By Bayes' rule the result is −log p(r | a, c)
+    plus a term that does not depend on the network, provided that the distribution of rewards is
+    the same in every context.
     """
 
     def loss(example: Example) -> jax.Array:

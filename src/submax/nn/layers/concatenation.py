@@ -20,24 +20,26 @@ class Concatenation(Injection):
     """
 
     dense: Dense
-    width: int = eqx.field(static=True)
+    reward_width: int = eqx.field(static=True)
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
+    def drawn(cls, inputs: int, outputs: int, reward_width: int, key: jax.Array) -> Self:
         layer = Dense.drawn(inputs, outputs, key)
-        weight = jnp.concatenate([layer.weight, jnp.zeros((outputs, width))], axis=1)
-        return cls(Dense(weight, layer.bias), width)
+        weight = jnp.concatenate([layer.weight, jnp.zeros((outputs, reward_width))], axis=1)
+        return cls(Dense(weight, layer.bias), reward_width)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
 
-    def moved(self, bin_edges: NDArray[np.float32]) -> "Concatenation":
-        weight, columns = np.split(np.asarray(self.dense.weight), [-self.width], axis=-1)
-        moved = (bin_edges @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
+    def moved(self, encoded_edges: NDArray[np.float32]) -> "Concatenation":
+        """Replace the column of W at each bin edge by W r of the new bin edge r."""
+        weight, columns = np.split(np.asarray(self.dense.weight), [-self.reward_width], axis=-1)
+        moved = (encoded_edges @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
         joined: Any = np.concatenate([weight, moved], axis=-1)
-        return Concatenation(Dense(joined, self.dense.bias), self.width)
+        return Concatenation(Dense(joined, self.dense.bias), self.reward_width)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        weight, columns = np.split(np.asarray(self.dense.weight), [-self.width], axis=-1)
+        """Add W r of the level r to the bias; W_l are the columns of W that belong to h."""
+        weight, columns = np.split(np.asarray(self.dense.weight), [-self.reward_width], axis=-1)
         bias = np.asarray(self.dense.bias)[:, None] + levels @ columns.swapaxes(-1, -2)
         return LevelLayer(np.repeat(weight[:, None], levels.shape[1], axis=1), bias)

@@ -25,14 +25,15 @@ class Gate(Injection):
     opening: jax.Array
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
-        return cls(Dense.drawn(inputs, outputs, key), jnp.zeros((width, outputs)))
+    def drawn(cls, inputs: int, outputs: int, reward_width: int, key: jax.Array) -> Self:
+        return cls(Dense.drawn(inputs, outputs, key), jnp.zeros((reward_width, outputs)))
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu(self.dense(x)) * jax.nn.sigmoid(reward @ self.opening)
 
-    def moved(self, bin_edges: NDArray[np.float32]) -> "Gate":
-        return Gate(self.dense, bin_edges @ np.asarray(self.opening))
+    def moved(self, encoded_edges: NDArray[np.float32]) -> "Gate":
+        """Replace each row of the table by U r + d of the new bin edge r."""
+        return Gate(self.dense, encoded_edges @ np.asarray(self.opening))
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """Multiply W and b by the gate g_l, which is positive and so commutes with the ReLU."""

@@ -24,10 +24,10 @@ class Injection(eqx.Module):
         """Apply the layer: ``[I]`` and ``[E] -> [H]``."""
 
     @abstractmethod
-    def moved(self, bin_edges: NDArray[np.float32]) -> "Injection":
+    def moved(self, encoded_edges: NDArray[np.float32]) -> "Injection":
         """Return the layer for other bin edges that is the same function of the reward.
 
-        ``bin_edges [R, E, E]`` are the encodings of the new bin edges by the old ones. The layer is
+        ``encoded_edges [R, E, E]`` are the new bin edges, encoded by the old ones. The layer is
         linear in the encoding, so its values at the new bin edges determine it. Parameters are
         numpy arrays.
         """

@@ -26,19 +26,20 @@ class Modulation(Injection):
     shift: jax.Array
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, width: int, key: jax.Array) -> Self:
-        zeros = jnp.zeros((width, outputs))
+    def drawn(cls, inputs: int, outputs: int, reward_width: int, key: jax.Array) -> Self:
+        zeros = jnp.zeros((reward_width, outputs))
         return cls(Dense.drawn(inputs, outputs, key), zeros, zeros)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)
 
-    def moved(self, bin_edges: NDArray[np.float32]) -> "Modulation":
-        scale, shift = (bin_edges @ np.asarray(part) for part in (self.scale, self.shift))
+    def moved(self, encoded_edges: NDArray[np.float32]) -> "Modulation":
+        """Replace each row of both tables by γ and β of the new bin edge."""
+        scale, shift = (encoded_edges @ np.asarray(part) for part in (self.scale, self.shift))
         return Modulation(self.dense, scale, shift)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """W_l = (1 + γ_l) ⊙ W and b_l = (1 + γ_l) ⊙ b + β_l."""
+        """Return the layers with W_l = (1 + γ_l) ⊙ W and b_l = (1 + γ_l) ⊙ b + β_l."""
         scale = 1 + levels @ np.asarray(self.scale)
         weight, bias = np.asarray(self.dense.weight), np.asarray(self.dense.bias)
         return LevelLayer(

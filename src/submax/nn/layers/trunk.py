@@ -24,13 +24,15 @@ class Trunk(eqx.Module):
     second: Injection
 
     @classmethod
-    def drawn(cls, inputs: int, hidden: int, width: int, injection: str, key: jax.Array) -> Self:
+    def drawn(
+        cls, inputs: int, hidden: int, reward_width: int, injection: str, key: jax.Array
+    ) -> Self:
         """Return two layers of ``hidden`` units with random initial parameters."""
         keys = jax.random.split(key)
         layer = INJECTIONS[injection]
         return cls(
-            layer.drawn(inputs, hidden, width, keys[0]),
-            layer.drawn(hidden, hidden, width, keys[1]),
+            layer.drawn(inputs, hidden, reward_width, keys[0]),
+            layer.drawn(hidden, hidden, reward_width, keys[1]),
         )
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
