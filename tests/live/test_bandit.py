@@ -371,7 +371,7 @@ def test_a_version_learns_from_the_rows_of_active_choices_alone(opened, clock):
     assert fitted.rows == 30
     data = bandit.store.get_blob(model_name(bandit.name, fitted.model))
     model = Model.from_bytes(data, fitted.model, bandit.policy)
-    assert model.shown == ((0, 2),)
+    assert model.active == ((0, 2),)
     assert model.state.rows.tolist() == [sum(one.action != [1] for one in chosen)]
 
 
@@ -957,7 +957,7 @@ def test_every_policy_decides_and_learns_live(opened, clock, seed, policy, conte
     assert (again.version, again.damaged) == (2, 0)
     model = bandit._live_state.serving.model
     read_back = again._live_state.serving.model
-    assert model.shown == read_back.shown
+    assert model.active == read_back.active
     assert model.to_bytes() == read_back.to_bytes()
 
 

@@ -47,7 +47,7 @@ def test_actions_make_the_space_of_their_kind(actions, space):
 )
 def test_an_action_has_a_row_and_a_row_its_action(actions, action, row):
     menu = Menu.of(actions)
-    assert menu.row(action) == row
+    assert menu.encoded(action) == row
     assert menu.action(row) == action
 
 
@@ -143,7 +143,7 @@ def test_where_all_that_is_asked_for_is_paused_the_active_ones_are_told():
 
 def test_a_choice_keeps_its_number_whatever_happens_to_others():
     menu = changed(Menu.of(ARMS), ("retire", "A"), ("add", "D"), ("pause", "B"), ("add", "E"))
-    assert {name: menu.row(name) for name in "ABCDE"} == {
+    assert {name: menu.encoded(name) for name in "ABCDE"} == {
         name: [number] for number, name in enumerate("ABCDE")
     }
 
@@ -209,10 +209,10 @@ def test_joint_actions_are_listed_up_to_a_number():
     few = {"one": [str(n) for n in range(256)], "two": [str(n) for n in range(256)]}
     assert LISTED == 256**2
     menu = Menu.of(few)
-    assert menu.lists
-    assert not changed(menu, ("add", "more", "one")).lists
-    assert changed(menu, ("add", "more", "one"), ("pause", "0", "one")).lists
-    assert not Menu.of(OFFER).lists
+    assert menu.can_list
+    assert not changed(menu, ("add", "more", "one")).can_list
+    assert changed(menu, ("add", "more", "one"), ("pause", "0", "one")).can_list
+    assert not Menu.of(OFFER).can_list
 
 
 @pytest.mark.parametrize(
@@ -233,4 +233,4 @@ def test_joint_actions_are_listed_up_to_a_number():
 )
 def test_an_action_that_is_not_on_the_menu_has_no_row(actions, action):
     with pytest.raises(InputError):
-        Menu.of(actions).row(action)
+        Menu.of(actions).encoded(action)

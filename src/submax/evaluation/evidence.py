@@ -43,11 +43,11 @@ class Evidence(NamedTuple):
         """Return the evidence of several parts of a log as one, in the order given."""
         slots = [part.slot_weight for part in parts if part.slot_weight is not None]
         return cls(
-            np.concatenate([part.reward for part in parts]),
-            np.concatenate([part.weight for part in parts]),
-            np.concatenate([part.probability for part in parts]),
-            np.concatenate([part.predicted for part in parts]),
-            np.concatenate([part.expected for part in parts]),
-            np.concatenate(slots) if slots else None,
-            parts[0].bounds,
+            reward=np.concatenate([part.reward for part in parts]),
+            weight=np.concatenate([part.weight for part in parts]),
+            probability=np.concatenate([part.probability for part in parts]),
+            predicted=np.concatenate([part.predicted for part in parts]),
+            expected=np.concatenate([part.expected for part in parts]),
+            slot_weight=np.concatenate(slots) if slots else None,
+            bounds=parts[0].bounds,
         )

@@ -84,7 +84,7 @@ class BanditBase:
         return {**self._live_state.failures, "steps in the background": steps}
 
     def counts(self) -> dict[str, int]:
-        """Counts of decisions, rewards and more in the log; empty if another process reads it."""
+        """Counts of events and outcomes of decisions; empty if another process reads the log."""
         return self._learner.counts()
 
     def refit(self) -> RefitResult:
@@ -152,7 +152,7 @@ class BanditBase:
 
     def _summary(self) -> Summary:
         try:
-            ledger = self._learner.known()
+            ledger = self._learner.ledger_if_read()
         except StoreError:
             ledger = None
         return bandit_summary(self.name, self._live_state.serving, ledger)

@@ -99,7 +99,7 @@ def _snapshot(store: Store, name: str, projection: SettingsProjection, ledger: L
             f"{name}: the snapshot is damaged; it is made anew from the log when the bandit is "
             "opened",
         )
-    restored.follow(until=ledger.heard)
+    restored.follow(until=ledger.read_position)
     same = restored.rows.columns().hash == ledger.rows.columns().hash
     says = "says what the log says" if same else "does not say what the log says"
     return Finding(same, f"{name}: the snapshot {says}")

@@ -80,9 +80,9 @@ def check_new_features(slot: Slot, choice: str, given: object) -> Features:
     return found
 
 
-def encoded_features(slot: Slot, numbers: Sequence[int]) -> tuple[tuple[float, ...], ...]:
+def encoded_features(slot: Slot, indices: Sequence[int]) -> tuple[tuple[float, ...], ...]:
     """Return a row of numbers for each of these choices; no rows if they have no features."""
-    choices = [slot.choices[number] for number in numbers]
+    choices = [slot.choices[index] for index in indices]
     columns: list[Sequence[float]] = []
     for name in sorted(slot.choices[0].features):
         values: list[Any] = [choice.features[name] for choice in choices]

@@ -53,9 +53,9 @@ STATUS = {"add": "active", "pause": "paused", "resume": "active", "retire": "ret
 """The status of a choice after each verb."""
 
 
-def check_status_change(choices: list[Choice], number: int, change: Change) -> None:
+def check_status_change(choices: list[Choice], index: int, change: Change) -> None:
     """Raise a ``ConflictError`` if a choice is retired, or the last active one of its slot."""
-    choice = choices[number]
+    choice = choices[index]
     if choice.status == "retired":
         raise ConflictError(f"{choice.name!r} is retired for good: add a choice with another name")
     others = any(one.status == "active" for one in choices if one is not choice)

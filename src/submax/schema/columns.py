@@ -13,7 +13,7 @@ from submax.core.running.stored import stored
 
 @stored("columns")
 class Columns(NamedTuple):
-    """Training rows: encoded ``context [n, D]``, and ``action [n, S]`` as numbers of choices.
+    """Training rows: encoded ``context [n, D]``, and ``action [n, S]`` as indices of choices.
 
     ``reward`` and ``log_prob`` are ``[n]``; ``log_prob`` is NaN if it was not logged.
     """

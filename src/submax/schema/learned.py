@@ -100,7 +100,7 @@ class Learned(NamedTuple):
         if found.shape[1] == math.prod(sizes):
             return found
         table = np.zeros((len(context), math.prod(sizes)))
-        table[:, np.ravel_multi_index(np.ix_(*self.model.shown), sizes).ravel()] = found
+        table[:, np.ravel_multi_index(np.ix_(*self.model.active), sizes).ravel()] = found
         return table
 
     def write(self, path: Path | str) -> None:

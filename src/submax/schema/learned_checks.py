@@ -37,7 +37,7 @@ def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[
     _check_shapes(rows, schema)
     _check_values(rows, schema)
     _check_standardization(model.standardization, schema.context.width)
-    if model.shown != schema.menu.active:
+    if model.active != schema.menu.active:
         raise InputError("its model is of other choices than the active ones")
     try:
         _check_state(model.state, schema, policy)

@@ -39,10 +39,10 @@ MOST_SLOTS = 64
 
 Action = str | dict[str, str | float]
 """The name of an arm, or the choice in each slot."""
-Row = list[int | float]
-"""The number of the choice in each slot, then the real-valued parts."""
-Shown = tuple[tuple[int, ...], ...]
-"""The numbers of some choices of each slot."""
+EncodedAction = list[int | float]
+"""The index of the choice in each slot, then the real-valued parts."""
+ChoiceIndices = tuple[tuple[int, ...], ...]
+"""The indices of some choices of each slot, such as the active or the eligible ones."""
 
 
 class Menu(msgspec.Struct, frozen=True):
@@ -94,21 +94,21 @@ class Menu(msgspec.Struct, frozen=True):
         return len(self.slots) == 1 and self.slots[0].name == ARMS
 
     @property
-    def active(self) -> Shown:
-        """The numbers of the active choices of each slot."""
+    def active(self) -> ChoiceIndices:
+        """The indices of the active choices of each slot."""
         return tuple(
-            tuple(number for number, one in enumerate(slot.choices) if one.status == "active")
+            tuple(index for index, one in enumerate(slot.choices) if one.status == "active")
             for slot in self.slots
         )
 
     @property
-    def lists(self) -> bool:
+    def can_list(self) -> bool:
         """Whether all joint actions can be listed."""
         return not self.ranges and self.space(self.active).size <= LISTED
 
     @property
     def declaration(self) -> list[str] | dict[str, Any]:
-        """The argument ``actions`` for which ``of`` returns this menu."""
+        """The argument ``actions`` from which ``of`` makes this menu, with every choice active."""
         if self.plain:
             return [choice.name for choice in self.slots[0].choices]
         slots = {slot.name: [choice.name for choice in slot.choices] for slot in self.slots}
@@ -116,7 +116,7 @@ class Menu(msgspec.Struct, frozen=True):
 
     @property
     def features(self) -> dict[str, Any] | None:
-        """The argument ``features`` for which ``of`` returns this menu."""
+        """The argument ``features`` from which ``of`` makes this menu, with every choice active."""
         found = {
             slot.name: {choice.name: choice.features for choice in slot.choices}
             for slot in self.slots
@@ -133,39 +133,39 @@ class Menu(msgspec.Struct, frozen=True):
         )
         return Menu(slots, self.ranges)
 
-    def action_features(self, shown: Shown) -> ActionFeatures:
+    def action_features(self, choices: ChoiceIndices) -> ActionFeatures:
         """Return the features of these choices as numbers, for a ``Problem``."""
-        found = tuple(map(encoded_features, self.slots, shown))
+        found = tuple(map(encoded_features, self.slots, choices))
         return found if any(found) else ()
 
-    def space(self, shown: Shown) -> Space:
+    def space(self, choices: ChoiceIndices) -> Space:
         """Return the space of joint actions of these choices."""
-        sizes = tuple(len(choices) for choices in shown)
+        sizes = tuple(map(len, choices))
         low = tuple(part.low for part in self.ranges)
         high = tuple(part.high for part in self.ranges)
         if not self.ranges:
             return Arms(sizes[0]) if self.plain else Slots(sizes)
         return Mixed(sizes, low, high) if sizes else Box(low, high)
 
-    def eligible(self, wanted: object) -> Shown:
-        """Return the numbers of the active choices among ``wanted``, or all if it is None.
+    def eligible(self, wanted: object) -> ChoiceIndices:
+        """Return the indices of the active choices among ``wanted``, or all if it is None.
 
         ``wanted`` is a list of arms, or a table with lists of choices for some of the slots.
         """
         if wanted is None:
             return self.active
         table = self._by_slot(wanted)
-        shown = tuple(
+        eligible = tuple(
             self._wanted(slot, active, table.get(slot.name))
             for slot, active in zip(self.slots, self.active, strict=True)
         )
-        for slot, left in zip(self.slots, shown, strict=True):
+        for slot, left in zip(self.slots, eligible, strict=True):
             if not left:
                 raise InputError(
                     f"no choice is eligible{of_slot(slot.name)}: of those asked for, none is "
                     f"active; active: {', '.join(active_names(slot)) or 'none'}"
                 )
-        return shown
+        return eligible
 
     def _by_slot(self, wanted: object) -> Mapping[str, Any]:
         if self.plain:
@@ -187,37 +187,37 @@ class Menu(msgspec.Struct, frozen=True):
             raise InputError(
                 f"eligible{of_slot(slot.name)} must be a list of names, not {names!r:.60}"
             )
-        known = {choice.name: number for number, choice in enumerate(slot.choices)}
+        known = {choice.name: index for index, choice in enumerate(slot.choices)}
         for name in names:
-            if name not in known if isinstance(name, str) else True:
+            if not isinstance(name, str) or name not in known:
                 one_of(f"choice{of_slot(slot.name)}", str(name)[:80], active_names(slot))
                 raise InputError(f"the name of a choice is a text, not {name!r:.60}")
         asked = {known[name] for name in names}
-        return tuple(number for number in active if number in asked)
+        return tuple(index for index in active if index in asked)
 
-    def action(self, row: Sequence[int | float]) -> Action:
-        """Return the names of an action that is given by numbers."""
+    def action(self, encoded: Sequence[int | float]) -> Action:
+        """Return the names of an encoded action."""
         if self.plain:
-            return self.slots[0].choices[int(row[0])].name
+            return self.slots[0].choices[int(encoded[0])].name
         named: dict[str, str | float] = {
-            slot.name: slot.choices[int(number)].name
-            for slot, number in zip(self.slots, row, strict=False)
+            slot.name: slot.choices[int(index)].name
+            for slot, index in zip(self.slots, encoded, strict=False)
         }
-        for part, value in zip(self.ranges, row[len(self.slots) :], strict=True):
+        for part, value in zip(self.ranges, encoded[len(self.slots) :], strict=True):
             named[part.name] = float(value)
         return named
 
-    def row(self, action: object) -> Row:
-        """Return the numbers of an action that is given by names."""
+    def encoded(self, action: object) -> EncodedAction:
+        """Encode an action that is given by names."""
         if self.plain:
-            return [self._number(self.slots[0], action)]
+            return [self._index(self.slots[0], action)]
         names = [slot.name for slot in self.slots] + [one.name for one in self.ranges]
         if not isinstance(action, Mapping) or set(action) != set(names):
             raise InputError(
                 f"an action must have a value for each of {', '.join(names)} and nothing else, "
                 f"not {action!r:.80}"
             )
-        row: Row = [self._number(slot, action[slot.name]) for slot in self.slots]
+        encoded: EncodedAction = [self._index(slot, action[slot.name]) for slot in self.slots]
         for part in self.ranges:
             value = action[part.name]
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -226,10 +226,10 @@ class Menu(msgspec.Struct, frozen=True):
                     f"{part.name} must be a number from {part.low} to {part.high}, "
                     f"not {value!r:.60}"
                 )
-            row.append(float(value))
-        return row
+            encoded.append(float(value))
+        return encoded
 
-    def _number(self, slot: Slot, name: object) -> int:
+    def _index(self, slot: Slot, name: object) -> int:
         names = [choice.name for choice in slot.choices]
         one_of(f"choice{of_slot(slot.name)}", str(name)[:80], names)
         return names.index(str(name))
@@ -238,23 +238,23 @@ class Menu(msgspec.Struct, frozen=True):
         """Return the menu after adding, pausing, resuming or retiring a choice."""
         check_name("the name of a choice", change.choice)
         slot = self._slot_of(change)
-        number = next((n for n, one in enumerate(slot.choices) if one.name == change.choice), None)
+        index = next((n for n, one in enumerate(slot.choices) if one.name == change.choice), None)
         choices = list(slot.choices)
         if change.verb == "add":
-            self._check_new(slot, number, change.choice)
+            self._check_new(slot, index, change.choice)
             features = check_new_features(slot, change.choice, change.features)
             choices.append(Choice(change.choice, features=features))
         else:
-            if number is None:
+            if index is None:
                 one_of(f"choice{of_slot(slot.name)}", change.choice, [one.name for one in choices])
-                raise AssertionError("a name that is not there was found")
-            check_status_change(choices, number, change)
+                raise AssertionError("unreachable: one_of raises for an unknown name")
+            check_status_change(choices, index, change)
             if change.features:
                 raise InputError(
                     f"features are given when a choice is added, not to {change.verb} it: leave "
                     "them out"
                 )
-            choices[number] = msgspec.structs.replace(choices[number], status=STATUS[change.verb])
+            choices[index] = msgspec.structs.replace(choices[index], status=STATUS[change.verb])
         changed = msgspec.structs.replace(slot, choices=tuple(choices))
         slots = tuple(changed if one is slot else one for one in self.slots)
         return msgspec.structs.replace(self, slots=slots)
@@ -272,12 +272,12 @@ class Menu(msgspec.Struct, frozen=True):
         if found is None:
             check_name("the name of a slot", change.slot)
             one_of("slot", change.slot, [slot.name for slot in self.slots])
-            raise AssertionError("a slot that is not there was found")
+            raise AssertionError("unreachable: one_of raises for an unknown name")
         return found
 
-    def _check_new(self, slot: Slot, number: int | None, name: str) -> None:
-        if number is not None:
-            status = slot.choices[number].status
+    def _check_new(self, slot: Slot, index: int | None, name: str) -> None:
+        if index is not None:
+            status = slot.choices[index].status
             raise ConflictError(
                 f"{name!r} is {'retired' if status == 'retired' else 'there already'}"
                 f"{of_slot(slot.name)}: the name of a choice is used once, give another"

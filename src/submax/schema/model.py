@@ -14,7 +14,7 @@ from submax.core.errors import InputError
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.core.running.stored import stored
 from submax.schema.columns import Columns
-from submax.schema.menu import Shown
+from submax.schema.menu import ChoiceIndices
 from submax.schema.schema import Schema
 from submax.schema.standardization import Standardization
 
@@ -24,9 +24,9 @@ EXPECTED = 100
 
 @stored("model")
 class Model(NamedTuple):
-    """The state of a policy for the choices ``shown``, and the standardization of its contexts."""
+    """The state of a policy for the choices ``active``, and the standardization of its contexts."""
 
-    shown: Shown
+    active: ChoiceIndices
     standardization: Standardization
     state: Any
 
@@ -50,15 +50,15 @@ class Model(NamedTuple):
         the arguments. A policy that trains models is given all rows at once, any other policy one
         part after the other.
         """
-        shown, problem = schema.menu.active, schema.problem
+        active, problem = schema.menu.active, schema.problem
         rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])
         state = policy.init(problem, 1, rng)
         standardization = Standardization.of(parts, schema.context.numeric)
         for part in [Columns.joined(parts)] if policy.facts.trains_models and parts else parts:
-            feedback = _feedback(part, shown, standardization, problem)
+            feedback = _feedback(part, active, standardization, problem)
             if feedback.reward.size:
                 state = policy.update(state, feedback, rng)
-        return cls(shown, standardization, policy.record(state, upcoming=decisions))
+        return cls(active, standardization, policy.record(state, upcoming=decisions))
 
     def updated(
         self,
@@ -73,7 +73,7 @@ class Model(NamedTuple):
         ``decisions`` is the expected number of decisions until the next update. A policy assumes by
         itself that it equals the number of these rows, so another number is recorded.
         """
-        feedback = _feedback(rows, self.shown, self.standardization, schema.problem)
+        feedback = _feedback(rows, self.active, self.standardization, schema.problem)
         if not feedback.reward.size:
             return self
         state = policy.update(self.state, feedback, rng)
@@ -102,9 +102,9 @@ def hash_of(data: bytes) -> str:
 
 
 def _feedback(
-    rows: Columns, shown: Shown, standardization: Standardization, problem: Problem
+    rows: Columns, active: ChoiceIndices, standardization: Standardization, problem: Problem
 ) -> Feedback:
-    kept, action = renumbered(rows.action, shown)
+    kept, action = reindexed(rows.action, active)
     log_prob = rows.log_prob[kept]
     return Feedback(
         standardization.apply(rows.context[kept].astype(np.float64))[None],
@@ -115,14 +115,14 @@ def _feedback(
     )
 
 
-def renumbered(action: Floats, shown: Shown) -> tuple[Booleans, Floats]:
-    """Return which rows have only choices in ``shown``, and the positions of these choices."""
+def reindexed(action: Floats, choices: ChoiceIndices) -> tuple[Booleans, Floats]:
+    """Return which rows have only these choices, and their actions with indices among these."""
     kept = np.ones(len(action), dtype=bool)
     found = action.copy()
-    for slot, numbers in enumerate(shown[: action.shape[1]]):
+    for slot, indices in enumerate(choices[: action.shape[1]]):
         chosen = action[:, slot].astype(np.int64)
-        place = np.full(max(max(numbers), chosen.max(initial=0)) + 1, -1)
-        place[list(numbers)] = np.arange(len(numbers))
+        place = np.full(max(max(indices), chosen.max(initial=0)) + 1, -1)
+        place[list(indices)] = np.arange(len(indices))
         found[:, slot] = place[chosen]
         kept &= place[chosen] >= 0
     return kept, found[kept]

@@ -56,7 +56,7 @@ class KeyRegistry:
         self._store = store
         self._lock = Lock()
         self._keys: dict[str, Key] = {}
-        self._heard = 0
+        self._read_position = 0
         self.needed = False
         """Whether a request needs a key: if there is or was one. Revoking the last key must not
         open the server to everybody."""
@@ -71,10 +71,10 @@ class KeyRegistry:
     def follow(self) -> None:
         """Read keys that were added or revoked since the last call."""
         with self._lock:
-            while page := self._store.read(STREAM, self._heard):
+            while page := self._store.read(STREAM, self._read_position):
                 for event in page:
                     self._apply(event)
-                    self._heard = event.position
+                    self._read_position = event.position
 
     def add(
         self,

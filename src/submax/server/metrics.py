@@ -49,15 +49,19 @@ class BanditCounts(Collector):
         self._opened = opened
 
     def collect(self) -> Iterator[Metric]:
-        """Events by kind, the version that decides, and what went wrong."""
+        """Yield the counts of events and outcomes, the version that decides, and the failures."""
         events = CounterMetricFamily(
-            "submax_events", "Events that were read, by kind.", labels=["bandit", "kind"]
+            "submax_events",
+            "Events and outcomes of decisions in the log, by kind.",
+            labels=["bandit", "kind"],
         )
         version = GaugeMetricFamily(
             "submax_version", "The version that decides.", labels=["bandit"]
         )
         failures = CounterMetricFamily(
-            "submax_failures", "What went wrong without being refused.", labels=["bandit", "kind"]
+            "submax_failures",
+            "Failures after which the bandit went on.",
+            labels=["bandit", "kind"],
         )
         for bandit in self._opened():
             for kind, count in bandit.counts().items():

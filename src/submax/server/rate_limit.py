@@ -1,11 +1,13 @@
-"""A limit on requests a second, for each caller."""
+"""A limit on requests a second for each caller; the server uses each pair of key and bandit."""
 
 import time
 from collections.abc import Callable
 
 
 class RateLimit:
-    """A token bucket for each caller: it fills by ``rate`` tokens a second and holds one second's.
+    """A token bucket for each caller.
+
+    It gains ``rate`` tokens a second and holds at most max(rate, 1) tokens.
 
     >>> limit = RateLimit(clock=lambda: 0.0)
     >>> [limit.allows("me", 2.0) for _ in range(3)]

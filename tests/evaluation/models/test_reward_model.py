@@ -6,7 +6,7 @@ import pytest
 from submax.evaluation.logs import encoded_parts
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map, reward_model
-from submax.evaluation.models.real_parts import POWERS, powers_of
+from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_map import reward_maps
 from submax.evaluation.models.reward_model import FOLDS, STEPS, fitted_models, fold_numbers
 from submax.regression.fitting import fitted
@@ -106,7 +106,7 @@ def predictions_of_arms(log):
 def predicted(log, part=None):
     """Every row by the model of its fold."""
     part = log.parts[0] if part is None else part
-    powers = powers_of(log, part.action)
+    powers = polynomial_features(log, part.action)
     every = [
         model.predict(model.features(part.context), part.action, powers)
         for model in fitted_models(log)

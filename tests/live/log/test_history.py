@@ -147,7 +147,7 @@ def test_an_arm_that_comes_later_is_tried_and_learned(opened, learned, clock):
     actions = {bandit.decide(context_of(number), id=f"d{number}").action for number in range(100)}
     assert "D" in actions
     fitted = bandit.refit().fitted
-    assert (fitted.rows, fitted.shown) == (200, ((0, 1, 2, 3),))
+    assert (fitted.rows, fitted.active) == (200, ((0, 1, 2, 3),))
     assert bandit.decide(context_of(1)).version == 2
 
 
@@ -155,7 +155,7 @@ def test_a_retired_arm_leaves_its_rows_out(opened, learned, clock):
     bandit = opened(learned=learned)
     bandit.retire("B")
     fed(bandit, clock)
-    assert bandit.refit().fitted.shown == ((0, 2),)
+    assert bandit.refit().fitted.active == ((0, 2),)
     assert {bandit.decide(context_of(number)).action for number in range(50)} <= {"A", "C"}
 
 
@@ -358,13 +358,13 @@ def test_choices_that_were_retired_or_paused_in_the_log_are_so_from_the_start(op
     learned = learned_with(Change("retire", "C"), Change("pause", "A"))
     bandit = opened(learned=learned)
     assert statuses(bandit) == ["paused", "active", "retired"]
-    assert (bandit.version, bandit.versions()[0].shown) == (1, ((1,),))
+    assert (bandit.version, bandit.versions()[0].active) == (1, ((1,),))
     assert {bandit.decide(context_of(number)).action for number in range(20)} == {"B"}
     assert not bandit.refit()
     bandit.resume("A")
     fed(bandit, clock)
     fitted = bandit.refit().fitted
-    assert (fitted.rows, fitted.shown) == (140, ((0, 1),))
+    assert (fitted.rows, fitted.active) == (140, ((0, 1),))
     with pytest.raises(ConflictError, match="retired for good"):
         bandit.resume("C")
 

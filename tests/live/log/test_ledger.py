@@ -405,7 +405,7 @@ def state_of(ledger):
     return (
         columns.hash,
         [part.hash for part in ledger.rows.full],
-        (ledger.heard, ledger.settled),
+        (ledger.read_position, ledger.settled),
         (ledger.rewards, ledger.activated, list(ledger.waiting.items())),
         +ledger.counts,
         (ledger.clock.elapsed, ledger.clock.last),

@@ -17,7 +17,7 @@ from submax.core.summary import Summary
 from submax.evaluation.logs.encoded_parts import EncodedParts
 from submax.evaluation.logs.log_view import log_summary
 from submax.evaluation.logs.propensity_model import estimate_slot_propensities
-from submax.schema.menu import Shown
+from submax.schema.menu import ChoiceIndices
 from submax.schema.schema import Schema
 
 By = Literal["time", "random"]
@@ -42,7 +42,7 @@ class Log:
     reward: Floats
     propensity: Floats
     eligible_set: NDArray[np.int32]
-    eligible_sets: tuple[Shown, ...]
+    eligible_sets: tuple[ChoiceIndices, ...]
     estimated: Booleans
     slot_propensity: Floats | None = None
     notes: tuple[str, ...] = ()

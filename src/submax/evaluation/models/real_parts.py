@@ -12,7 +12,7 @@ POWERS = 3
 """A real-valued part, scaled to 0 … 1, has this many powers as features: a cubic polynomial."""
 
 
-def powers_of(log: Log, action: NDArray[Any]) -> Floats:
+def polynomial_features(log: Log, action: NDArray[Any]) -> Floats:
     """Return the powers of the real-valued parts of actions, ``[n, POWERS · intervals]``."""
     intervals = log.schema.menu.ranges
     low = np.array([one.low for one in intervals])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.evaluation.logs.log import Log
-from submax.evaluation.models.real_parts import POWERS, powers_of
+from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_design import RewardDesign
 from submax.regression.feature_map import FeatureMap, new_map
 from submax.regression.fitting import fitted
@@ -108,7 +108,7 @@ def _fitted_map(
     reward, action = log.reward[row], log.action[row]
     mean = float(reward.mean()) if reward.size else 0.0
     nothing = design.nothing(mean)
-    sums = design.added(nothing, features, action, powers_of(log, action), reward)
+    sums = design.added(nothing, features, action, polynomial_features(log, action), reward)
     if sums.variance == 0.0:
         return 0.0, RewardMap(feature_map, design, None)
     start = Prior.vague(design.prior_groups, sums.variance)

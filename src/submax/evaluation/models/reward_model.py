@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.evaluation.logs.log import Log
-from submax.evaluation.models.real_parts import powers_of
+from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_map import RewardMap, reward_maps
 from submax.regression.fitting import fitted
 from submax.regression.prior import Prior
@@ -98,7 +98,7 @@ def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]
             place = place[(first + place) % step == 0]
             features = reward_map.features(part.context[place])
             action, reward = part.action[place], part.reward[place]
-            powers = powers_of(log, action)
+            powers = polynomial_features(log, action)
             for number in range(FOLDS):
                 mine = fold[first + place] == number
                 sums[number] = design.added(

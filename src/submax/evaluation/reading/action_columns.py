@@ -19,7 +19,7 @@ from submax.evaluation.reading.vocabulary import (
     not_whole,
 )
 from submax.schema.choices import ARMS, MOST_CHOICES
-from submax.schema.menu import Menu, Shown
+from submax.schema.menu import ChoiceIndices, Menu
 
 
 class ActionColumns:
@@ -61,7 +61,7 @@ class ActionColumns:
         unknown = NO_NAME if vocabulary.open else "is not one of the declared actions"
         batch.note(column, "is missing: an action is needed", code == MISSING)
         batch.note(column, unknown, code == UNKNOWN)
-        if len(vocabulary.numbers) > MOST_CHOICES:
+        if len(vocabulary.indices) > MOST_CHOICES:
             raise InputError(
                 f"column {column!r} has more than {MOST_CHOICES} different actions, which is the "
                 "most that a slot may have: if they are real numbers, declare an interval, "
@@ -79,24 +79,24 @@ class ActionColumns:
 
     def finished(
         self, action: NDArray[Any], eligible_set: NDArray[np.int32]
-    ) -> tuple[Menu, tuple[Shown, ...], NDArray[np.int32]]:
+    ) -> tuple[Menu, tuple[ChoiceIndices, ...], NDArray[np.int32]]:
         """Return the menu, the sets of eligible choices, and the index of each row's set.
 
-        If no menu was declared, the names that occur become its choices, sorted; the numbers in
+        If no menu was declared, the names that occur become its choices, sorted; the indices in
         ``action`` are replaced accordingly.
         """
         if self._menu is not None:
             everything = self._menu.revived.active
             return self._menu, *self._eligible.finished(eligible_set, None, everything)
-        names, new_numbers = {}, []
+        names, new_indices = {}, []
         for slot, (name, vocabulary) in enumerate(self.slots.items()):
             eligible = self._eligible.choices(eligible_set, slot)
             used = np.union1d(np.unique(action[:, slot]), eligible).astype(np.int64)
-            names[name], new_number = vocabulary.sorted(used)
-            action[:, slot] = new_number[action[:, slot]]
-            new_numbers.append(new_number)
+            names[name], new_index = vocabulary.sorted(used)
+            action[:, slot] = new_index[action[:, slot]]
+            new_indices.append(new_index)
         menu = Menu.of(names.get(ARMS, names))
-        return menu, *self._eligible.finished(eligible_set, new_numbers, menu.active)
+        return menu, *self._eligible.finished(eligible_set, new_indices, menu.active)
 
     def notes(self, menu: Menu, action: NDArray[Any]) -> Iterator[str]:
         """Yield sentences about what may surprise in the results of ``finished``."""
@@ -117,7 +117,7 @@ class ActionColumns:
 def _no_longer_active(menu: Menu, action: NDArray[Any]) -> Iterator[str]:
     """Yield the choices that some row took and that a policy may no longer choose."""
     for place, slot in enumerate(menu.slots):
-        for number in np.unique(action[:, place]).astype(np.int64):
-            choice = slot.choices[number]
+        for index in np.unique(action[:, place]).astype(np.int64):
+            choice = slot.choices[index]
             if choice.status != "active":
                 yield choice.name if slot.name == ARMS else f"{slot.name}={choice.name}"

@@ -66,11 +66,11 @@ class ContextColumns:
         code = vocabulary.code(batch.column(column))
         if default is not None:
             self._filled[name] = code < 0
-            return np.where(code < 0, vocabulary.numbers[str(default)], code)
+            return np.where(code < 0, vocabulary.indices[str(default)], code)
         unknown = NO_NAME if vocabulary.open else "is not one of the declared categories"
         batch.note(column, "is missing, and no default is declared", code == MISSING)
         batch.note(column, unknown, code == UNKNOWN)
-        if vocabulary.open and len(vocabulary.numbers) > MOST_UNDECLARED:
+        if vocabulary.open and len(vocabulary.indices) > MOST_UNDECLARED:
             raise InputError(
                 f"column {column!r} has more than {MOST_UNDECLARED} different values, too many for "
                 "a category that is not declared: leave it out of the context, or declare its "
@@ -97,7 +97,7 @@ class ContextColumns:
     def finished(self, context: NDArray[np.float32]) -> ContextSchema:
         """Return the declared schema, or the schema of the values that occur.
 
-        The categories that occur are sorted; their numbers in ``context`` are replaced accordingly.
+        The categories that occur are sorted; their indices in ``context`` are replaced.
         """
         if self._declared is not None:
             return self._declared

@@ -11,7 +11,7 @@ from submax.core.arrays import Booleans, Integers
 from submax.evaluation.reading.cells import eligible_names
 from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.vocabulary import Vocabulary
-from submax.schema.menu import Shown
+from submax.schema.menu import ChoiceIndices
 
 EVERYTHING, UNREADABLE = 0, -1
 """The number of the set of all choices, and that of a cell that cannot be read."""
@@ -25,7 +25,7 @@ class EligibleSets:
 
     def __init__(self, column: str | None, slots: Mapping[str, Vocabulary]) -> None:
         self._column, self._slots = column, list(slots.values())
-        self._numbers: dict[Shown, int] = {}
+        self._numbers: dict[ChoiceIndices, int] = {}
 
     def read(self, batch: CheckedBatch, action: NDArray[Any]) -> NDArray[np.int32]:
         """Return the number of each row's set; a row whose action is not in its set is bad."""
@@ -40,27 +40,27 @@ class EligibleSets:
 
     def choices(self, set_numbers: NDArray[np.int32], slot: int) -> list[int]:
         """Return the choices of a slot in all sets that occur in ``set_numbers``."""
-        return [number for one in self._used(set_numbers) for number in one[slot]]
+        return [index for one in self._used(set_numbers) for index in one[slot]]
 
     def finished(
         self,
         set_numbers: NDArray[np.int32],
-        new_numbers: Sequence[Integers] | None,
-        everything: Shown,
-    ) -> tuple[tuple[Shown, ...], NDArray[np.int32]]:
+        new_indices: Sequence[Integers] | None,
+        everything: ChoiceIndices,
+    ) -> tuple[tuple[ChoiceIndices, ...], NDArray[np.int32]]:
         """Return ``everything`` and the sets that occur, and the index of each row's set.
 
         ``everything`` is the set of all choices of all slots, also of inactive ones;
-        ``new_numbers`` are, for each slot, the new numbers of the choices if they changed.
+        ``new_indices`` are, for each slot, the new indices of the choices if they changed.
         """
         sets = {everything: EVERYTHING}
         index = np.zeros(len(self._numbers) + 1, dtype=np.int32)
         for one in self._used(set_numbers):
-            new = one if new_numbers is None else _renumbered(one, new_numbers)
+            new = one if new_indices is None else _reindexed(one, new_indices)
             index[self._numbers[one]] = sets.setdefault(new, len(sets))
         return tuple(sets), index[set_numbers]
 
-    def _used(self, set_numbers: NDArray[np.int32]) -> Iterable[Shown]:
+    def _used(self, set_numbers: NDArray[np.int32]) -> Iterable[ChoiceIndices]:
         known = list(self._numbers)
         return [known[number - 1] for number in np.unique(set_numbers) if number != EVERYTHING]
 
@@ -88,10 +88,10 @@ class EligibleSets:
         if names is None or len(names) != len(self._slots):
             return UNREADABLE
         eligible = tuple(
-            tuple(sorted({vocabulary.number(name) for name in given}))
+            tuple(sorted({vocabulary.index(name) for name in given}))
             for given, vocabulary in zip(names, self._slots, strict=True)
         )
-        if any(not numbers or numbers[0] < 0 for numbers in eligible):
+        if any(not indices or indices[0] < 0 for indices in eligible):
             return UNREADABLE
         return self._numbers.setdefault(eligible, len(self._numbers) + 1)
 
@@ -109,8 +109,8 @@ class EligibleSets:
         return ineligible
 
 
-def _renumbered(eligible: Shown, new_numbers: Sequence[Integers]) -> Shown:
+def _reindexed(eligible: ChoiceIndices, new_indices: Sequence[Integers]) -> ChoiceIndices:
     return tuple(
-        tuple(sorted(new_number[list(numbers)].tolist()))
-        for new_number, numbers in zip(new_numbers, eligible, strict=True)
+        tuple(sorted(new_index[list(indices)].tolist()))
+        for new_index, indices in zip(new_indices, eligible, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Assigns numbers to the names of choices and categories in a log."""
+"""Assigns indices to the names of choices and categories in a log."""
 
 import math
 from collections.abc import Iterable
@@ -11,54 +11,54 @@ from submax.core.arrays import Integers
 from submax.schema.names import LONGEST_NAME
 
 UNKNOWN, MISSING = -1, -2
-"""The numbers of a value that is not in the vocabulary, and of an empty cell."""
+"""In place of an index: a value that is not in the vocabulary, and an empty cell."""
 NO_NAME = f"is not a name of 1 to {LONGEST_NAME} printable characters"
 """The reason for which a value is unknown if no names were declared."""
 
 
 class Vocabulary:
-    """The numbers of names: of those that were declared, or of all names as they occur.
+    """The indices of names: of those that were declared, or of all names as they occur.
 
-    ``open`` says that none were declared, so that every name gets the next number.
+    ``open`` says that none were declared, so that every name gets the next index.
     """
 
     def __init__(self, declared: Iterable[str] | None = None) -> None:
         self.open = declared is None
-        self.numbers = {name: number for number, name in enumerate(declared or ())}
+        self.indices = {name: index for index, name in enumerate(declared or ())}
 
     def code(self, column: Any) -> Integers:
-        """Return the number of each value of a pyarrow array; UNKNOWN and MISSING are negative."""
+        """Return the index of each value of a pyarrow array; UNKNOWN and MISSING are negative."""
         if not pa.types.is_dictionary(column.type):
             try:
                 column = column.dictionary_encode()
             except pa.ArrowNotImplementedError:
                 # pyarrow cannot encode lists and other nested values.
-                return np.array([self.number(one) for one in column.to_pylist()], dtype=np.int64)
+                return np.array([self.index(one) for one in column.to_pylist()], dtype=np.int64)
         names = column.dictionary.to_pylist()
-        table = np.array([*(self.number(name) for name in names), MISSING], dtype=np.int64)
+        table = np.array([*(self.index(name) for name in names), MISSING], dtype=np.int64)
         place = column.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
         return table[np.asarray(place, dtype=np.int64)]
 
-    def number(self, value: Any) -> int:
-        """Return the number of one value, which becomes a new name in an open vocabulary."""
+    def index(self, value: Any) -> int:
+        """Return the index of one value, which becomes a new name in an open vocabulary."""
         if isinstance(value, (list, dict)):
             return UNKNOWN
         name = as_name(value)
         if name is None:
             return MISSING
-        if name not in self.numbers:
+        if name not in self.indices:
             if not self.open or len(name) > LONGEST_NAME or not name.isprintable():
                 return UNKNOWN
-            self.numbers[name] = len(self.numbers)
-        return self.numbers[name]
+            self.indices[name] = len(self.indices)
+        return self.indices[name]
 
     def sorted(self, used: Integers) -> tuple[list[str], Integers]:
-        """Return the ``used`` names in sorted order, and the new number of each old number."""
-        names = list(self.numbers)
+        """Return the ``used`` names in sorted order, and the new index of each old index."""
+        names = list(self.indices)
         order = sorted(used.tolist(), key=lambda place: _rank(names[place]))
-        new_number = np.full(len(names), UNKNOWN, dtype=np.int64)
-        new_number[order] = np.arange(len(order))
-        return [names[one] for one in order], new_number
+        new_index = np.full(len(names), UNKNOWN, dtype=np.int64)
+        new_index[order] = np.arange(len(order))
+        return [names[one] for one in order], new_index
 
 
 def as_name(value: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""The evidence of a log about policies that did not write it."""
+"""What a log says about other policies: the numbers of each row that off-policy estimators need."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,12 +12,12 @@ from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.logs.log import Log
-from submax.evaluation.models.real_parts import powers_of
+from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_model import RewardModel, fitted_models, fold_numbers
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
-from submax.schema.model import renumbered
+from submax.schema.model import reindexed
 
 MOST_LISTED = 4096
 """Up to this many joint actions the probabilities of all of them are computed in every row. For
@@ -73,7 +73,13 @@ class LoggedEvidence:
         ones = np.ones(len(log))
         slots = None if self.slot_propensity is None else np.ones(log.action.shape)
         evidence = Evidence(
-            log.reward, ones, log.propensity, predicted, predicted, slots, self._bounds
+            reward=log.reward,
+            weight=ones,
+            probability=log.propensity,
+            predicted=predicted,
+            expected=predicted,
+            slot_weight=slots,
+            bounds=self._bounds,
         )
         return PolicyEvidence(evidence, np.zeros(len(log)))
 
@@ -105,7 +111,7 @@ class LoggedEvidence:
             yield model, np.flatnonzero(self._fold[rows] == fold)
 
     def _predicted(self, part: Columns, rows: slice) -> Floats:
-        powers = powers_of(self.log, part.action)
+        powers = polynomial_features(self.log, part.action)
         predicted = np.empty(len(part.reward))
         for model, fold in self._folds(rows):
             features = model.features(part.context[fold])
@@ -129,9 +135,9 @@ class LoggedEvidence:
                 for slot_table, score in zip(slot_tables, scores, strict=True)
             ]
             expected[fold] = model.base(features) + sum(slot_rewards)
-        of_choices = _of_choices(slot_tables, part.action)
+        slot_probability = _slot_probabilities(slot_tables, part.action)
         unsupported = _unsupported(slot_tables, self._untaken)
-        return self._evidence(part, rows, probability, expected, of_choices, unsupported)
+        return self._evidence(part, rows, probability, expected, slot_probability, unsupported)
 
     def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
         """Return the evidence of a part from the density of its actions and from drawn actions.
@@ -150,9 +156,9 @@ class LoggedEvidence:
         probability = _probability_of(learned, context, part.action, self._space)
         count = len(part.reward)
         drawn = policy.act(state, np.repeat(context, DRAWS, axis=0)[None], self._rng).action[0]
-        for slot, numbers in enumerate(learned.model.shown):
-            drawn[:, slot] = np.array(numbers)[drawn[:, slot].astype(np.int64)]
-        powers = powers_of(self.log, drawn)
+        for slot, indices in enumerate(learned.model.active):
+            drawn[:, slot] = np.array(indices)[drawn[:, slot].astype(np.int64)]
+        powers = polynomial_features(self.log, drawn)
         predicted = np.empty(count * DRAWS)
         for model, fold in self._folds(rows):
             each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
@@ -160,13 +166,13 @@ class LoggedEvidence:
             predicted[each] = model.predict(features, drawn[each], powers[each])
         slots = len(self._untaken)
         choices = drawn.reshape(count, DRAWS, -1)[:, :, :slots].astype(np.int64)
-        of_choices = (choices == part.action[:, None, :slots]).mean(axis=1)
+        slot_probability = (choices == part.action[:, None, :slots]).mean(axis=1)
         unsupported = np.zeros((count, DRAWS), dtype=bool)
         for slot, untaken in enumerate(self._untaken):
             unsupported |= untaken[choices[..., slot]]
         expected = predicted.reshape(count, DRAWS).mean(axis=1)
         return self._evidence(
-            part, rows, probability, expected, of_choices, unsupported.mean(axis=1)
+            part, rows, probability, expected, slot_probability, unsupported.mean(axis=1)
         )
 
     def _evidence(
@@ -175,18 +181,18 @@ class LoggedEvidence:
         rows: slice,
         probability: Floats,
         expected: Floats,
-        of_choices: Floats,
+        slot_probability: Floats,
         unsupported: Floats,
     ) -> PolicyEvidence:
         slots = self.slot_propensity
         evidence = Evidence(
-            part.reward,
-            probability / self.log.propensity[rows],
-            probability,
-            self._predicted(part, rows),
-            expected,
-            None if slots is None else of_choices / slots[rows],
-            self._bounds,
+            reward=part.reward,
+            weight=probability / self.log.propensity[rows],
+            probability=probability,
+            predicted=self._predicted(part, rows),
+            expected=expected,
+            slot_weight=None if slots is None else slot_probability / slots[rows],
+            bounds=self._bounds,
         )
         return PolicyEvidence(evidence, unsupported)
 
@@ -196,8 +202,8 @@ class LoggedEvidence:
         masks = []
         for eligible in self.log.eligible_sets:
             mask = np.ones(1, dtype=bool)
-            for numbers, size in zip(eligible, self._space.choices, strict=True):
-                mask = (mask[:, None] & np.isin(np.arange(size), numbers)).ravel()
+            for indices, size in zip(eligible, self._space.choices, strict=True):
+                mask = (mask[:, None] & np.isin(np.arange(size), indices)).ravel()
             masks.append(mask)
         return np.stack(masks)
 
@@ -222,10 +228,10 @@ def _probability_of(
 
     The probability is 0 if the policy does not know one of the choices.
     """
-    known, numbers = renumbered(action, learned.model.shown)
+    known, indices = reindexed(action, learned.model.active)
     probability = np.zeros(len(action))
     if known.any():
-        actions = numbers.astype(space.dtype)[None]
+        actions = indices.astype(space.dtype)[None]
         log_prob = learned.policy.log_prob(learned.model.state, context[known][None], actions)
         probability[known] = np.exp(log_prob[0])
     return probability
@@ -253,7 +259,7 @@ def _slot_tables(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
     return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
 
 
-def _of_choices(slot_tables: list[Floats], action: NDArray[Any]) -> Floats:
+def _slot_probabilities(slot_tables: list[Floats], action: NDArray[Any]) -> Floats:
     """Return the probability of the choice in each slot of each row's action, ``[n, S]``."""
     row = np.arange(len(action))
     probabilities = [
@@ -287,7 +293,7 @@ def _slot_propensities(log: Log, seed: int) -> tuple[Floats | None, bool]:
         if not gaps.any():
             return log.slot_propensity, bool(log.estimated.any())
         return np.where(gaps, log.estimated_slot_propensities(seed), log.slot_propensity), True
-    sizes = np.array([[len(numbers) for numbers in eligible] for eligible in log.eligible_sets])
+    sizes = np.array([[len(indices) for indices in eligible] for eligible in log.eligible_sets])
     sizes = sizes[log.eligible_set]
     if np.allclose(log.propensity * sizes.prod(axis=1), 1.0, rtol=0, atol=UNIFORM_TOLERANCE):
         return 1.0 / sizes, False

@@ -39,7 +39,7 @@ def worst_calibration(log: Log) -> PropensityCalibration | None:
     inverse, menu = 1.0 / log.propensity, log.schema.menu
     volume = float(np.prod([one.high - one.low for one in menu.ranges]))
     sizes = np.array(
-        [[len(numbers) for numbers in eligible] for eligible in log.eligible_sets], dtype=float
+        [[len(indices) for indices in eligible] for eligible in log.eligible_sets], dtype=float
     )
     joint_actions = sizes.prod(axis=1) * volume
     for slot, one in enumerate(menu.slots):
@@ -47,9 +47,9 @@ def worst_calibration(log: Log) -> PropensityCalibration | None:
         containing = joint_actions / sizes[:, slot]
         score = inverse / containing[log.eligible_set]
         eligible_choices = log.eligible_choices(slot)
-        for number, choice in enumerate(one.choices):
-            eligible = eligible_choices[:, number][log.eligible_set]
-            taken = eligible & (log.action[:, slot] == number)
+        for index, choice in enumerate(one.choices):
+            eligible = eligible_choices[:, index][log.eligible_set]
+            taken = eligible & (log.action[:, slot] == index)
             # Choices that were rarely or never taken are reported as a lack of support instead.
             if np.count_nonzero(taken) >= FEWEST_TAKEN:
                 terms = np.where(taken, score, 0.0)[eligible]

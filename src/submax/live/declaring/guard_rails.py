@@ -36,18 +36,18 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("holdout and baseline belong together: give both or neither")
         for action in (self.control, self.baseline):
             if action is not None:
-                menu.row(action)
+                menu.encoded(action)
         if self.control is not None and self.control_share < self.minimum:
             raise InputError(
                 f"control_share {self.control_share} is below minimum {self.minimum}, which holds "
                 "for the control too: raise control_share or lower minimum"
             )
-        if menu.lists and self.minimum * menu.space(menu.active).size > 1:
+        if menu.can_list and self.minimum * menu.space(menu.active).size > 1:
             raise InputError(
                 f"minimum {self.minimum} is more than {menu.space(menu.active).size} joint actions "
                 "can have together: at most one over their number"
             )
-        if not menu.lists and (self.minimum or self.control_share):
+        if not menu.can_list and (self.minimum or self.control_share):
             raise InputError(
                 f"minimum and control are for up to {LISTED} joint actions without real-valued "
                 "parts; burn_in and holdout work for all"

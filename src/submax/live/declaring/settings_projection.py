@@ -30,8 +30,8 @@ class SettingsProjection:
 
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
-    order, and ``history`` says what the bandit had learned before its first decision. ``heard`` is
-    the position up to which the stream was read.
+    order, and ``history`` says what the bandit had learned before its first decision.
+    ``read_position`` is the position up to which the stream was read.
     """
 
     def __init__(self, declared: Event, read: Reader) -> None:
@@ -40,7 +40,7 @@ class SettingsProjection:
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
         self.history: History | None = None
-        self.heard = 0
+        self.read_position = 0
         self._read = read
 
     @classmethod
@@ -56,12 +56,12 @@ class SettingsProjection:
 
     def follow(self) -> bool:
         """Read the events that are new, and return whether there were any."""
-        before = self.heard
-        while page := self._read(self.heard):
+        before = self.read_position
+        while page := self._read(self.read_position):
             for event in page:
                 self._apply(event)
-                self.heard = event.position
-        return self.heard > before
+                self.read_position = event.position
+        return self.read_position > before
 
     @property
     def held(self) -> bool:

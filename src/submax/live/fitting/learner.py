@@ -22,12 +22,12 @@ class Learner(ABC):
         """Read the whole log, and return the ledger."""
 
     @abstractmethod
-    def known(self) -> Ledger | None:
-        """The ledger for a summary; None if another process reads the log."""
+    def ledger_if_read(self) -> Ledger | None:
+        """Return the ledger for a summary; None if another process reads the log."""
 
     @abstractmethod
     def counts(self) -> dict[str, int]:
-        """Counts of the events read so far, by kind."""
+        """Return the counts of events and outcomes of decisions in the log so far, by kind."""
 
     @abstractmethod
     def snapshot(self) -> None:

@@ -101,7 +101,7 @@ class OnlineLearner(Learner):
             self._forget()
             return self.ledger
 
-    def known(self) -> Ledger:
+    def ledger_if_read(self) -> Ledger:
         return self.catch_up()
 
     def counts(self) -> dict[str, int]:
@@ -156,7 +156,7 @@ class OnlineLearner(Learner):
 
     def _outdated(self) -> bool:
         """Whether the model was made for other choices than the active ones."""
-        return self.model.shown != self._live_state.serving.active
+        return self.model.active != self._live_state.serving.active
 
     def _try_to_learn(self) -> bool:
         """Learn from the new rows; False if the policy raised an error."""
@@ -229,10 +229,10 @@ class OnlineLearner(Learner):
 
     def _forget(self) -> None:
         """Let the store forget old events that cannot change what is learned."""
-        oldest = self.ledger.heard - EVENTS_KEPT - EVENTS_FORGOTTEN
+        oldest = self.ledger.read_position - EVENTS_KEPT - EVENTS_FORGOTTEN
         first = self._store.first_position(log_stream(self._name))
         if first <= oldest:
-            up_to = self.ledger.heard - EVENTS_KEPT
+            up_to = self.ledger.read_position - EVENTS_KEPT
             if self._live_state.settings.longest_wait < math.inf:
                 up_to = min(up_to, self.ledger.settled)
             else:

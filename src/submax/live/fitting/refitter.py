@@ -30,10 +30,10 @@ from submax.schema.schema import Schema
 
 LOG = logging.getLogger("submax")
 HEARTBEAT_SECONDS = 60.0
-"""The longest time between two ticks while decisions are open, if nothing seems due."""
+"""While decisions are open, a tick is written at least this often, even if none is due."""
 SKEW_SECONDS = 5.0
-"""The shortest time between two ticks if the last one settled nothing although something was due:
-then the clock of the store is behind this one."""
+"""If a tick settled nothing although a decision was due, the store's clock is behind; the next tick
+waits this long."""
 MIN_FIRST_ROWS = 10
 """Rows for the first version: with one or two rows a policy would favour an action by chance."""
 REST_FACTOR = 2.0
@@ -83,7 +83,7 @@ class Refitter(Learner):
             ledger = self._empty()
             if not read_snapshot(self._store, self._name, ledger):
                 ledger = self._empty()
-            self._snapshot_at = ledger.heard
+            self._snapshot_at = ledger.read_position
             self._ledger = ledger
         return self._ledger
 
@@ -131,7 +131,7 @@ class Refitter(Learner):
             self._read()
             return self.ledger
 
-    def known(self) -> Ledger | None:
+    def ledger_if_read(self) -> Ledger | None:
         # A process that does not lead has not read the log, which may be long.
         leads = self._store.leads(self._name)
         return self.catch_up() if leads else self._ledger
@@ -143,7 +143,7 @@ class Refitter(Learner):
     def snapshot(self) -> None:
         with self._lock:
             ledger = self._ledger
-            news = ledger is not None and ledger.heard > self._snapshot_at
+            news = ledger is not None and ledger.read_position > self._snapshot_at
             if ledger is not None and news and self._store.leads(self._name):
                 self._write_snapshot(ledger)
 
@@ -163,14 +163,15 @@ class Refitter(Learner):
             # If the store's clock is behind this one, more ticks do not help.
             settled_nothing = expected and ledger.settled == before
             self._tick_pause = SKEW_SECONDS if settled_nothing else 0.0
-        if ledger.heard - self._snapshot_at >= SNAPSHOT_EVENTS:
+        if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
             self._write_snapshot(ledger)
 
     def _must_tick(self, ledger: Ledger) -> bool:
-        """Whether to write a tick, by which the log says that time has passed.
+        """Whether to write a tick.
 
-        A tick is also written from time to time if nothing seems due, because the clock may have
-        been set back.
+        A tick is an empty event that records the time, so that decisions can mature without other
+        events. A tick is also written from time to time if nothing seems due, because the clock may
+        have been set back.
         """
         waited = time.monotonic() - self._ticked_at
         if ledger.due(self._clock()):
@@ -179,20 +180,20 @@ class Refitter(Learner):
 
     def _write_snapshot(self, ledger: Ledger) -> None:
         write_snapshot(self._store, self._name, ledger)
-        self._snapshot_at = ledger.heard
+        self._snapshot_at = ledger.read_position
 
     def _is_time(self) -> bool:
         settings, new = self._live_state.projection.settings, self._new_rows()
         waited = time.monotonic() - self._fitted_at
         if waited < REST_FACTOR * self._took:
             return False
-        few = (
+        fewest_rows = (
             min(settings.refit_rows, MIN_FIRST_ROWS)
             if not self._live_state.projection.versions
             else 1
         )
-        late = waited >= settings.refit_seconds and new >= few
-        return new >= settings.refit_rows or late or self._outdated()
+        waited_enough = waited >= settings.refit_seconds and new >= fewest_rows
+        return new >= settings.refit_rows or waited_enough or self._outdated()
 
     def _new_rows(self) -> int:
         versions = self._live_state.projection.versions
@@ -206,7 +207,9 @@ class Refitter(Learner):
         if not projection.versions:
             return False
         newest = projection.versions[max(projection.versions)]
-        return newest.shown != projection.menu.active or newest.policy != projection.settings.policy
+        return (
+            newest.active != projection.menu.active or newest.policy != projection.settings.policy
+        )
 
     def _fit_input(self) -> FitInput:
         """The input of a fit, as it is now."""
@@ -218,22 +221,22 @@ class Refitter(Learner):
             self._live_state.policy,
             Columns.joined([*self._history(), ledger.rows.columns()]),
             ledger.settled,
-            ledger.heard,
+            ledger.read_position,
             self._ahead(),
         )
 
     def _ahead(self) -> int:
-        """How many decisions are expected before the next ones are learned from.
+        """Return the expected number of decisions before the next version.
 
-        This is the number of pending decisions, plus the number that came since the last version.
-        If a version is fitted because choices or policy have changed, which says nothing about how
-        fast decisions come, it is at least the number that the last version expected. Decisions
-        without a reward count as pending only if all decisions mature in the end.
+        This is the number of rows that are new since the last version, plus the number of decisions
+        that have not matured. If the version is fitted because choices or the policy changed,
+        return at least the last version's number. Decisions without a reward that never mature are
+        not counted.
         """
         counts, versions = self.ledger.counts, self._live_state.projection.versions
         ahead = max(1, self._new_rows())
         if self.ledger.settings.longest_wait < math.inf:
-            # Without a limit, decisions whose reward never comes would count as pending for ever.
+            # Without a limit, decisions whose reward never comes would be counted for ever.
             ahead += counts["decisions"] - counts["matured"]
         return max(ahead, versions[max(versions)].ahead) if self._outdated() else ahead
 
@@ -262,7 +265,7 @@ class Refitter(Learner):
             read=fit_input.read,
             rows_hash=fit_input.rows.hash,
             seed=fit_input.settings.seed,
-            shown=model.shown,
+            active=model.active,
             ahead=fit_input.ahead,
         )
         self._store.put_blob(model_name(self._name, fitted.model), data)

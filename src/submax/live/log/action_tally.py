@@ -48,7 +48,7 @@ class ValueTally(msgspec.Struct):
 
 
 class ActionTally(msgspec.Struct):
-    """Tallies of the choices of each slot, by number, and of each real-valued part."""
+    """Tallies of the choices of each slot, by index, and of each real-valued part."""
 
     choices: list[list[ChoiceTally]]
     values: list[ValueTally]
@@ -60,22 +60,22 @@ class ActionTally(msgspec.Struct):
 
     def decided(self, action: Sequence[float]) -> None:
         """Count a decision."""
-        for slot, number in enumerate(action[: len(self.choices)]):
-            self.choice(slot, int(number)).decisions += 1
+        for slot, index in enumerate(action[: len(self.choices)]):
+            self.choice(slot, int(index)).decisions += 1
         for tally, value in zip(self.values, action[len(self.choices) :], strict=True):
             tally.add(float(value))
 
     def learned(self, action: Sequence[float], reward: float) -> None:
         """Count a row that is learned from."""
-        for slot, number in enumerate(action[: len(self.choices)]):
-            tally = self.choice(slot, int(number))
+        for slot, index in enumerate(action[: len(self.choices)]):
+            tally = self.choice(slot, int(index))
             tally.rows += 1
             tally.reward += reward
             tally.squares += reward * reward
 
-    def choice(self, slot: int, number: int) -> ChoiceTally:
+    def choice(self, slot: int, index: int) -> ChoiceTally:
         """The tally of one choice; it is made if the choice was not counted before."""
         tallies = self.choices[slot]
-        while len(tallies) <= number:
+        while len(tallies) <= index:
             tallies.append(ChoiceTally())
-        return tallies[number]
+        return tallies[index]

@@ -24,7 +24,7 @@ from submax.live.store.event import Event
 from submax.live.store.store import Store
 from submax.schema.choices import ARMS
 from submax.schema.context_schema import Number
-from submax.schema.menu import Row
+from submax.schema.menu import EncodedAction
 from submax.schema.schema import METADATA
 
 PENDING = "pending"
@@ -68,9 +68,9 @@ class Export:
     def _events(self) -> Iterator[Event]:
         """The events up to the position to which the ledger has read."""
         after = 0
-        while after < self._ledger.heard and (page := self._read(after)):
+        while after < self._ledger.read_position and (page := self._read(after)):
             for event in page:
-                if event.position <= self._ledger.heard:
+                if event.position <= self._ledger.read_position:
                     yield event
             after = page[-1].position
 
@@ -81,8 +81,8 @@ class Export:
 
     def _decision(self, event: Event, identifier: str) -> dict[str, Any]:
         made = body_of(event, DecisionMade)
-        heard = self._ledger.rewards.get(identifier)
-        status, reward = self._outcomes.get(event.position, (PENDING, heard))
+        given = self._ledger.rewards.get(identifier)
+        status, reward = self._outcomes.get(event.position, (PENDING, given))
         return {
             "id": identifier,
             "at": _time(event.at),
@@ -94,8 +94,8 @@ class Export:
                 for name, value in zip(self._context.names, made.context, strict=True)
             },
             "eligible": [
-                [slot.choices[number].name for number in numbers]
-                for slot, numbers in zip(self._menu.slots, made.eligible, strict=True)
+                [slot.choices[index].name for index in indices]
+                for slot, indices in zip(self._menu.slots, made.eligible, strict=True)
             ],
             "probabilities": made.probabilities,
             "activated": made.activated or self._activated(identifier, status),
@@ -111,7 +111,7 @@ class Export:
             return identifier in self._ledger.activated
         return status != "never activated"
 
-    def _action(self, row: Row) -> dict[str, Any]:
+    def _action(self, row: EncodedAction) -> dict[str, Any]:
         action = self._menu.action(row)
         if isinstance(action, str):
             return {"action": action}

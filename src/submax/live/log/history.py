@@ -163,7 +163,7 @@ def _entries(projection: SettingsProjection, learned: Learned, history: History)
         read=0,
         rows_hash=learned.rows.hash,
         seed=learned.origin.seed,
-        shown=learned.model.shown,
+        active=learned.model.active,
     )
     published = Published(number, model=history.model)
     return [

@@ -52,9 +52,9 @@ def nothing_found(key: str) -> None:
 class Ledger:
     """Reads the log with two readers: the first collects rewards, the second settles decisions.
 
-    The first reader reads every event as it comes, up to position ``heard``. The second follows
-    ``reward_wait`` seconds behind, at position ``settled``: when it comes to a decision, the
-    decision matures with the rewards that the first reader has collected for it. So decisions
+    The first reader reads every event as it comes, up to position ``read_position``. The second
+    follows ``reward_wait`` seconds behind, at position ``settled``: when it comes to a decision,
+    the decision matures with the rewards that the first reader has collected for it. So decisions
     mature in the order in which they were made, each once, and only the rewards between the two
     positions are held in memory. The ledger depends on the log alone, not on when or how often it
     was read.
@@ -67,6 +67,9 @@ class Ledger:
     ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``rewards`` and
     ``activated`` hold what is known about decisions that have not matured, and ``waiting`` says
     until when a reward whose decision is unknown stays in quarantine.
+    ``segments_kept`` is the number of full segments of ``rows`` that the store has already.
+    ``settings.longest_wait`` is the time after which the second reader settles a decision:
+    ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class Ledger:
         self.rows = TrainingRows(settings.context.width, slots + intervals)
         self.tally = ActionTally.empty(slots, intervals)
         self.closed = PositionSet()
-        self.heard, self.settled, self.segments_kept = 0, 0, 0
+        self.read_position, self.settled, self.segments_kept = 0, 0, 0
         self.clock, self.settled_clock = LogClock(), LogClock()
         self.rewards: dict[str, float] = {}
         self.activated: set[str] = set()
@@ -99,17 +102,17 @@ class Ledger:
             now = self.clock.advance(event.at)
             self._settle(now, event.position)
             self._forget(now)
-            self._hear(event)
-            self.heard = event.position
+            self._process(event)
+            self.read_position = event.position
 
     @property
     def open(self) -> bool:
         """Whether there are decisions that mature as time passes."""
-        return self._time_matters and self._next(self.heard + 1) is not None
+        return self._time_matters and self._next(self.read_position + 1) is not None
 
     def due(self, at: float) -> bool:
         """Whether a decision would mature if an event were written at this time."""
-        event = self._next(self.heard + 1) if self._time_matters else None
+        event = self._next(self.read_position + 1) if self._time_matters else None
         return event is not None and self._matures(event) <= self.clock.would_be(at)
 
     @property
@@ -117,7 +120,7 @@ class Ledger:
         return self.settings.longest_wait < math.inf
 
     def _events(self) -> Iterator[Event]:
-        while page := self._read(self.heard):
+        while page := self._read(self.read_position):
             yield from page
 
     def _settle(self, now: float, before: int) -> None:
@@ -148,10 +151,10 @@ class Ledger:
 
     def _mature(self, event: Event, identifier: str) -> None:
         decision = body_of(event, DecisionMade)
-        heard = self.rewards.pop(identifier, None)
+        given = self.rewards.pop(identifier, None)
         activated = decision.activated or identifier in self.activated
         self.activated.discard(identifier)
-        reward = self.settings.default_reward if heard is None else heard
+        reward = self.settings.default_reward if given is None else given
         outcome = "learned"
         if not activated:
             outcome = "never activated"
@@ -169,10 +172,11 @@ class Ledger:
             self.tally.learned(decision.action, reward)
         self.counts["matured"] += 1
         self.counts[outcome] += 1
-        self.counts["by default"] += outcome == "learned" and heard is None
-        self._observer(event, outcome, reward if activated else heard)
+        self.counts["by default"] += outcome == "learned" and given is None
+        # A decision that was never activated gets no default reward.
+        self._observer(event, outcome, reward if activated else given)
 
-    def _hear(self, event: Event) -> None:
+    def _process(self, event: Event) -> None:
         if event.kind == DECISION and event.key is not None:
             self.counts["decisions"] += 1
             self.tally.decided(body_of(event, DecisionMade).action)
@@ -180,10 +184,11 @@ class Ledger:
             if self._matures_at_reward:
                 self._mature_if_complete(event)
         elif event.about is not None and event.kind in (REWARD, ACTIVATION):
-            self._hear_of(identifier_of(event.about), event)
+            self._process_feedback(identifier_of(event.about), event)
 
-    def _hear_of(self, identifier: str, event: Event) -> None:
+    def _process_feedback(self, identifier: str, event: Event) -> None:
         """Process a reward or an activation of a decision that is open, settled, or unknown yet."""
+        # Position 0: the decision was not in the log when this event was written.
         known = event.about_position > 0
         if known and (event.about_position <= self.settled or self._was_closed(event)):
             self.counts[f"late {event.kind}s"] += 1
@@ -222,7 +227,8 @@ class Ledger:
         return max(before, value) if self.settings.combine == "max" else before + value
 
     def _forget(self, now: float) -> None:
-        """Remove rewards whose quarantine is over; they are in the order in which they came."""
+        """Remove rewards whose quarantine is over."""
+        # `waiting` is ordered by arrival, so the first entry expires first.
         while self.waiting:
             identifier = next(iter(self.waiting))
             if self.waiting[identifier] > now:

@@ -10,11 +10,11 @@ import msgspec
 from submax.core.errors import InputError
 from submax.live.store.event import Event
 from submax.schema.context_schema import Value
-from submax.schema.menu import Row, Shown
+from submax.schema.menu import ChoiceIndices, EncodedAction
 from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
-"""The kinds of events in the log. A tick has no content: it says that time has passed."""
+"""The kinds of events in the log. A tick has no content: it records the time."""
 DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY = (
     "declared",
     "changed",
@@ -29,15 +29,16 @@ Body = TypeVar("Body")
 class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A decision as it was drawn.
 
-    ``eligible`` are the numbers of the eligible choices of each slot. ``probabilities`` are those
-    of their joint actions, the last slot fastest; None if there are too many or no list of them.
+    ``eligible`` are the indices of the eligible choices of each slot. ``probabilities`` are those
+    of their joint actions, listed so that the choice of the last slot changes first; None if there
+    are too many or no list of them.
     """
 
-    action: Row
+    action: EncodedAction
     propensity: float
     version: int
     context: list[Value]
-    eligible: Shown
+    eligible: ChoiceIndices
     probabilities: list[float] | None
     activated: bool
     holdout: bool
@@ -53,7 +54,7 @@ class Fitted(msgspec.Struct, frozen=True):
     """A version: what it was fitted to, and the hash of its ``model``.
 
     It was fitted to ``rows`` decisions with positions up to ``learned``, when the log had been read
-    up to position ``read``. ``rows_hash`` is the hash of these rows, ``shown`` are the numbers of
+    up to position ``read``. ``rows_hash`` is the hash of these rows, ``active`` are the indices of
     the choices that were active, and ``ahead`` is how many decisions were expected before the next
     version.
     """
@@ -66,7 +67,7 @@ class Fitted(msgspec.Struct, frozen=True):
     read: int
     rows_hash: str
     seed: int
-    shown: Shown
+    active: ChoiceIndices
     ahead: int = EXPECTED
 
 

@@ -22,7 +22,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     closed positions.
     """
 
-    heard: int
+    read_position: int
     settled: int
     clock: tuple[float, float | None]
     settled_clock: tuple[float, float | None]
@@ -39,7 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     def of(cls, ledger: Ledger) -> Self:
         """The snapshot of a ledger now."""
         return cls(
-            ledger.heard,
+            ledger.read_position,
             ledger.settled,
             (ledger.clock.elapsed, ledger.clock.last),
             (ledger.settled_clock.elapsed, ledger.settled_clock.last),
@@ -57,7 +57,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         """Give a new ledger the state of the snapshot; ``full`` are its full segments of rows."""
         ledger.rows.full, ledger.rows.last = full, _columns(self.last)
         ledger.segments_kept = len(full)
-        ledger.heard, ledger.settled = self.heard, self.settled
+        ledger.read_position, ledger.settled = self.read_position, self.settled
         ledger.clock, ledger.settled_clock = LogClock(*self.clock), LogClock(*self.settled_clock)
         ledger.rewards, ledger.activated = self.rewards, self.activated
         ledger.waiting = self.waiting

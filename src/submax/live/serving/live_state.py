@@ -14,7 +14,7 @@ from submax.live.log.bandits import model_name
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.menu import Action, Row
+from submax.schema.menu import Action, EncodedAction
 from submax.schema.model import Model
 
 DAMAGED = "damaged models"
@@ -61,7 +61,7 @@ class LiveState:
             self._taught = version, model
             self.serving = self.serving.with_model(model, version)
 
-    def named(self, row: Row) -> Action:
+    def named(self, row: EncodedAction) -> Action:
         """An action by the names of its choices; reads choices that another process has added."""
         try:
             return self.projection.menu.action(row)

@@ -16,8 +16,8 @@ from submax.core.numerics.categorical import TOLERANCE
 from submax.core.running.fallback import counted_fallbacks
 from submax.core.spaces.space import Space
 from submax.live.declaring.settings import Settings
-from submax.live.serving.lottery import DrawnAction, Lottery
-from submax.schema.menu import LISTED, Menu, Row, Shown
+from submax.live.serving.action_sampler import ActionSampler, DrawnAction
+from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
 
 SIMPLER = "decisions taken more simply than asked"
@@ -61,12 +61,14 @@ class Serving:
         self.active = menu.active
         self._failures, self._has_failed = failures, False
         self._policy, self._model = policy, model
-        self._lists = menu.lists
+        self._lists = menu.can_list
         self._same = not policy.facts.uses_context or settings.context.width == 0
         self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
         rails = settings.guard_rails
-        self._baseline: Row = [] if rails.baseline is None else menu.row(rails.baseline)
-        self._control = None if rails.control is None else tuple(menu.row(rails.control))
+        self._baseline: EncodedAction = (
+            [] if rails.baseline is None else menu.encoded(rails.baseline)
+        )
+        self._control = None if rails.control is None else tuple(menu.encoded(rails.control))
 
     @property
     def shares(self) -> list[float] | None:
@@ -87,33 +89,33 @@ class Serving:
         new._model, new.version, new._has_failed = model, version, False
         for table in ("_shared", "_context_free"):
             new.__dict__.pop(table, None)
-        if model.shown != self._model.shown:
+        if model.active != self._model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
 
     def draw(
-        self, values: list[Any], eligible: Shown, uniform: bool, rng: np.random.Generator
+        self, values: list[Any], eligible: ChoiceIndices, uniform: bool, rng: np.random.Generator
     ) -> DrawnAction:
         """Draw among the ``eligible`` choices; ``values`` are the checked values of the context."""
         if not self._lists:
             return self._draw_unlisted(values, eligible, uniform, rng)
         if self._same and not uniform and eligible == self.active:
             return self._shared.draw(rng)
-        return Lottery(self._guarded(values, eligible, uniform), eligible).draw(rng)
+        return ActionSampler(self._guarded(values, eligible, uniform), eligible).draw(rng)
 
-    def may_hold_out(self, eligible: Shown) -> bool:
+    def may_hold_out(self, eligible: ChoiceIndices) -> bool:
         """Whether the baseline is eligible, so that the decision may belong to the holdout."""
         pairs = zip(eligible, self._baseline, strict=False)
-        return all(wanted in numbers for numbers, wanted in pairs)
+        return all(wanted in indices for indices, wanted in pairs)
 
     def baseline(self) -> DrawnAction:
         """The baseline action, which a decision of the holdout has for certain."""
         return DrawnAction(self._baseline, 1.0, None)
 
     @cached_property
-    def _shared(self) -> Lottery:
-        """The lottery for all decisions, if the probabilities do not depend on the context."""
-        return Lottery(self._guarded([], self.active, uniform=False), self.active)
+    def _shared(self) -> ActionSampler:
+        """The sampler for all decisions, if the probabilities do not depend on the context."""
+        return ActionSampler(self._guarded([], self.active, uniform=False), self.active)
 
     @cached_property
     def _context_free(self) -> Floats:
@@ -133,7 +135,7 @@ class Serving:
             self._count_failure(f"{found} are no probabilities")
         except Exception as error:
             self._count_failure(one_line(error))
-        size = math.prod(map(len, self._model.shown))
+        size = math.prod(map(len, self._model.active))
         return np.full(size, 1 / size)
 
     def _count_failure(self, reason: str) -> None:
@@ -147,7 +149,7 @@ class Serving:
         encoded = self.settings.context.encode(values)
         return self._model.standardization.apply(encoded)[None, None]
 
-    def _guarded(self, values: list[Any], eligible: Shown, uniform: bool) -> Floats:
+    def _guarded(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
         """The probabilities of the eligible joint actions, within the guard rails."""
         if uniform:
             size = math.prod(map(len, eligible))
@@ -161,21 +163,22 @@ class Serving:
             probabilities = _restricted(probabilities, places)
         return self._within_rails(probabilities, eligible)
 
-    def _find_places(self, eligible: Shown) -> Places | None:
+    def _find_places(self, eligible: ChoiceIndices) -> Places | None:
         """The places of the eligible actions; None if the version lists the same actions."""
-        known = self._model.shown
+        known = self._model.active
         if eligible == known:
             return None
-        # Joint actions are listed with the last slot fastest, here and in the version.
+        # Joint actions are listed so that the choice of the last slot changes first, here and in
+        # the version.
         place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
-        for numbers, before in zip(eligible, known, strict=True):
-            known_place = {number: place for place, number in enumerate(before)}
-            where = np.array([known_place.get(number, -1) for number in numbers])
+        for indices, before in zip(eligible, known, strict=True):
+            known_place = {index: place for place, index in enumerate(before)}
+            where = np.array([known_place.get(index, -1) for index in indices])
             place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
             fresh = (fresh[:, None] | (where < 0)).ravel()
         return Places(place, fresh, float(fresh.mean()))
 
-    def _within_rails(self, probabilities: Floats, eligible: Shown) -> Floats:
+    def _within_rails(self, probabilities: Floats, eligible: ChoiceIndices) -> Floats:
         rails = self.settings.guard_rails
         control = self._control_place(eligible) if self._control is not None else None
         if not rails.minimum and control is None:
@@ -195,17 +198,17 @@ class Serving:
         guarded: Floats = np.where(others, shared, 1.0 - mass)
         return guarded
 
-    def _control_place(self, eligible: Shown) -> int | None:
+    def _control_place(self, eligible: ChoiceIndices) -> int | None:
         """The index of the control among the eligible joint actions; None if it is not eligible."""
-        number = 0
-        for numbers, wanted in zip(eligible, self._control or (), strict=True):
-            if wanted not in numbers:
+        place = 0
+        for indices, wanted in zip(eligible, self._control or (), strict=True):
+            if wanted not in indices:
                 return None
-            number = number * len(numbers) + numbers.index(int(wanted))
-        return number
+            place = place * len(indices) + indices.index(int(wanted))
+        return place
 
     def _draw_unlisted(
-        self, values: list[Any], eligible: Shown, uniform: bool, rng: np.random.Generator
+        self, values: list[Any], eligible: ChoiceIndices, uniform: bool, rng: np.random.Generator
     ) -> DrawnAction:
         """Let the policy draw, if joint actions are too many to list or have real-valued parts.
 
@@ -217,7 +220,7 @@ class Serving:
                 "real-valued parts, and this bandit has others: pause choices instead"
             )
         space = self.menu.space(eligible)
-        if uniform or eligible != self._model.shown:
+        if uniform or eligible != self._model.active:
             return _uniform(space, eligible, rng)
         try:
             with counted_fallbacks() as simpler:
@@ -229,7 +232,7 @@ class Serving:
             return _uniform(space, eligible, rng)
 
     def _drawn_by_policy(
-        self, context: Floats, eligible: Shown, rng: np.random.Generator
+        self, context: Floats, eligible: ChoiceIndices, rng: np.random.Generator
     ) -> DrawnAction:
         decision = self._policy.act(self._model.state, context, rng)
         found = decision.log_prob
@@ -238,7 +241,7 @@ class Serving:
         propensity = math.exp(found[0, 0])
         if not 0 < propensity < math.inf:
             raise InputError(f"the probability of an action that was drawn is {propensity}")
-        return DrawnAction(_row(decision.action[0, 0], eligible), propensity, None)
+        return DrawnAction(_encoded_action(decision.action[0, 0], eligible), propensity, None)
 
 
 def _restricted(probabilities: Floats, places: Places) -> Floats:
@@ -253,15 +256,15 @@ def _restricted(probabilities: Floats, places: Places) -> Floats:
     return np.where(places.fresh, 1 / len(found), mixed)
 
 
-def _uniform(space: Space, eligible: Shown, rng: np.random.Generator) -> DrawnAction:
+def _uniform(space: Space, eligible: ChoiceIndices, rng: np.random.Generator) -> DrawnAction:
     action = space.uniform((1, 1), rng)
-    return DrawnAction(_row(action[0, 0], eligible), math.exp(-space.log_measure), None)
+    return DrawnAction(_encoded_action(action[0, 0], eligible), math.exp(-space.log_measure), None)
 
 
-def _row(action: Any, eligible: Shown) -> Row:
-    """An action of a policy as a row of the log: numbers of choices, then real-valued parts."""
+def _encoded_action(action: Any, eligible: ChoiceIndices) -> EncodedAction:
+    """Return an action of a policy with the indices that its choices have in the menu."""
     parts = action.tolist()
     return [
-        *(numbers[int(part)] for numbers, part in zip(eligible, parts, strict=False)),
+        *(indices[int(part)] for indices, part in zip(eligible, parts, strict=False)),
         *parts[len(eligible) :],
     ]

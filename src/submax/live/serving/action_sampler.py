@@ -1,4 +1,4 @@
-"""Draw one action from a list of probabilities."""
+"""Draws one action from a list of probabilities."""
 
 from bisect import bisect_right
 from itertools import accumulate
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.schema.menu import Row, Shown
+from submax.schema.menu import ChoiceIndices, EncodedAction
 
 MAX_LOGGED_PROBABILITIES = 256
 """With more joint actions, a decision is logged without the probabilities of all of them: they
@@ -20,15 +20,18 @@ class DrawnAction(NamedTuple):
     ``probabilities`` are those of all eligible joint actions; None if there are too many to log.
     """
 
-    row: Row
+    row: EncodedAction
     propensity: float
     probabilities: list[float] | None
 
 
-class Lottery:
-    """Probabilities ``[M]`` of the joint actions of the eligible choices, the last slot fastest."""
+class ActionSampler:
+    """Draws joint actions of the eligible choices with given ``probabilities [M]``.
 
-    def __init__(self, probabilities: Floats, eligible: Shown) -> None:
+    The joint actions are listed so that the choice of the last slot changes first.
+    """
+
+    def __init__(self, probabilities: Floats, eligible: ChoiceIndices) -> None:
         self._eligible = eligible
         self._logged = (
             probabilities.tolist() if len(probabilities) <= MAX_LOGGED_PROBABILITIES else None
@@ -41,16 +44,16 @@ class Lottery:
 
     def draw(self, rng: np.random.Generator) -> DrawnAction:
         """Draw by inversion: the first action whose cumulative probability exceeds U(0, 1)."""
-        number = bisect_right(self._cumulated, rng.random() * self._cumulated[-1])
+        index = bisect_right(self._cumulated, rng.random() * self._cumulated[-1])
         return DrawnAction(
-            row_of(number, self._eligible), float(self._probabilities[number]), self._logged
+            joint_action(index, self._eligible), float(self._probabilities[index]), self._logged
         )
 
 
-def row_of(number: int, eligible: Shown) -> Row:
-    """The choices of the joint action at a place in the list."""
-    row: Row = []
-    for numbers in reversed(eligible):
-        number, place = divmod(number, len(numbers))
-        row.append(numbers[place])
-    return row[::-1]
+def joint_action(index: int, eligible: ChoiceIndices) -> EncodedAction:
+    """Return the joint action at an index of the list."""
+    action: EncodedAction = []
+    for indices in reversed(eligible):
+        index, place = divmod(index, len(indices))
+        action.append(indices[place])
+    return action[::-1]
