@@ -102,8 +102,8 @@ def cells(specification: Specification) -> list[Cell]:
 def rehearse(cells: Iterable[Cell]) -> None:
     """Let every policy take four decisions in every environment, to find errors before the sweep.
 
-    Policies from the user's own files also learn once. Policies of submax do not, because the
-    training of a network would take too long.
+    Policies from the user's own files are also updated twice. Policies of submax are not, because
+    the training of a network would take too long.
     """
     # Making an environment can mean reading a file, so it is made once for all its policies.
     for table, group in itertools.groupby(cells, key=lambda cell: cell.environment):
@@ -117,6 +117,7 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
     observations = _at_most(4, environment)
     try:
+        # Four decisions fill two batches of 2, but no batch of 5.
         simulate(environment, policy, observations=observations, replicas=2, delay=delay)
     except InputError:
         raise

@@ -21,8 +21,8 @@ FEWEST_ROWS = 30
 STEPS = 3
 """Fixed-point steps of fitting the prior for each map that is tried."""
 RELEVANCE_ROWS = 10.0
-"""Strength of the shrinkage towards equal relevance: it weighs as much as this many rows for each
-number of the context."""
+"""Strength of the shrinkage towards equal relevance. It counts as 10 rows for each context
+variable."""
 SENSITIVITY_ROWS = 400
 """The relevance is computed from this many of the latest rows, which bounds its cost."""
 
@@ -47,7 +47,7 @@ def best_map(
 
     Rewards that differ only by rounding count as equal. ``centre`` is subtracted from the rewards,
     and fitting starts from ``prior`` if it is given. All kernel lengths are tried; then, for the
-    best length, a relevance of each number of the context.
+    best length, a relevance of each context variable.
     """
     first = new_map(rows.context, rows.weight, settings.features, rng, settings.kernels)
     choosing = len(first.landmarks) > 0 and len(rows.reward) >= FEWEST_ROWS
@@ -67,7 +67,7 @@ def best_map(
 
 
 def sums_of(rows: RegressionRows, feature_map: FeatureMap, actions: int) -> Sums:
-    """Return the sums over rows, with their mean reward as the offset."""
+    """Return the sufficient statistics of the regressions, with rewards relative to their mean."""
     offset = float(np.average(rows.reward, weights=rows.weight))
     sums = Sums.empty(actions, feature_map.width, offset)
     for piece in rows.pieces():
@@ -94,10 +94,10 @@ def _fitted(
 
 
 def _relevance(best: FittedMap, rows: RegressionRows) -> Floats:
-    """Return the relevance of each number of the context for distances; its mean square is 1.
+    """Return the relevance of each context variable for distances; its mean square is 1.
 
-    The squared relevance is the sensitivity of the regressions to the number, shrunk towards equal
-    relevance. The shrinkage decreases with the number of rows per number of the context.
+    The squared relevance is the sensitivity of the regressions to the variable, shrunk towards
+    equal relevance. The shrinkage decreases with the number of rows per context variable.
 
     Reference: Radhakrishnan et al. (2024), Mechanism for feature learning in neural networks and
     backpropagation-free machine learning models, on average gradient outer products.

@@ -52,7 +52,7 @@ class SlotMap(NamedTuple):
 
     @property
     def first_in_context(self) -> int:
-        """Index of the first effect of a choice times a number of the context."""
+        """Index of the first effect of a choice times a context variable."""
         return self.first_choice + sum(self.sizes)
 
     @property

@@ -1,4 +1,4 @@
-"""Standardization of the numbers of a context that is robust to a few absurd values."""
+"""Standardization of context variables that is robust to a few absurd values."""
 
 import numpy as np
 

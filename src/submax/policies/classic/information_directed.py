@@ -30,9 +30,9 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
     """Minimize the information ratio Δ(π)² / v(π) over distributions π of the next decision.
 
     Δ(a) = E[max_b θ_b − θ_a] is the expected regret of arm a, and v(a) = Var(E[θ_a | a*]) is how
-    much the identity a* of the best arm says about its reward. Both are estimated from ``draws``
-    draws of the posterior, Beta(α + successes, β + failures) for every arm. The minimum is reached
-    by a distribution over at most two arms. All decisions of a batch share it.
+    much knowing the best arm a* would tell about the reward of arm a. Both are estimated from
+    ``draws`` draws of the posterior, Beta(α + successes, β + failures) for every arm. The minimum
+    is reached by a distribution over at most two arms. All decisions of a batch share it.
 
     Reference: Russo and Van Roy (2018), the variance-based variant of section 6.
     """
@@ -42,7 +42,7 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
     draws: int = 200
 
     def __post_init__(self) -> None:
-        # Draws from sharper priors are 0 or 1 to the last digit, and tie.
+        # With smaller parameters, Beta draws round to exactly 0 or 1, so that arms tie.
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
         whole_number("draws", self.draws, at_least=2)
@@ -54,6 +54,7 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
     def init(
         self, problem: Problem, replicas: int, rng: np.random.Generator
     ) -> InformationDirectedState:
+        # Raises an error if the bounds of rewards are unknown.
         problem.scale.known_bounds("information-directed sampling")
         arms = ArmStatistics.empty(problem, replicas)
         size = problem.space.size
@@ -81,7 +82,7 @@ class InformationDirected(ListingPolicy[InformationDirectedState]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Yield a flat and a sparse prior."""
+        """Yield a flat prior and a prior for rare rewards."""
         yield cls()
         yield cls(1.0, 9.0, draws=50)
 

@@ -39,7 +39,7 @@ class Thompson(Policy[ArmStatistics]):
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        # Draws from priors with smaller parameters are rounded to 0 or 1 and tie.
+        # With smaller parameters, Beta draws round to exactly 0 or 1, so that arms tie.
         at_least("alpha", self.alpha, 0.05)
         at_least("beta", self.beta, 0.05)
 
@@ -48,6 +48,7 @@ class Thompson(Policy[ArmStatistics]):
         return Facts(uses_context=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> ArmStatistics:
+        # Raises an error if the bounds of rewards are unknown.
         problem.scale.known_bounds("Thompson sampling with Beta posteriors")
         return ArmStatistics.empty(problem, replicas)
 
@@ -78,7 +79,7 @@ class Thompson(Policy[ArmStatistics]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """A flat, a sparse and a U-shaped prior."""
+        """Yield a flat prior, a prior for rare rewards, and a U-shaped prior."""
         yield cls()
         yield cls(1.0, 9.0)
         yield cls(0.5, 0.5)

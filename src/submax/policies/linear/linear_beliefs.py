@@ -35,8 +35,8 @@ class LinearBeliefs(NamedTuple):
     def empty(cls, problem: Problem, replicas: int, draws: int) -> Self:
         """The beliefs before any feedback; refused if they would need too much memory."""
         problem.space.check_listable("a linear policy")
-        width = 1 + problem.context_width
-        numbers = replicas * problem.space.size * width * (width + draws)
+        features = 1 + problem.context_width
+        numbers = replicas * problem.space.size * features * (features + draws)
         if numbers > MOST_NUMBERS:
             raise InputError(
                 f"a linear policy stores (1 + context_width)² numbers and {draws} draws of "
@@ -72,7 +72,7 @@ class LinearBeliefs(NamedTuple):
             beliefs.append(belief.learned(rows, settings, stream) if len(rows.reward) else belief)
         return self._replace(beliefs=tuple(beliefs))
 
-    def different(self, context: Floats) -> Floats:
-        """The contexts; only one per replica if contexts have width 0 and are all the same."""
+    def distinct_contexts(self, context: Floats) -> Floats:
+        """Return the contexts; only one for each replica if contexts have no variables."""
         self.problem.check_context(context)
         return context if context.shape[2] else context[:, :1]

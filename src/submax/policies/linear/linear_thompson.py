@@ -59,7 +59,7 @@ class LinearThompson(ListingPolicy[LinearBeliefs]):
         return super().act(state, context, rng)
 
     def probabilities(self, state: LinearBeliefs, context: Floats) -> Floats:
-        context = state.different(context)
+        context = state.distinct_contexts(context)
         rows, size = context.shape[1], state.problem.space.size
         step = max(1, SCORES_AT_ONCE // (self.draws * size))
         found = np.full((len(context), rows, size), 1 / size)

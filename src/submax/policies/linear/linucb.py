@@ -30,7 +30,7 @@ class LinUCBState(NamedTuple):
     """The beliefs, and a matrix root of the posterior covariance Σ_a of every action.
 
     ``roots`` has an entry ``[K, F, F]`` for each replica, see ``Posterior.roots``, or None before
-    the first posterior.
+    the first posterior. F = 1 + context_width is the number of features.
     """
 
     problem: Problem
@@ -64,9 +64,10 @@ class LinUCB(ListingPolicy[LinUCBState]):
         non_negative("alpha", self.alpha)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> LinUCBState:
-        width = 1 + problem.context_width
-        # The roots need as much memory as this number of draws.
-        linear = LinearBeliefs.empty(problem, replicas, width)
+        # A root ``[F, F]`` takes as much memory as F posterior draws ``[F]``, so the check of the
+        # memory counts it as F draws; no draws are made.
+        features = 1 + problem.context_width
+        linear = LinearBeliefs.empty(problem, replicas, draws=features)
         return LinUCBState(problem, linear, (None,) * replicas)
 
     def act(self, state: LinUCBState, context: Floats, rng: np.random.Generator) -> ChosenActions:
@@ -75,7 +76,7 @@ class LinUCB(ListingPolicy[LinUCBState]):
         return super().act(state, context, rng)
 
     def probabilities(self, state: LinUCBState, context: Floats) -> Floats:
-        context = state.linear.different(context)
+        context = state.linear.distinct_contexts(context)
         rows, size = context.shape[1], state.problem.space.size
         step = max(1, PRODUCTS_AT_ONCE // (size * (1 + context.shape[2])))
         found = np.full((len(context), rows, size), 1 / size)
@@ -118,8 +119,8 @@ class LinUCB(ListingPolicy[LinUCBState]):
         assert belief.feature_map is not None, "nothing was learned"
         assert belief.coefficients is not None, "nothing was learned"
         features = belief.feature_map.raw(context)
-        size, width, _ = roots.shape
-        products = (features @ roots.reshape(size * width, width).T).reshape(-1, size, width)
+        size, feature_count, _ = roots.shape
+        products = (features @ roots.reshape(-1, feature_count).T).reshape(-1, size, feature_count)
         deviation = np.sqrt(np.einsum("nkf,nkf->nk", products, products))
         scores: Floats = features @ belief.coefficients.T + self.alpha * deviation
         return scores
