@@ -32,14 +32,14 @@ class Concatenation(Injection):
         return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
 
     def moved(self, encoded_edges: NDArray[np.float32]) -> "Concatenation":
-        """Replace the column of W at each bin edge by W r of the new bin edge r."""
+        """Replace the columns of W that belong to r by their values at the new bin edges."""
         weight, columns = np.split(np.asarray(self.dense.weight), [-self.reward_width], axis=-1)
         moved = (encoded_edges @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
         joined: Any = np.concatenate([weight, moved], axis=-1)
         return Concatenation(Dense(joined, self.dense.bias), self.reward_width)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
-        """Add W r of the level r to the bias; W_l are the columns of W that belong to h."""
+        """W_l are the columns of W for h; the columns of W for r, times r_l, are part of b_l."""
         weight, columns = np.split(np.asarray(self.dense.weight), [-self.reward_width], axis=-1)
         bias = np.asarray(self.dense.bias)[:, None] + levels @ columns.swapaxes(-1, -2)
         return LevelLayer(np.repeat(weight[:, None], levels.shape[1], axis=1), bias)
