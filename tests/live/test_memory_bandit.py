@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import threading
 
 import numpy as np
@@ -17,6 +18,7 @@ from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.policies import make_policy
+from submax.policies.classic.thompson import Thompson
 
 ARMS = ["A", "B", "C"]
 CHANCES = {"A": 0.1, "B": 0.6, "C": 0.3}
@@ -346,3 +348,31 @@ def test_a_bandit_in_memory_starts_from_a_learned_policy(tmp_path):
     assert submax.Bandit.load(tmp_path / "bandit.safetensors").version == bandit.version
     with pytest.raises(InputError, match="declare its actions"):
         submax.Bandit()
+
+
+class Faulty(Thompson):
+    """Returns whatever the test wants."""
+
+    returned = None
+
+    def probabilities(self, state, context):
+        return self.returned
+
+
+@pytest.mark.parametrize(
+    ("returned", "sentence"),
+    [
+        (np.array([[[-1 / 3, 1 / 3, 1.0]]]), "must be 0 or more and sum to 1"),
+        (np.array([[[0.5, 0.5, 0.5]]]), "must be 0 or more and sum to 1"),
+        (np.array([[[np.nan, 0.5, 0.5]]]), "must be 0 or more and sum to 1"),
+        (np.array([[0.2, 0.3, 0.5]]), r"must be an array of shape \(1, 1, 3\)"),
+        ([0.2, 0.3, 0.5], r"must be an array of shape \(1, 1, 3\)"),
+        (None, r"must be an array of shape \(1, 1, 3\)"),
+    ],
+)
+def test_probabilities_that_are_none_are_never_served(returned, sentence, monkeypatch, caplog):
+    monkeypatch.setattr(Faulty, "returned", returned)
+    bandit = submax.Bandit(ARMS, policy=Faulty())
+    assert bandit.decide().propensity == pytest.approx(1 / 3)
+    assert re.search(sentence, caplog.text)
+    assert "submax.testing.check_policy" in caplog.text

@@ -1,5 +1,6 @@
 """A bandit that is saved and loaded goes on as if nothing had happened."""
 
+import importlib
 import json
 import pickle
 from dataclasses import dataclass
@@ -303,5 +304,60 @@ def test_an_own_policy_inside_another_one_is_loaded(tmp_path):
 
 def test_another_policy_than_the_saved_one_is_refused(tmp_path):
     submax.Bandit(["A", "B"]).save(tmp_path / "saved.safetensors")
-    with pytest.raises(InputError, match="the policy 'rcp-adaptive', and another policy was given"):
+    with pytest.raises(InputError, match="another policy than .*saved was 'rcp-adaptive'"):
         submax.Bandit.load(tmp_path / "saved.safetensors", policy=OwnPolicy())
+
+
+BASE = """
+from dataclasses import dataclass
+from typing import NamedTuple
+import numpy as np
+from submax import Facts, ListingPolicy, Problem
+
+class Seen(NamedTuple):
+    problem: Problem
+    rows: np.ndarray
+
+@dataclass(frozen=True)
+class Uniform(ListingPolicy):
+    @property
+    def facts(self):
+        return Facts(uses_context=False)
+
+    def init(self, problem, replicas, rng):
+        return Seen(problem, np.zeros(replicas))
+
+    def probabilities(self, state, context):
+        size = state.problem.space.size
+        return np.full((len(context), 1, size), 1 / size)
+
+    def update(self, state, feedback, rng):
+        return state._replace(rows=state.rows + feedback.weight.sum(axis=1))
+
+    @classmethod
+    def examples(cls):
+        yield cls()
+"""
+DERIVED = """
+from dataclasses import dataclass
+import base_of_a_policy
+
+@dataclass(frozen=True)
+class Derived(base_of_a_policy.Uniform):
+    name: str = "derived"
+"""
+
+
+def test_a_state_that_is_defined_beside_the_base_class_is_loaded(tmp_path, monkeypatch):
+    (tmp_path / "base_of_a_policy.py").write_text(BASE)
+    (tmp_path / "derived_policy.py").write_text(DERIVED)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("derived_policy")
+    bandit = submax.Bandit(["A", "B"], policy=module.Derived())
+    bandit.reward(bandit.decide().id, 1.0)
+    bandit.refit()
+    bandit.save(tmp_path / "bandit.safetensors")
+    again = submax.Bandit.load(tmp_path / "bandit.safetensors", policy=module.Derived())
+    assert again.decide().action in ("A", "B")
+    with pytest.raises(InputError, match="name was its default and is now 'other'"):
+        submax.Bandit.load(tmp_path / "bandit.safetensors", policy=module.Derived("other"))

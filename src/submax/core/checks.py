@@ -78,3 +78,16 @@ def _finite(value: object) -> TypeGuard[float]:
     except OverflowError:
         # A whole number too large for a float.
         return False
+
+
+def instance_of(name: str, value: object, kind: type, example: str) -> None:
+    """Refuse a value that is not an instance of ``kind``; a class instead is explained."""
+    if isinstance(value, kind):
+        return
+    if isinstance(value, type):
+        raise InputError(
+            f"{name} must be an instance, and the class {value.__name__} was given: "
+            f"give {value.__name__}(...)"
+        )
+    kind_name = f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    raise InputError(f"{name} must be {kind_name} such as {example}, not {value!r:.80}")

@@ -127,9 +127,9 @@ def _policy(path: str, header: dict[str, Any], own: Policy[Any] | None, trust: b
     if own is not None:
         if PolicySpecification.of(own) != specification:
             raise InputError(
-                f"{path!r} holds a bandit with the policy {specification.data!r:.80}, and another "
-                f"policy was given, {own!r:.80}: give the same one or, if it is no object, leave "
-                "it out, or begin a new bandit with it"
+                f"{path!r} holds a bandit with another policy than {own!r:.80}: "
+                f"{_difference(specification.data, PolicySpecification.of(own).data)}; give the "
+                "policy that was saved, or begin a new bandit with this one"
             )
         return own
     if names_file(specification.data) and not trust:
@@ -138,6 +138,22 @@ def _policy(path: str, header: dict[str, Any], own: Policy[Any] | None, trust: b
             "which would be run: if you know that file, pass trust=True"
         )
     return specification.build()
+
+
+def _difference(saved: str | dict[str, Any], given: str | dict[str, Any]) -> str:
+    """The first difference between two specifications of policies, in words."""
+    if isinstance(saved, str) or isinstance(given, str):
+        return f"saved was {saved!r:.80}, and given was {given!r:.80}"
+    for key in {**saved, **given}:
+        old, new = saved.get(key), given.get(key)
+        if isinstance(old, dict) and isinstance(new, dict) and old != new:
+            return _difference(old, new)
+        if old != new:
+            was, now = (
+                f"{side[key]!r:.80}" if key in side else "its default" for side in (saved, given)
+            )
+            return f"{key} was {was} and is now {now}"
+    return "they differ"
 
 
 def encoded(value: Any) -> Bytes:

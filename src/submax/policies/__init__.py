@@ -57,6 +57,11 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         named = presets()
         one_of("policy", specification, named)
         return named[specification]
+    if isinstance(specification, type):
+        raise InputError(
+            f"the class {specification.__name__} was given, and a policy is an instance, a name or "
+            f"a table: give {specification.__name__}(...)"
+        )
     if not isinstance(specification, Mapping):
         raise InputError(
             f"a policy is a name or a table with a 'kind', not {specification!r:.80}: give one of "

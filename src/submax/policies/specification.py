@@ -48,6 +48,11 @@ class PolicySpecification:
             return cls(policy)
         if isinstance(policy, Mapping):
             return cls({key: _written(value) for key, value in policy.items()})
+        if isinstance(policy, type):
+            raise InputError(
+                f"policy was given as the class {policy.__name__}, and an instance is needed: give "
+                f"{policy.__name__}(...)"
+            )
         raise InputError(
             f"policy was given as {policy!r:.80}, and a name, a table with a 'kind' or a Policy is "
             "allowed: give one of these, such as policy='rcp-adaptive'"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import whole_number
+from submax.core.checks import instance_of, whole_number
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -90,17 +90,14 @@ def simulate(
 
 def _check_parts(environment: object, policy: object, delay: object) -> None:
     """Refuse an argument that is not an environment, a policy or a delay."""
-    if not isinstance(environment, Environment):
+    instance_of("environment", environment, Environment, "Bernoulli(10)")
+    if isinstance(policy, str):
         raise InputError(
-            f"environment must be an Environment, such as Bernoulli(10), not {environment!r}"
+            f"policy must be a Policy, and the name {policy!r} was given: make a policy from a "
+            f"name with submax.make_policy({policy!r})"
         )
-    if not isinstance(policy, Policy):
-        raise InputError(
-            f"policy must be a Policy, not {policy!r}: make one from a name with "
-            "submax.make_policy, such as make_policy('rcp-submax')"
-        )
-    if not isinstance(delay, Delay):
-        raise InputError(f"delay must be a Delay, such as BatchFlush(100), not {delay!r}")
+    instance_of("policy", policy, Policy, "make_policy('rcp-submax')")
+    instance_of("delay", delay, Delay, "BatchFlush(100)")
 
 
 def _check_length(environment: Environment[Any], observations: int) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
 from submax.core.conditioning.belief import Belief
+from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw
 from submax.core.spaces.space import Space
 
@@ -25,6 +26,17 @@ class ListedBelief(Belief):
         listed: Floats | None = None,
         values: Floats | None = None,
     ) -> None:
+        expected = (*level_prior.shape, space.size)
+        if listed is not None and np.shape(listed) != expected:
+            raise InputError(
+                f"listed has shape {np.shape(listed)}, and it must have a row for every replica, "
+                f"context and level and a column for every joint action: {expected}"
+            )
+        if np.shape(levels) != (level_prior.shape[0], level_prior.shape[-1]):
+            raise InputError(
+                f"levels has shape {np.shape(levels)} and level_prior {level_prior.shape}, and "
+                "they must be [R, L] and [R, n, L]: R replicas, n contexts, L levels"
+            )
         self._space = space
         self._levels = levels
         self._level_prior = level_prior

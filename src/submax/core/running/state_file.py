@@ -54,12 +54,13 @@ def read_state(
 
 
 def modules_of(value: Any) -> list[str]:
-    """Return the modules of a policy and of all dataclasses that it contains."""
+    """Return the modules of a policy, of its base classes, and of all dataclasses inside it."""
+    own = [base.__module__ for base in type(value).__mro__ if base is not object]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return [type(value).__module__]
+        return own
     inside = (getattr(value, field.name) for field in dataclasses.fields(value))
     parts = [modules_of(one) for one in inside if dataclasses.is_dataclass(one)]
-    return [type(value).__module__, *(module for part in parts for module in part)]
+    return [*own, *(module for part in parts for module in part)]
 
 
 def _header(data: bytes) -> Any:

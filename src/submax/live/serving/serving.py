@@ -126,17 +126,33 @@ class Serving:
         """The policy's probabilities; uniform if it fails, because a caller waits for an answer."""
         try:
             with counted_fallbacks() as simpler:
-                found: Floats = self._policy.probabilities(self._model.state, context)[0, 0]
+                listed = self._policy.probabilities(self._model.state, context)
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
-            # The comparison is also false for NaN.
-            if abs(np.add.reduce(found) - 1) <= TOLERANCE:
+            found: Floats = self._checked_row(listed)
+            # The comparisons are also false for NaN.
+            if abs(np.add.reduce(found) - 1) <= TOLERANCE and np.minimum.reduce(found) >= 0:
                 return found
-            self._count_failure(f"{found} are no probabilities")
+            self._count_failure(
+                f"the probabilities of {self._policy!r:.80} must be 0 or more and sum to 1, and "
+                f"they are {found}: test the policy with submax.testing.check_policy"
+            )
         except Exception as error:
             self._count_failure(one_line(error))
         size = math.prod(map(len, self._model.active))
         return np.full(size, 1 / size)
+
+    def _checked_row(self, listed: Any) -> Floats:
+        """The probabilities of the only row; an InputError if a policy returns another shape."""
+        shape = (1, 1, math.prod(map(len, self._model.shown)))
+        if np.shape(listed) != shape:
+            raise InputError(
+                f"the probabilities of {self._policy!r:.80} must be an array of shape {shape}, "
+                f"and they have shape {np.shape(listed)}: test the policy with "
+                "submax.testing.check_policy"
+            )
+        row: Floats = np.asarray(listed)[0, 0]
+        return row
 
     def _count_failure(self, reason: str) -> None:
         """Count a failure; log only the first, since there may be a thousand in a second."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from submax.core.arrays import Actions, Floats
-from submax.core.checks import whole_number
+from submax.core.checks import instance_of, whole_number
 from submax.core.conditioning.belief import Belief
 from submax.core.conditioning.estimator import Estimator
 from submax.core.conditioning.strategy import Strategy
@@ -167,8 +167,10 @@ class ConditionedPolicy(Policy[RewardConditionedState]):
         return belief
 
 
-def check_levels(levels: int | None) -> None:
-    """Raise an InputError if this is not a possible number of levels."""
+def check_parts(estimator: object, strategy: object, levels: int | None) -> None:
+    """Raise an InputError if these cannot be parts of a policy."""
+    instance_of("estimator", estimator, Estimator, "Counting()")
+    instance_of("strategy", strategy, Strategy, "SubMax()")
     if levels is not None:
         whole_number("levels", levels, at_least=2, at_most=MOST_QUANTILES)
 

@@ -27,7 +27,7 @@ from submax.estimators.softmax import Softmax
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
     ConditionedPolicy,
-    check_levels,
+    check_parts,
 )
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.policies.reward_conditioned.unlisted import density, drawn
@@ -68,7 +68,7 @@ class RewardConditioned(ConditionedPolicy):
 
     def __post_init__(self) -> None:
         whole_number("listing_limit", self.listing_limit, at_least=1, at_most=LISTING_LIMIT)
-        check_levels(self.levels)
+        check_parts(self.estimator, self.strategy, self.levels)
 
     def check_space(self, space: Space) -> None:
         """Refuse spaces without a list of actions if the strategy needs one."""

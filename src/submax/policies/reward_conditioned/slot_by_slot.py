@@ -21,7 +21,7 @@ from submax.networks.slot_choices import first_choices, joint_probabilities
 from submax.policies.listed import joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
     ConditionedPolicy,
-    check_levels,
+    check_parts,
 )
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.strategies.submax import SubMax
@@ -56,7 +56,7 @@ class SlotBySlot(ConditionedPolicy):
     levels: int | None = None
 
     def __post_init__(self) -> None:
-        check_levels(self.levels)
+        check_parts(self.estimator, self.strategy, self.levels)
 
     def check_space(self, space: Space) -> None:
         """Refuse real-valued parts, and strategies that need values of joint actions."""

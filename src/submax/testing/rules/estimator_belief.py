@@ -26,11 +26,21 @@ def check_belief(
     for rows in (0, 1, ROWS):
         context = some_contexts(problem, replicas, rows, seed)
         belief = estimator.belief(params, context)
+        rule = f"belief must return a Belief such as a ListedBelief, not {type(belief).__name__}"
+        require(isinstance(belief, Belief), estimator, rule)
         listed = listed_probabilities(belief)
         shape = (replicas, rows, problem.scale.levels, problem.space.size)
         require(listed.shape == shape, estimator, f"prob must have shape {shape}")
-        rule = "the probabilities of all joint actions must sum to one at every level"
-        require(np.allclose(listed.sum(axis=-1), 1, atol=1e-9), estimator, rule)
+        lowest = float(np.min(listed, initial=0.0))
+        rule = f"probabilities must be 0 or more, and one is {lowest:.6g}"
+        require(lowest >= 0, estimator, rule)
+        sums = listed.sum(axis=-1)
+        worst = float(sums.flat[np.abs(sums - 1).argmax()]) if sums.size else 1.0
+        rule = (
+            "the probabilities of all joint actions must sum to one at every level, and they sum "
+            f"to {worst:.6g}"
+        )
+        require(np.allclose(sums, 1, atol=1e-9), estimator, rule)
         _check_forms(estimator, belief, listed)
         _check_choices(estimator, belief, listed)
         levels = belief.levels()
