@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     from submax.core.errors import NotFoundError as NotFoundError
     from submax.core.errors import StoreError as StoreError
     from submax.core.errors import SubmaxError as SubmaxError
+    from submax.core.memory.memory import Memory as Memory
+    from submax.core.memory.training import Training as Training
     from submax.core.rewards.binary import Binary as Binary
     from submax.core.rewards.continuous import Continuous as Continuous
     from submax.core.rewards.counts import Counts as Counts
     from submax.core.rewards.discrete import Discrete as Discrete
     from submax.core.running.fallback import FallbackWarning as FallbackWarning
+    from submax.core.running.stored import stored as stored
     from submax.core.spaces.arms import Arms as Arms
     from submax.core.spaces.box import Box as Box
     from submax.core.spaces.mixed import Mixed as Mixed
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag
     from submax.simulation.simulate import simulate as simulate
+    from submax.strategies.observation_weights import ObservationWeights as ObservationWeights
 
 _HOME = {
     "Arms": "submax.core.spaces.arms",
@@ -109,10 +113,12 @@ _HOME = {
     "LearningWarning": "submax.live.fitting.learning_warning",
     "ListedBelief": "submax.core.conditioning.listed_belief",
     "ListingPolicy": "submax.core.contracts.listing_policy",
+    "Memory": "submax.core.memory.memory",
     "MissingExtraError": "submax.core.errors",
     "Mixed": "submax.core.spaces.mixed",
     "NotFoundError": "submax.core.errors",
     "Number": "submax.schema.context_schema",
+    "ObservationWeights": "submax.strategies.observation_weights",
     "Poisson": "submax.environments.arms.poisson",
     "Policy": "submax.core.contracts.policy",
     "Pricing": "submax.environments.networks.pricing",
@@ -124,11 +130,13 @@ _HOME = {
     "StrategyFacts": "submax.core.conditioning.strategy_facts",
     "SubmaxError": "submax.core.errors",
     "Table": "submax.core.conditioning.table",
+    "Training": "submax.core.memory.training",
     "WeightedStrategy": "submax.core.conditioning.weighted_strategy",
     "WrapperPolicy": "submax.core.contracts.wrapper_policy",
     "make_policy": "submax.policies",
     "open": "submax.live.open",
     "simulate": "submax.simulation.simulate",
+    "stored": "submax.core.running.stored",
 }
 """Where each public name lives; it is imported when it is first used, so that starting is fast."""
 

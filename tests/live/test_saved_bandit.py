@@ -304,7 +304,7 @@ def test_an_own_policy_inside_another_one_is_loaded(tmp_path):
 
 def test_another_policy_than_the_saved_one_is_refused(tmp_path):
     submax.Bandit(["A", "B"]).save(tmp_path / "saved.safetensors")
-    with pytest.raises(InputError, match="another policy than .*saved was 'rcp-adaptive'"):
+    with pytest.raises(InputError, match=r"another policy than .*saved was 'rcp-adaptive'"):
         submax.Bandit.load(tmp_path / "saved.safetensors", policy=OwnPolicy())
 
 

@@ -144,7 +144,7 @@ class Serving:
 
     def _checked_row(self, listed: Any) -> Floats:
         """The probabilities of the only row; an InputError if a policy returns another shape."""
-        shape = (1, 1, math.prod(map(len, self._model.shown)))
+        shape = (1, 1, math.prod(map(len, self._model.active)))
         if np.shape(listed) != shape:
             raise InputError(
                 f"the probabilities of {self._policy!r:.80} must be an array of shape {shape}, "
