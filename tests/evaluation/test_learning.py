@@ -115,7 +115,8 @@ def test_presets_of_real_valued_actions_learn_them(name, seed):
     assert ((drawn >= 0) & (drawn <= 10)).all()
 
 
-@pytest.mark.parametrize("name", [*COUNTING, "rcp-optimized", "linucb"])
+# Policies whose hyper-parameters are fitted as rows come, such as linucb, depend on the parts.
+@pytest.mark.parametrize("name", [*COUNTING, "rcp-optimized"])
 def test_learning_in_parts_is_learning_at_once(name, monkeypatch, seed):
     log = arms(seed=seed)
     whole = probabilities(learn(log, name), log)

@@ -191,7 +191,8 @@ def test_every_experiment_can_be_built(name):
     for version in (specification, specification.quickly()):
         every = cells(version)
         assert len({cell.key for cell in every}) == len(every)
-        assert {cell.policy_name for cell in every} == set(map(policy_name, version.policies))
+        named = {*map(policy_name, version.policies), *map(policy_name, version.more_policies)}
+        assert {cell.policy_name for cell in every} == named
     assert "$" not in str(specification.policies)
     assert specification.title
 

@@ -16,7 +16,7 @@ from submax.server.service import Service
 pytestmark = pytest.mark.slow
 
 SOAK = "SUBMAX_SOAK" in os.environ
-EXAMPLES = 400 if SOAK else 8
+EXAMPLES = 400 if SOAK else 6
 # What fits the description can still make no sense, such as a reward beyond the scale.
 LEFT_OUT = [positive_data_acceptance]
 SERVICE = Service(MemoryStore())
