@@ -852,7 +852,7 @@ class Slow(Thompson):
 def test_decisions_and_rewards_do_not_wait_for_a_fit():
     policy = Slow()
     with open_bandit(
-        ":memory:", actions=ARMS, policy=policy, reward_wait=0.01, refit_rows=1
+        ":memory:", actions=ARMS, policy=policy, reward_wait=1.0, refit_rows=1
     ) as bandit:
         bandit.decide()
         assert policy.fitting.wait(PATIENCE)
