@@ -182,7 +182,7 @@ class FeatureBelief(ListedBelief, ObservationWeights):
         replicas, rows = context.shape[:2]
         share = _share(params)
         prior = np.broadcast_to(share[:, None], (replicas, rows, share.shape[1]))
-        super().__init__(params.problem.space, params.levels, prior)
+        super().__init__(params.problem.space, params.levels, prior, self._normalized)
         self._params = params
         self._context = context
         self._draws = draws
@@ -207,7 +207,7 @@ class FeatureBelief(ListedBelief, ObservationWeights):
                 found[replica] = belief.drawn(self._context[replica])
         return found
 
-    def list_probabilities(self) -> Floats:
+    def _normalized(self) -> Floats:
         listed: Floats = self._masses / self._masses.sum(axis=-1, keepdims=True)
         return listed
 

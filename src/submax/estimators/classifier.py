@@ -174,13 +174,11 @@ class ClassifierBelief(ListedBelief, ObservationWeights):
     def __init__(self, estimator: Classifier, params: ClassifierParams, context: Floats) -> None:
         share = normalized(params.counts.sum(axis=-1))[:, None]
         prior = np.broadcast_to(share, (*context.shape[:2], share.shape[-1]))
-        super().__init__(params.problem.space, params.reward_encoding.levels, prior)
+        space, levels = params.problem.space, params.reward_encoding.levels
+        super().__init__(space, levels, prior, lambda: estimator.prob_of_all(params, context))
         self._estimator = estimator
         self._params = params
         self._context = context
-
-    def list_probabilities(self) -> Floats:
-        return self._estimator.prob_of_all(self._params, self._context)
 
     def values(self) -> Floats:
         """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""

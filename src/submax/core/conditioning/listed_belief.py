@@ -1,5 +1,7 @@
 """A belief that is a table with one column for every joint action."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
@@ -13,9 +15,8 @@ class ListedBelief(Belief):
     """The probabilities of all joint actions, ``listed [R, n, L, M]``, in n contexts.
 
     ``levels [R, L]`` are the rewards conditioned on, ``level_prior [R, n, L]`` is how often each
-    occurs, and ``values [R, L]`` are as in `Belief.values`, or None. A subclass may compute the
-    probabilities when they are first needed: it leaves ``listed`` out and overrides
-    ``list_probabilities``.
+    occurs, and ``values [R, L]`` are as in `Belief.values`, or None. If ``listed`` is a function,
+    it is called when the probabilities are first needed.
     """
 
     def __init__(
@@ -23,15 +24,9 @@ class ListedBelief(Belief):
         space: Space,
         levels: Floats,
         level_prior: Floats,
-        listed: Floats | None = None,
+        listed: Floats | Callable[[], Floats],
         values: Floats | None = None,
     ) -> None:
-        expected = (*level_prior.shape, space.size)
-        if listed is not None and np.shape(listed) != expected:
-            raise InputError(
-                f"listed has shape {np.shape(listed)}, and it must have a row for every replica, "
-                f"context and level and a column for every joint action: {expected}"
-            )
         if np.shape(levels) != (level_prior.shape[0], level_prior.shape[-1]):
             raise InputError(
                 f"levels has shape {np.shape(levels)} and level_prior {level_prior.shape}, and "
@@ -40,7 +35,7 @@ class ListedBelief(Belief):
         self._space = space
         self._levels = levels
         self._level_prior = level_prior
-        self._listed = listed
+        self._listed = listed if callable(listed) else self._checked(listed)
         self._values = values
 
     @property
@@ -54,13 +49,18 @@ class ListedBelief(Belief):
         return self._level_prior
 
     def prob_of_all(self) -> Floats:
-        if self._listed is None:
-            self._listed = self.list_probabilities()
+        if callable(self._listed):
+            self._listed = self._checked(self._listed())
         return self._listed
 
-    def list_probabilities(self) -> Floats:
-        """Return the probabilities of all joint actions; called once if they were not given."""
-        raise NotImplementedError(f"{type(self).__name__} was made without probabilities")
+    def _checked(self, listed: Floats) -> Floats:
+        expected = (*self._level_prior.shape, self._space.size)
+        if np.shape(listed) != expected:
+            raise InputError(
+                f"listed has shape {np.shape(listed)}, and it must have a row for every replica, "
+                f"context and level and a column for every joint action: {expected}"
+            )
+        return listed
 
     def values(self) -> Floats | None:
         return self._values

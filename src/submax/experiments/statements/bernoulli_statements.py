@@ -12,6 +12,7 @@ from submax.experiments.paired_comparison import (
     against_best,
     compared,
 )
+from submax.experiments.statements.claim import Claim
 from submax.experiments.statements.statement import Statement
 
 EPSILON_GREEDY = [f"epsilon-greedy-{epsilon}" for epsilon in (0.01, 0.05, 0.1, 0.2)]
@@ -66,86 +67,6 @@ WITHIN = (
     "Section 4.1: Within RCPs, the SubMax strategy outperforms the optimized strategy which again "
     "outperforms the optimistic strategy."
 )
-
-
-def bernoulli_statements(finals: Finals) -> list[Statement]:
-    """The statements about Bernoulli arms, each with its comparisons."""
-    paper: list[tuple[str, str, int, Comparisons]] = [
-        (ABSTRACT, "UCB1 has less regret than optimistic", ALL, _less("ucb1", "rcp-optimistic")),
-        (
-            ABSTRACT,
-            "The best Thompson prior has less regret than optimistic",
-            ALL,
-            _best_less(THOMPSON, "rcp-optimistic"),
-        ),
-        (
-            ABSTRACT,
-            "The best of UCB1 and Thompson has less regret than the marginalized policy",
-            ALL,
-            _best_less(["ucb1", *THOMPSON], "rcp-marginalized"),
-        ),
-        (
-            LARGE,
-            "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)",
-            len(CLASSIC) - 1,
-            _degrade,
-        ),
-        (LARGE, "Thompson sampling with the true prior does not", 1, _true_prior_does_not_degrade),
-        (BEST, "SubMax is best for every K (Beta(1,9), N_b=100)", len(ARMS), _best_for_every_k),
-        (
-            SPARSE,
-            "Thompson with the true prior is the best classic method (K=100, N_b=100)",
-            len(BETAS),
-            _prior,
-        ),
-        (SPARSE, "ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)", 1, _sparse),
-        (DELAYED, "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))", 2, _short_delay),
-        (DELAYED, "Thompson is ahead of SubMax for N_b=1000 (K=100, Beta(1,9))", 1, _long_delay),
-        (SLOPE, "SubMax then adds less regret per decision at the end", 1, _slope),
-        (
-            OVERALL,
-            "SubMax is nearest to the best of each configuration, on average",
-            1,
-            _most_competitive(PAPER),
-        ),
-        (
-            WITHIN,
-            "SubMax has less regret than optimized",
-            ALL,
-            _less("rcp-submax", "rcp-optimized"),
-        ),
-        (
-            WITHIN,
-            "Optimized has less regret than optimistic",
-            ALL,
-            _less("rcp-optimized", "rcp-optimistic"),
-        ),
-    ]
-    ours: list[tuple[str, int, Comparisons]] = [
-        ("Optimistic has less regret than random", ALL, _less("rcp-optimistic", "random")),
-        ("Thompson with the true prior is ahead of SubMax at Beta(1,1)", 9, _ahead(beta=1)),
-        ("Thompson with the true prior is ahead of SubMax at N_b=1000", 9, _ahead(delay=1000)),
-        (
-            "SubMax is nearest to the best, on average, with the classic methods added here",
-            1,
-            _most_competitive([*PAPER, *STRONG]),
-        ),
-        (
-            "The default rcp-adaptive has less regret than the best classic method in hindsight",
-            ALL,
-            _less_than_best("rcp-adaptive", [*CLASSIC, *STRONG]),
-        ),
-    ]
-    return [
-        *(
-            Statement("paper", quote, text, wanted, list(comparisons(finals)))
-            for quote, text, wanted, comparisons in paper
-        ),
-        *(
-            Statement("submax", "", text, wanted, list(comparisons(finals)))
-            for text, wanted, comparisons in ours
-        ),
-    ]
 
 
 def _degrade(finals: Finals) -> Iterator[PairedComparison]:
@@ -273,3 +194,132 @@ def _most_competitive(rivals: list[str]) -> Comparisons:
 def _words(labels: dict[str, Any]) -> str:
     symbols = {"arms": "K", "beta": "β", "delay": "N_b"}
     return ", ".join(f"{symbol}={labels[key]}" for key, symbol in symbols.items())
+
+
+CLAIMS = [
+    Claim(
+        "paper",
+        ABSTRACT,
+        "UCB1 has less regret than optimistic",
+        ALL,
+        _less("ucb1", "rcp-optimistic"),
+    ),
+    Claim(
+        "paper",
+        ABSTRACT,
+        "The best Thompson prior has less regret than optimistic",
+        ALL,
+        _best_less(THOMPSON, "rcp-optimistic"),
+    ),
+    Claim(
+        "paper",
+        ABSTRACT,
+        "The best of UCB1 and Thompson has less regret than the marginalized policy",
+        ALL,
+        _best_less(["ucb1", *THOMPSON], "rcp-marginalized"),
+    ),
+    Claim(
+        "paper",
+        LARGE,
+        "Classic methods lose, relative to random, from K=10 to 500 (Beta(1,9), N_b=100)",
+        len(CLASSIC) - 1,
+        _degrade,
+    ),
+    Claim(
+        "paper",
+        LARGE,
+        "Thompson sampling with the true prior does not",
+        1,
+        _true_prior_does_not_degrade,
+    ),
+    Claim(
+        "paper",
+        BEST,
+        "SubMax is best for every K (Beta(1,9), N_b=100)",
+        len(ARMS),
+        _best_for_every_k,
+    ),
+    Claim(
+        "paper",
+        SPARSE,
+        "Thompson with the true prior is the best classic method (K=100, N_b=100)",
+        len(BETAS),
+        _prior,
+    ),
+    Claim(
+        "paper", SPARSE, "ε-greedy is ahead of SubMax at Beta(1,99) (K=100, N_b=100)", 1, _sparse
+    ),
+    Claim(
+        "paper", DELAYED, "SubMax is best for N_b=100 and 500 (K=100, Beta(1,9))", 2, _short_delay
+    ),
+    Claim(
+        "paper",
+        DELAYED,
+        "Thompson is ahead of SubMax for N_b=1000 (K=100, Beta(1,9))",
+        1,
+        _long_delay,
+    ),
+    Claim("paper", SLOPE, "SubMax then adds less regret per decision at the end", 1, _slope),
+    Claim(
+        "paper",
+        OVERALL,
+        "SubMax is nearest to the best of each configuration, on average",
+        1,
+        _most_competitive(PAPER),
+    ),
+    Claim(
+        "paper",
+        WITHIN,
+        "SubMax has less regret than optimized",
+        ALL,
+        _less("rcp-submax", "rcp-optimized"),
+    ),
+    Claim(
+        "paper",
+        WITHIN,
+        "Optimized has less regret than optimistic",
+        ALL,
+        _less("rcp-optimized", "rcp-optimistic"),
+    ),
+    Claim(
+        "submax",
+        "",
+        "Optimistic has less regret than random",
+        ALL,
+        _less("rcp-optimistic", "random"),
+    ),
+    Claim(
+        "submax",
+        "",
+        "Thompson with the true prior is ahead of SubMax at Beta(1,1)",
+        9,
+        _ahead(beta=1),
+    ),
+    Claim(
+        "submax",
+        "",
+        "Thompson with the true prior is ahead of SubMax at N_b=1000",
+        9,
+        _ahead(delay=1000),
+    ),
+    Claim(
+        "submax",
+        "",
+        "SubMax is nearest to the best, on average, with the classic methods added here",
+        1,
+        _most_competitive([*PAPER, *STRONG]),
+    ),
+    Claim(
+        "submax",
+        "",
+        "The default rcp-adaptive has less regret than the best classic method in hindsight",
+        ALL,
+        _less_than_best("rcp-adaptive", [*CLASSIC, *STRONG]),
+    ),
+]
+"""What is tested: first the statements of the paper, then ours."""
+
+
+def bernoulli_statements(finals: Finals) -> list[Statement]:
+    """The statements about Bernoulli arms, each with its comparisons."""
+    return [claim.tested(finals) for claim in CLAIMS]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from submax.experiments.paired_comparison import Finals, PairedComparison, compared
+from submax.experiments.statements.claim import Claim
 from submax.experiments.statements.statement import Statement
 
 CLASSIC = [
@@ -29,40 +30,6 @@ OUTPERFORM = (
 )
 
 
-def combinatorial_statements(finals: Finals) -> list[Statement]:
-    """The statements of section 4.3, by accumulated reward: the left number is the lower one."""
-    paper: list[tuple[str, str, Comparisons]] = [
-        (CHANCE, "Optimistic earns more than chance", _earns_more("rcp-optimistic", "random")),
-        (CHANCE, "SubMax earns more than chance", _earns_more("rcp-submax", "random")),
-        (BETWEEN, "SubMax earns more than optimistic", _earns_more("rcp-submax", "rcp-optimistic")),
-        (
-            OUTPERFORM,
-            "SubMax earns more than the best of neural ε-greedy and dropout Thompson",
-            _earns_more_than_best("rcp-submax", CLASSIC),
-        ),
-    ]
-    ours: list[tuple[str, Comparisons]] = [
-        (
-            "SubMax earns more than hill climbing with Thompson sampling",
-            _earns_more("rcp-submax", "hill-climbing-thompson"),
-        ),
-        (
-            "The default rcp-adaptive earns more than SubMax with a CVAE",
-            _earns_more("rcp-adaptive", "rcp-submax"),
-        ),
-    ]
-    return [
-        *(
-            Statement("paper", quote, text, 1, list(comparisons(finals)))
-            for quote, text, comparisons in paper
-        ),
-        *(
-            Statement("submax", "", text, 1, list(comparisons(finals)))
-            for text, comparisons in ours
-        ),
-    ]
-
-
 def _earns_more(higher: str, lower: str) -> Comparisons:
     return _earns_more_than_best(higher, [lower])
 
@@ -77,3 +44,49 @@ def _earns_more_than_best(higher: str, rivals: list[str]) -> Comparisons:
                 yield from compared("accumulated reward", best, finals.reward(higher, **labels))
 
     return comparisons
+
+
+CLAIMS = [
+    Claim(
+        "paper",
+        CHANCE,
+        "Optimistic earns more than chance",
+        1,
+        _earns_more("rcp-optimistic", "random"),
+    ),
+    Claim("paper", CHANCE, "SubMax earns more than chance", 1, _earns_more("rcp-submax", "random")),
+    Claim(
+        "paper",
+        BETWEEN,
+        "SubMax earns more than optimistic",
+        1,
+        _earns_more("rcp-submax", "rcp-optimistic"),
+    ),
+    Claim(
+        "paper",
+        OUTPERFORM,
+        "SubMax earns more than the best of neural ε-greedy and dropout Thompson",
+        1,
+        _earns_more_than_best("rcp-submax", CLASSIC),
+    ),
+    Claim(
+        "submax",
+        "",
+        "SubMax earns more than hill climbing with Thompson sampling",
+        1,
+        _earns_more("rcp-submax", "hill-climbing-thompson"),
+    ),
+    Claim(
+        "submax",
+        "",
+        "The default rcp-adaptive earns more than SubMax with a CVAE",
+        1,
+        _earns_more("rcp-adaptive", "rcp-submax"),
+    ),
+]
+"""What is tested: first the statements of the paper, then ours."""
+
+
+def combinatorial_statements(finals: Finals) -> list[Statement]:
+    """The statements of section 4.3, by accumulated reward: the left number is the lower one."""
+    return [claim.tested(finals) for claim in CLAIMS]

@@ -10,6 +10,7 @@ from submax.experiments.paired_comparison import (
     against_best,
     compared,
 )
+from submax.experiments.statements.claim import Claim
 from submax.experiments.statements.statement import Statement
 
 CLASSIC = [
@@ -36,57 +37,6 @@ IMPROVED = (
     "policy for RCPs in challenging MAB and contextual MAB settings, being competitive to "
     "classic methods."
 )
-
-
-def contextual_statements(finals: Finals) -> list[Statement]:
-    """The statements of section 4.2, each with its comparisons."""
-    paper: list[tuple[str, str, int, Comparisons]] = [
-        (DENSE, "The best classic method has less regret than SubMax at s=0", 1, _dense),
-        (
-            DENSE,
-            "Classic methods lose, relative to random, from s=0 to s=-4",
-            len(CLASSIC),
-            _degrade,
-        ),
-        (
-            ROBUST,
-            "SubMax loses less than the best classic method does",
-            1,
-            _robust("rcp-submax"),
-        ),
-        (
-            ROBUST,
-            "Optimistic loses less than the best classic method does",
-            1,
-            _robust("rcp-optimistic"),
-        ),
-        (ROBUST, "SubMax is the best method of the paper at s=-4", 1, _sparse),
-        (
-            IMPROVED,
-            "SubMax has less regret than optimistic",
-            len(SHIFTS),
-            _less("rcp-submax", "rcp-optimistic"),
-        ),
-    ]
-    ours: list[tuple[str, int, Comparisons]] = [
-        ("SubMax is also ahead of the other baselines at s=-4", 1, _sparse_all),
-        (
-            "Optimized, which the paper does not run here, has less regret than optimistic",
-            len(SHIFTS),
-            _less("rcp-optimized", "rcp-optimistic"),
-        ),
-        ("SubMax has less than two thirds of random's regret (s=0, -2)", 2, _two_thirds),
-    ]
-    return [
-        *(
-            Statement("paper", quote, text, wanted, list(comparisons(finals)))
-            for quote, text, wanted, comparisons in paper
-        ),
-        *(
-            Statement("submax", "", text, wanted, list(comparisons(finals)))
-            for text, wanted, comparisons in ours
-        ),
-    ]
 
 
 def _dense(finals: Finals) -> Iterator[PairedComparison]:
@@ -152,3 +102,54 @@ def _added(dense: Side | None, sparse: Side | None) -> Side | None:
     if dense is None or sparse is None:
         return None
     return Side(sparse.name, sparse.values - dense.values)
+
+
+CLAIMS = [
+    Claim("paper", DENSE, "The best classic method has less regret than SubMax at s=0", 1, _dense),
+    Claim(
+        "paper",
+        DENSE,
+        "Classic methods lose, relative to random, from s=0 to s=-4",
+        len(CLASSIC),
+        _degrade,
+    ),
+    Claim(
+        "paper",
+        ROBUST,
+        "SubMax loses less than the best classic method does",
+        1,
+        _robust("rcp-submax"),
+    ),
+    Claim(
+        "paper",
+        ROBUST,
+        "Optimistic loses less than the best classic method does",
+        1,
+        _robust("rcp-optimistic"),
+    ),
+    Claim("paper", ROBUST, "SubMax is the best method of the paper at s=-4", 1, _sparse),
+    Claim(
+        "paper",
+        IMPROVED,
+        "SubMax has less regret than optimistic",
+        len(SHIFTS),
+        _less("rcp-submax", "rcp-optimistic"),
+    ),
+    Claim("submax", "", "SubMax is also ahead of the other baselines at s=-4", 1, _sparse_all),
+    Claim(
+        "submax",
+        "",
+        "Optimized, which the paper does not run here, has less regret than optimistic",
+        len(SHIFTS),
+        _less("rcp-optimized", "rcp-optimistic"),
+    ),
+    Claim(
+        "submax", "", "SubMax has less than two thirds of random's regret (s=0, -2)", 2, _two_thirds
+    ),
+]
+"""What is tested: first the statements of the paper, then ours."""
+
+
+def contextual_statements(finals: Finals) -> list[Statement]:
+    """The statements of section 4.2, each with its comparisons."""
+    return [claim.tested(finals) for claim in CLAIMS]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import below_one, whole_number
@@ -16,6 +15,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
+from submax.policies.neural.dropout_masks import Mask, dropout_masks
 from submax.policies.neural.value_belief import ValueBelief
 from submax.policies.neural.value_climb import check_choices, climbed_actions
 
@@ -28,8 +28,8 @@ class ClimbingDropoutState(NamedTuple):
     """
 
     belief: ValueBelief
-    first: NDArray[np.float32]
-    second: NDArray[np.float32]
+    first: Mask
+    second: Mask
     starts: Integers
 
     @property
@@ -118,11 +118,10 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
 
     def _drawn(
         self, problem: Problem, replicas: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], Integers]:
-        """Draw masks, 0 for a unit that is left out and 1 / (1 − dropout) else, and starts."""
-        kept = 1 - self.dropout
-        drawn = rng.random((2, replicas, self.masks, self.hidden)) < kept
-        first, second = (drawn / kept).astype(np.float32)
+    ) -> tuple[Mask, Mask, Integers]:
+        """Draw the dropout masks, and the actions at which climbs begin."""
+        shape = (replicas, self.masks, self.hidden)
+        first, second = dropout_masks(shape, self.dropout, rng)
         return first, second, problem.space.uniform((replicas, self.climbs), rng)
 
     @classmethod

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import below_one, whole_number
@@ -17,10 +16,9 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
 from submax.core.running.stored import stored
 from submax.networks.replicas import where_chosen
+from submax.policies.neural.dropout_masks import Mask, dropout_masks
 from submax.policies.neural.highest import highest
 from submax.policies.neural.value_belief import ValueBelief
-
-Mask = NDArray[np.float32]
 
 
 @stored("dropout-state")
@@ -108,11 +106,7 @@ class DropoutThompson(Policy[DropoutState]):
         return DropoutState(belief, *where_chosen(learned, drawn, (state.first, state.second)))
 
     def _masks(self, replicas: int, rng: np.random.Generator) -> tuple[Mask, Mask]:
-        """Draw masks: 0 for a unit that is left out, 1 / (1 − dropout) for one that is kept."""
-        kept = 1 - self.dropout
-        drawn = rng.random((2, replicas, self.masks, self.hidden)) < kept
-        first, second = (drawn / kept).astype(np.float32)
-        return first, second
+        return dropout_masks((replicas, self.masks, self.hidden), self.dropout, rng)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -1,0 +1,21 @@
+"""A claim that results can test."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from submax.experiments.paired_comparison import Finals, PairedComparison
+from submax.experiments.statements.statement import Source, Statement
+
+
+class Claim(NamedTuple):
+    """A statement before it is tested; ``comparisons`` yields those that the results allow."""
+
+    source: Source
+    quote: str
+    text: str
+    wanted: int
+    comparisons: Callable[[Finals], Iterable[PairedComparison]]
+
+    def tested(self, finals: Finals) -> Statement:
+        """Return the statement with its comparisons on these results."""
+        return Statement(*self[:4], list(self.comparisons(finals)))
