@@ -1,13 +1,17 @@
 """Choose hyper-parameters by the same procedure for every method.
 
-Every method has CANDIDATES candidates, drawn at random from its search space, and all candidates
-run on the same worlds, whose seed differs from that of the reported experiments. Methods with a
-network share the same list of network sizes and training lengths; each method also has one
-parameter of its own. The score of a candidate is its final regret divided by that of random choice,
-averaged over the shifts. The candidate with the lowest score is copied into the experiments' TOML
-files by hand.
+All candidates run on the same worlds, whose seed differs from that of the reported experiments. In
+the first round every method has CANDIDATES candidates, drawn at random from its search space.
+Methods with a network share the same list of network sizes and training lengths; each method also
+has one parameter of its own. In the second round every method has NEIGHBOURS candidates around its
+best one of the first round: each number is halved, kept or doubled, and the learning rate and the
+own parameter may change by a factor of 3 and 5. So whoever ended at an edge can go beyond it.
+
+The score of a candidate is its final regret divided by that of random choice, averaged over the
+shifts. The candidate with the lowest score is copied into the experiments' TOML files by hand.
 
     python benchmarks/tuning.py contextual --out tuning-contextual.csv
+    python benchmarks/tuning.py contextual --around tuning-contextual.csv --out neighbours.csv
 """
 
 import argparse
@@ -23,7 +27,9 @@ import numpy as np
 SEED = 7
 """Seed of the worlds; the reported experiments have seed 2024."""
 CANDIDATES = 24
-"""Candidates of every method."""
+"""Candidates of every method in the first round."""
+NEIGHBOURS = 12
+"""Candidates of every method in the second round."""
 HIDDEN = (16, 32, 64, 128)
 STEPS = (40, 75, 150, 300, 600, 1200)
 RATES = (3e-4, 1e-3, 3e-3)
@@ -65,6 +71,10 @@ EPSILON = 0.05
 """The ε of ε-greedy is not tuned: the experiments report four values."""
 
 
+Candidate = tuple[str, dict[str, Any]]
+"""The name of a method, and the table of a policy."""
+
+
 def policy(method: str, network: dict[str, Any], own: float, batch: int) -> dict[str, Any]:
     """Return the table of a candidate."""
     training = {"steps": network["steps"], "batch": batch, "learning_rate": network["rate"]}
@@ -82,7 +92,7 @@ def policy(method: str, network: dict[str, Any], own: float, batch: int) -> dict
     return {"kind": method, OWN[method]: own, **epsilon, **sized}
 
 
-def candidates(search: Search, batch: int) -> list[tuple[str, dict[str, Any]]]:
+def candidates(search: Search, batch: int) -> list[Candidate]:
     """Return the candidates of all methods, and random choice: name and table of each."""
     rng = np.random.default_rng(SEED)
     networks = [
@@ -95,10 +105,31 @@ def candidates(search: Search, batch: int) -> list[tuple[str, dict[str, Any]]]:
     ]
     # The places in the range of the own parameter are spread evenly, in random order.
     places = {method: rng.permutation(CANDIDATES) for method in search}
-    found: list[tuple[str, dict[str, Any]]] = [("random", {"kind": "random"})]
+    found: list[Candidate] = [("random", {"kind": "random"})]
     for method, (low, high) in search.items():
         for network, place in zip(networks, places[method], strict=True):
             own = float(f"{low * (high / low) ** ((place + 0.5) / CANDIDATES):.2g}")
+            found.append((method, policy(method, network, own, batch)))
+    return found
+
+
+def neighbours(search: Search, batch: int, rows: list[dict[str, str]]) -> list[Candidate]:
+    """Return random choice, and candidates around the best one of every method in ``rows``."""
+    rng = np.random.default_rng(SEED)
+    found: list[Candidate] = [("random", {"kind": "random"})]
+    for method in search:
+        best = min((row for row in rows if row["method"] == method), key=lambda row: row["score"])
+        known = {
+            name: float(value) for name, value in map(str.split, best["parameters"].split(","))
+        }
+        # The places are spread evenly between a fifth and five times the best value.
+        for place in rng.permutation(NEIGHBOURS):
+            network = {
+                "hidden": int(known.get("hidden", 0) * rng.choice((0.5, 1, 2))),
+                "steps": int(known.get("steps", 0) * rng.choice((0.5, 1, 2))),
+                "rate": float(f"{known.get('learning_rate', 0) * rng.choice((1 / 3, 1, 3)):.1g}"),
+            }
+            own = float(f"{known[OWN[method]] * 25 ** ((place + 0.5) / NEIGHBOURS - 0.5):.2g}")
             found.append((method, policy(method, network, own, batch)))
     return found
 
@@ -137,6 +168,8 @@ def parameters(table: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problem", choices=PROBLEMS)
+    parser.add_argument("--around", type=Path, help="results of the first round")
+    parser.add_argument("--only", action="append", help="a method, if not all of them")
     parser.add_argument("--replicas", type=int, default=16)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, required=True)
@@ -145,7 +178,13 @@ def main() -> None:
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     search, environments, batch = PROBLEMS[arguments.problem]
-    made = candidates(search, batch)
+    if arguments.around:
+        with arguments.around.open(encoding="utf-8", newline="") as file:
+            made = neighbours(search, batch, list(csv.DictReader(file)))
+    else:
+        made = candidates(search, batch)
+    if arguments.only:
+        made = [one for one in made if one[0] in ("random", *arguments.only)]
     context = multiprocessing.get_context("spawn")
     with (
         ProcessPoolExecutor(arguments.workers, context) as pool,
