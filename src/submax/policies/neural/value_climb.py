@@ -9,7 +9,7 @@ from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 from submax.networks.slot_choices import first_choices
-from submax.networks.value_network import ValueNetwork, Weights
+from submax.networks.value_network import Numbers, ValueNetwork, Weights
 from submax.policies.neural.value_belief import ValueBelief
 
 Masks: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -95,7 +95,7 @@ class _Climb:
         best_end: Integers = action.reshape(*shape, -1)[np.arange(len(ends)), ends]
         return best_end
 
-    def _logits(self, first: Weights, contexts: Integers) -> Weights:
+    def _logits(self, first: Weights, contexts: Integers) -> Numbers:
         """Return logits ``[m, M]``, less the head's bias, from the first layer's inputs.
 
         ``first`` is ``[m, M, H]``, and ``contexts [m]`` says which of the n contexts a row has.
@@ -108,5 +108,5 @@ class _Climb:
         second = first.reshape(-1, first.shape[-1]) @ self.network.second_weight
         second += self.network.second_bias
         np.maximum(second, 0, out=second)
-        logits: Weights = (second.reshape(first.shape) @ head[:, :, None])[:, :, 0]
+        logits: Numbers = (second.reshape(first.shape) @ head[:, :, None])[:, :, 0]
         return logits
