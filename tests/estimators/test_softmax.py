@@ -9,6 +9,7 @@ from submax.core.rewards.counts import Counts
 from submax.core.running import extras
 from submax.core.spaces.arms import Arms
 from submax.estimators.softmax import Softmax
+from submax.networks.slot_network import INJECTION_FORMS
 from submax.testing.rules.examples import some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 
@@ -132,7 +133,10 @@ def test_without_new_rows_nothing_changes(fitted, feedback, seed):
         ({"hidden": 0}, "hidden must be a whole number, at least 1, not 0"),
         ({"hidden": 2.5}, "hidden must be a whole number, at least 1, not 2.5"),
         ({"injection": "modulatoin"}, "unknown injection 'modulatoin': did you mean 'modulation'?"),
-        ({"injection": ""}, "unknown injection '': allowed: concatenation, gate, modulation"),
+        (
+            {"injection": ""},
+            "unknown injection '': allowed: concatenation, gate, input-concatenation, modulation",
+        ),
     ],
     ids=str,
 )
@@ -188,7 +192,7 @@ def counted(rewards, rng):
     return Feedback(np.zeros((*reward.shape, 0)), action, reward, None, np.ones(reward.shape))
 
 
-@pytest.mark.parametrize("injection", ["modulation", "gate", "concatenation"])
+@pytest.mark.parametrize("injection", INJECTION_FORMS)
 def test_going_on_with_other_bin_edges_begins_where_training_ended(injection, seed):
     rng = np.random.default_rng(seed)
     training = Training(steps=300, batch=64, learning_rate=0.01, continued=True)

@@ -282,3 +282,23 @@ def test_classification_runs_every_policy_on_every_packaged_set():
     every = cells(specification)
     assert {cell.labels["file"] for cell in every} == set(LOADERS)
     assert len(every) == len(LOADERS) * len(specification.policies)
+
+
+def test_a_file_that_extends_an_experiment_has_only_what_differs():
+    text = 'extends = "contextual"\nreplicas = 3\n[environment]\nhidden = 100\n'
+    base, own = load_named("contextual"), parse(text, "own")
+    environment = {**base.environment, "hidden": 100}
+    assert own == base.changed(name="own", replicas=3, environment=environment)
+
+
+def test_definitions_of_the_extended_experiment_can_be_replaced():
+    text = 'extends = "contextual"\n[define]\ncvae = { kind = "cvae", hidden = 7 }\n'
+    (submax,) = [
+        policy for policy in parse(text, "own").policies if policy_name(policy) == "rcp-submax"
+    ]
+    assert submax["estimator"] == {"kind": "cvae", "hidden": 7}
+
+
+def test_only_an_experiment_that_comes_with_submax_can_be_extended():
+    with pytest.raises(InputError, match="unknown experiment 'contextul'"):
+        parse('extends = "contextul"', "own")

@@ -14,6 +14,7 @@ from submax.core.numerics.standard_error import standard_error
 from submax.experiments.paired_comparison import Finals, PairedComparison, Side
 from submax.experiments.specification import Specification
 from submax.experiments.statements.environment_check import EnvironmentCheck, environment_checks
+from submax.experiments.statements.illustration_statements import illustration_statements
 from submax.experiments.statements.statement import Statement
 from submax.experiments.statements.statements import statements_of
 from submax.experiments.statements.verdict import Verdict
@@ -36,7 +37,7 @@ def print_policies() -> None:
 
 
 def print_illustration(directory: Path, console: Console) -> None:
-    """Print the expected reward of each policy."""
+    """Print the expected reward of each policy, and the statements of section 3.3."""
     rows = _summary(directory)
     table = Table(title=f"Expected reward over {rows[0]['environments']} environments")
     table.add_column("policy")
@@ -45,7 +46,11 @@ def print_illustration(directory: Path, console: Console) -> None:
     for row in rows:
         mean, error = float(row["expected_reward"]), float(row["standard_error"])
         table.add_row(escape(row["policy"]), f"{mean:.4f}", f"{error:.4f}")
-    _wide(console).print(table)
+    wide = _wide(console)
+    wide.print(table)
+    statements = illustration_statements(directory)
+    if any(statement.comparisons for statement in statements):
+        wide.print(_statement_table("section 3.3", statements))
 
 
 def print_offline(specification: Specification, directory: Path, console: Console) -> None:

@@ -28,6 +28,8 @@ class CVAE(NetworkEstimator):
     at every update and kept, so that decisions and their probabilities agree. All reward levels
     use the same draws if ``shared_draws`` is set; with separate draws, the difference between two
     levels is mostly noise. ``kl_weight`` is β, the weight of the Kullback-Leibler term.
+    ``injection`` is the way in which the reward enters the layers; ``"input-concatenation"``, the
+    naive way, is there for comparison.
 
     Reference: Xu et al. (2024), section 4.3.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Floats, Integers
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
@@ -15,12 +15,15 @@ from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
 from submax.experiments.cells import configurations, make_environment, named_policies, policy_of
 from submax.experiments.directory import write_csv
-from submax.experiments.results import RESULTS, SUMMARY, write_parquet
+from submax.experiments.results import FINALS, RESULTS, SUMMARY, write_parquet
 from submax.experiments.specification import Specification
 from submax.policies.classic.random import Random
 
 ENVIRONMENTS_AT_ONCE = 500
 """The number of environments that are simulated together, which limits the memory."""
+
+SMALLEST_PROBABILITY = 1e-12
+"""A probability below this is zero up to rounding."""
 
 
 class PolicyPanel(NamedTuple):
@@ -38,9 +41,15 @@ class PolicyPanel(NamedTuple):
         expected: Floats = np.sum(self.probabilities * self.values, axis=-1)
         return expected
 
+    @property
+    def zeroed_actions(self) -> Integers:
+        """The number of actions with probability 0 in each environment."""
+        zeroed: Integers = np.sum(self.probabilities < SMALLEST_PROBABILITY, axis=-1)
+        return zeroed
+
 
 def illustrate(specification: Specification, directory: Path) -> None:
-    """Write the mean expected reward of every policy, and its panel in the first environment."""
+    """Write the panels of the first environment, and expected rewards in all environments."""
     panels = compute(specification)
     rows = [
         {
@@ -52,6 +61,7 @@ def illustrate(specification: Specification, directory: Path) -> None:
         for name, panel in panels.items()
     ]
     write_parquet(directory / RESULTS, [_first(name, panel) for name, panel in panels.items()])
+    write_parquet(directory / FINALS, [_finals(name, panel) for name, panel in panels.items()])
     write_csv(directory / SUMMARY, rows)
 
 
@@ -130,5 +140,17 @@ def _first(name: str, panel: PolicyPanel) -> pa.Table:
             "action": np.arange(actions),
             "probability": panel.probabilities[0],
             "value": panel.values[0],
+        }
+    )
+
+
+def _finals(name: str, panel: PolicyPanel) -> pa.Table:
+    environments = len(panel.values)
+    return pa.table(
+        {
+            "policy": pa.repeat(name, environments),
+            "environment": np.arange(environments),
+            "expected_reward": panel.expected_reward,
+            "zeroed_actions": panel.zeroed_actions,
         }
     )

@@ -17,6 +17,7 @@ from submax.experiments.statements.environment_check import (
     environment_checks,
     write_environment_checks,
 )
+from submax.experiments.statements.illustration_statements import illustration_statements
 from submax.experiments.statements.statement import write_statements
 from submax.experiments.statements.statements import statements_of
 from submax.simulation.cell_result import CellResult
@@ -77,6 +78,7 @@ def run_illustration(specification: Specification, directory: Path) -> None:
     begin = time.perf_counter()
     claim_directory(directory, specification)
     illustrate(specification, directory)
+    write_statements(directory, illustration_statements(directory))
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 

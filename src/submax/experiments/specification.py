@@ -26,6 +26,8 @@ TYPE_WORDS = {
     "object": "a table",
 }
 """The types that msgspec names in its messages, in the words of TOML."""
+MERGED = ("environment", "delay", "quick", "define")
+"""The tables whose keys a file with ``extends`` replaces one by one."""
 EXAMPLES = {
     "observations": "such as observations = 5000",
     "environment": 'such as [environment] with kind = "bernoulli" and arms = 10',
@@ -48,7 +50,11 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     Every configuration is simulated in ``replicas`` worlds for ``observations`` decisions; curves
     are stored at ``points`` of them. ``measure`` is what the tables and figures show first.
     Figures vary one value at a time around the configuration ``reference``. ``statements`` is the
-    section of the paper whose statements are checked against the results.
+    section of the paper whose statements are tested on the results.
+
+    A file that begins with ``extends``, the name of an experiment that comes with submax, has only
+    what differs from that experiment. The keys of ``environment``, ``delay``, ``quick`` and
+    ``define`` are replaced one by one, other values as a whole.
     """
 
     name: str
@@ -56,7 +62,7 @@ class Specification(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     measure: Literal["regret", "reward"] = "regret"
     reference: dict[str, Any] = {}
-    statements: Literal["", "section 4.1", "section 4.2", "section 4.3"] = ""
+    statements: Literal["", "section 4.1", "section 4.2", "section 4.3", "ablations"] = ""
     observations: int
     replicas: int = 100
     seed: int = 0
@@ -99,7 +105,7 @@ def policy_name(policy: str | dict[str, Any]) -> Any:
 
 def paper_experiments() -> list[str]:
     """The names of the paper's experiments."""
-    order = ["illustration", "bernoulli", "contextual", "combinatorial"]
+    order = ["illustration", "bernoulli", "contextual", "contextual-wide", "combinatorial"]
     names = {path.name.removesuffix(".toml") for path in PAPER.iterdir()}
     return [name for name in order if name in names] + sorted(names - set(order))
 
@@ -116,11 +122,7 @@ def bakeoff_experiments() -> list[str]:
 
 def load_named(name: str) -> Specification:
     """Load one of the experiments that come with submax."""
-    found = dict.fromkeys(paper_experiments(), PAPER)
-    found |= dict.fromkeys(beyond_experiments(), BEYOND)
-    found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
-    one_of("experiment", name, found)
-    return parse((found[name] / f"{name}.toml").read_text(encoding="utf-8"), name)
+    return parse(_named_text(name), name)
 
 
 def load_file(path: Path) -> Specification:
@@ -146,10 +148,7 @@ def load_file(path: Path) -> Specification:
 
 def parse(text: str, name: str) -> Specification:
     """Parse the text of a TOML file into a specification."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}.toml is not valid TOML: {error}") from error
+    table = _table(text, name)
     fields = [field for field in Specification.__struct_fields__ if field != "name"]
     for key in table:
         one_of(f"key in {name}.toml:", key, fields)
@@ -162,6 +161,29 @@ def parse(text: str, name: str) -> Specification:
         more_policies=_defined(given.more_policies, given.define),
         quick=_defined(given.quick, given.define),
     )
+
+
+def _named_text(name: str) -> str:
+    """The TOML file of an experiment that comes with submax."""
+    found = dict.fromkeys(paper_experiments(), PAPER)
+    found |= dict.fromkeys(beyond_experiments(), BEYOND)
+    found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
+    one_of("experiment", name, found)
+    return (found[name] / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _table(text: str, name: str) -> dict[str, Any]:
+    """The table of a TOML file, with what it takes over from the experiment that it extends."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}.toml is not valid TOML: {error}") from error
+    extended = table.pop("extends", None)
+    if extended is None:
+        return table
+    base = _table(_named_text(extended), extended)
+    merged = {key: base[key] | table[key] for key in MERGED if key in base and key in table}
+    return base | table | merged
 
 
 def _explained(message: str, table: dict[str, Any]) -> str:

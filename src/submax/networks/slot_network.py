@@ -9,7 +9,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.running.stored import stored
 from submax.networks.replicas import where_chosen
 
-INJECTION_FORMS = ("modulation", "gate", "concatenation")
+INJECTION_FORMS = ("modulation", "gate", "concatenation", "input-concatenation")
 """The ways in which a reward enters the layers of a network."""
 
 Weights = NDArray[np.float32]

@@ -5,6 +5,11 @@ import numpy as np
 import pytest
 
 from submax.networks.slot_network import INJECTION_FORMS
+from submax.nn.layers.concatenation import Concatenation
+from submax.nn.layers.gate import Gate
+from submax.nn.layers.modulation import Modulation
+from submax.nn.layers.naive_concatenation import NaiveConcatenation
+from submax.nn.layers.plain import Plain
 from submax.nn.layers.trunk import INJECTIONS, Trunk
 
 INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
@@ -12,10 +17,10 @@ INPUTS, OUTPUTS, BIN_EDGES, REPLICAS = 3, 4, 3, 2
 REWARDS = np.array([*np.eye(BIN_EDGES), [0.0, 0.3, 0.7]], dtype=np.float32)
 
 
-def layer(form, seed):
+def layer(kind, seed):
     """A layer of all replicas with no parameter at zero."""
     keys = jax.random.split(jax.random.key(seed), REPLICAS)
-    drawn = [INJECTIONS[form].drawn(INPUTS, OUTPUTS, BIN_EDGES, key) for key in keys]
+    drawn = [kind.drawn(INPUTS, OUTPUTS, BIN_EDGES, key) for key in keys]
     rng = np.random.default_rng(seed)
 
     def moved(*leaves):
@@ -65,27 +70,38 @@ def concatenation(layer, x, reward):
     return [relu(one) for one in product(layer.dense.weight, [*x, *reward], layer.dense.bias)]
 
 
-FORMULAS = {"modulation": modulation, "gate": gate, "concatenation": concatenation}
+def plain(layer, x, reward):
+    return [relu(one) for one in product(layer.dense.weight, x, layer.dense.bias)]
 
 
-def test_every_form_has_a_layer_and_a_formula():
-    assert sorted(INJECTIONS) == sorted(INJECTION_FORMS) == sorted(FORMULAS)
+FORMULAS = {
+    Modulation: modulation,
+    Gate: gate,
+    Concatenation: concatenation,
+    NaiveConcatenation: concatenation,
+    Plain: plain,
+}
 
 
-@pytest.mark.parametrize("form", INJECTION_FORMS)
-def test_a_layer_is_its_formula(form, seed):
-    given = layer(form, seed)
+def test_every_form_has_layers_with_a_formula():
+    assert sorted(INJECTIONS) == sorted(INJECTION_FORMS)
+    assert {kind for pair in INJECTIONS.values() for kind in pair} == set(FORMULAS)
+
+
+@pytest.mark.parametrize("kind", FORMULAS)
+def test_a_layer_is_its_formula(kind, seed):
+    given = layer(kind, seed)
     x = np.random.default_rng((seed, 1)).normal(size=INPUTS).astype(np.float32)
     for replica in range(REPLICAS):
         one = of_replica(given, replica)
         for reward in REWARDS:
-            expected = FORMULAS[form](one, x, reward)
+            expected = FORMULAS[kind](one, x, reward)
             np.testing.assert_allclose(one(x, reward), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("form", INJECTION_FORMS)
-def test_folded_it_is_one_plain_layer_a_level(form, seed):
-    given = layer(form, seed)
+@pytest.mark.parametrize("kind", FORMULAS)
+def test_folded_it_is_one_plain_layer_a_level(kind, seed):
+    given = layer(kind, seed)
     # Every replica is asked for levels of its own.
     levels = np.stack([REWARDS, REWARDS[::-1]])
     folded = given.folded(levels)
@@ -94,9 +110,9 @@ def test_folded_it_is_one_plain_layer_a_level(form, seed):
     x = np.random.default_rng((seed, 2)).normal(size=INPUTS)
     for replica in range(REPLICAS):
         for level, reward in enumerate(levels[replica]):
-            plain = product(folded.weight[replica, level], x, folded.bias[replica, level])
-            expected = FORMULAS[form](of_replica(given, replica), x, reward)
-            np.testing.assert_allclose([relu(one) for one in plain], expected, rtol=1e-4, atol=1e-5)
+            found = product(folded.weight[replica, level], x, folded.bias[replica, level])
+            expected = FORMULAS[kind](of_replica(given, replica), x, reward)
+            np.testing.assert_allclose([relu(one) for one in found], expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("form", INJECTION_FORMS)
@@ -104,16 +120,19 @@ def test_a_trunk_is_one_layer_upon_the_other(form, seed):
     trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, form, jax.random.key(seed))
     x = np.random.default_rng((seed, 3)).normal(size=INPUTS).astype(np.float32)
     for reward in REWARDS:
-        first = FORMULAS[form](trunk.first, x, reward)
-        expected = FORMULAS[form](trunk.second, first, reward)
+        first = FORMULAS[type(trunk.first)](trunk.first, x, reward)
+        expected = FORMULAS[type(trunk.second)](trunk.second, first, reward)
         found = trunk(x, reward)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("inputs", [0, INPUTS])
-@pytest.mark.parametrize("form", INJECTION_FORMS)
+@pytest.mark.parametrize("form", ["modulation", "gate", "concatenation"])
 def test_all_levels_are_equal_at_first_and_can_be_separated(form, inputs, seed):
-    """No form begins with an advantage: the reward part is zero, and its gradient is not."""
+    """No form that the ablation compares begins with an advantage over another.
+
+    The reward part is zero, and its gradient is not.
+    """
     trunk = Trunk.drawn(inputs, 16, BIN_EDGES, form, jax.random.key(seed))
     x = np.random.default_rng(seed).normal(size=inputs).astype(np.float32)
     first, *others = [np.asarray(trunk(x, one)) for one in REWARDS]
@@ -126,3 +145,11 @@ def test_all_levels_are_equal_at_first_and_can_be_separated(form, inputs, seed):
         "concatenation": lambda: slope.dense.weight[:, inputs + 1],
     }[form]()
     assert np.asarray(reward_part).any()
+
+
+def test_input_concatenation_starts_with_levels_that_differ(seed):
+    """As the paper describes its naive alternative: the reward is an input like any other."""
+    trunk = Trunk.drawn(INPUTS, 16, BIN_EDGES, "input-concatenation", jax.random.key(seed))
+    x = np.random.default_rng(seed).normal(size=INPUTS).astype(np.float32)
+    first, second = (np.asarray(trunk(x, one)) for one in REWARDS[:2])
+    assert not np.array_equal(first, second)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from submax.experiments.paired_comparison import Finals
+from submax.experiments.statements.ablation_statements import ablation_statements
 from submax.experiments.statements.bernoulli_statements import bernoulli_statements
 from submax.experiments.statements.combinatorial_statements import combinatorial_statements
 from submax.experiments.statements.contextual_statements import contextual_statements
@@ -12,6 +13,7 @@ SECTIONS: dict[str, Callable[[Finals], list[Statement]]] = {
     "section 4.1": bernoulli_statements,
     "section 4.2": contextual_statements,
     "section 4.3": combinatorial_statements,
+    "ablations": ablation_statements,
 }
 
 

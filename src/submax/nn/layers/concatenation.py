@@ -13,7 +13,7 @@ from submax.nn.layers.injection import Injection, LevelLayer
 
 
 class Concatenation(Injection):
-    """h ← ReLU(W [h, r] + b), the simplest form, which the paper reports to fail.
+    """h ← ReLU(W [h, r] + b).
 
     The columns of W that belong to r are zero initially: all rewards start with the same function,
     as in `Modulation`.
@@ -31,12 +31,12 @@ class Concatenation(Injection):
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu(self.dense(jnp.concatenate([x, reward])))
 
-    def moved(self, encoded_edges: NDArray[np.float32]) -> "Concatenation":
+    def moved(self, encoded_edges: NDArray[np.float32]) -> Self:
         """Replace the columns of W that belong to r by their values at the new bin edges."""
         weight, columns = np.split(np.asarray(self.dense.weight), [-self.reward_width], axis=-1)
         moved = (encoded_edges @ columns.swapaxes(-1, -2)).swapaxes(-1, -2)
         joined: Any = np.concatenate([weight, moved], axis=-1)
-        return Concatenation(Dense(joined, self.dense.bias), self.reward_width)
+        return type(self)(Dense(joined, self.dense.bias), self.reward_width)
 
     def folded(self, levels: NDArray[np.float32]) -> LevelLayer:
         """W_l are the columns of W for h; the columns of W for r, times r_l, are part of b_l."""

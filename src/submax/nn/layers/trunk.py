@@ -1,6 +1,6 @@
 """Two hidden layers that the reward enters."""
 
-from typing import Self
+from typing import Self, TypeAlias
 
 import equinox as eqx
 import jax
@@ -9,12 +9,18 @@ from submax.nn.layers.concatenation import Concatenation
 from submax.nn.layers.gate import Gate
 from submax.nn.layers.injection import Injection
 from submax.nn.layers.modulation import Modulation
+from submax.nn.layers.naive_concatenation import NaiveConcatenation
+from submax.nn.layers.plain import Plain
 
-INJECTIONS: dict[str, type[Modulation] | type[Gate] | type[Concatenation]] = {
-    "modulation": Modulation,
-    "gate": Gate,
-    "concatenation": Concatenation,
+Layer: TypeAlias = type[Modulation] | type[Gate] | type[Concatenation] | type[Plain]
+
+INJECTIONS: dict[str, tuple[Layer, Layer]] = {
+    "modulation": (Modulation, Modulation),
+    "gate": (Gate, Gate),
+    "concatenation": (Concatenation, Concatenation),
+    "input-concatenation": (NaiveConcatenation, Plain),
 }
+"""The first and the second layer of every form of injection."""
 
 
 class Trunk(eqx.Module):
@@ -29,10 +35,10 @@ class Trunk(eqx.Module):
     ) -> Self:
         """Return two layers of ``hidden`` units with random initial parameters."""
         keys = jax.random.split(key)
-        layer = INJECTIONS[injection]
+        first, second = INJECTIONS[injection]
         return cls(
-            layer.drawn(inputs, hidden, reward_width, keys[0]),
-            layer.drawn(hidden, hidden, reward_width, keys[1]),
+            first.drawn(inputs, hidden, reward_width, keys[0]),
+            second.drawn(hidden, hidden, reward_width, keys[1]),
         )
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:

@@ -1,0 +1,74 @@
+"""The statements of section 3.3 of the paper, tested on the results of the illustration."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from submax.experiments.paired_comparison import PairedComparison, Side, compared
+from submax.experiments.results import FINALS
+from submax.experiments.statements.statement import Statement
+
+RANDOM = (
+    "Section 3.3: all policies except the 0-reward policy or negative policy achieves better than "
+    "random expected reward."
+)
+ORDER = (
+    "Section 3.3: the optimistic policy, equivalently the 1-conditioned policy, which does not use "
+    "the negative policy, is the worst among the rest. Optimized policy perform better than the "
+    "optimistic one […]. Unexpectedly, the SubMax policy works the best."
+)
+ZEROED = (
+    'Section 3.3: the optimized policy […] in general can only "zero out" one action […], while '
+    "the SubMax operation can potentially zero out more."
+)
+
+
+def illustration_statements(directory: Path) -> list[Statement]:
+    """The statements of section 3.3, by the mean over environments: the left number is lower."""
+    rewards, zeroed = (_sides(directory, name) for name in ("expected_reward", "zeroed_actions"))
+    names = ["rcp-optimistic", "rcp-optimized", "rcp-submax"]
+    zeros = "actions with probability 0"
+    return [
+        Statement(
+            "paper",
+            RANDOM,
+            "The negative policy earns less than random, the three others more",
+            4,
+            [
+                *_ordered(rewards, ["rcp-negative", "random"]),
+                *(one for name in names for one in _ordered(rewards, ["random", name])),
+            ],
+        ),
+        Statement(
+            "paper",
+            ORDER,
+            "Expected reward rises from optimistic to optimized to SubMax",
+            2,
+            list(_ordered(rewards, names)),
+        ),
+        Statement(
+            "paper",
+            ZEROED,
+            "The optimized policy zeroes fewer actions than SubMax",
+            1,
+            list(compared(zeros, zeroed.get("rcp-optimized"), zeroed.get("rcp-submax"))),
+        ),
+    ]
+
+
+def _sides(directory: Path, column: str) -> dict[str, Side]:
+    """The values of every policy in all environments."""
+    table = pq.read_table(directory / FINALS)
+    return {
+        name: Side(name, np.asarray(table.filter(pc.equal(table["policy"], name))[column]))
+        for name in table["policy"].unique().to_pylist()
+    }
+
+
+def _ordered(sides: dict[str, Side], names: Sequence[str]) -> Iterator[PairedComparison]:
+    for lower, higher in pairwise(names):
+        yield from compared("expected reward", sides.get(lower), sides.get(higher))
