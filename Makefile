@@ -15,7 +15,7 @@ quick: $(VENV)/.installed-neural
 	$(BIN)/submax reproduce contextual combinatorial --quick --out $(OUT)-quick
 
 reproduce-networks: $(VENV)/.installed-neural
-	$(BIN)/submax reproduce contextual combinatorial ablations joint-ablations --out $(OUT)
+	$(BIN)/submax reproduce contextual contextual-wide combinatorial ablations joint-ablations --out $(OUT)
 
 # Three workers for two cores: tests of processes and servers wait most of their time.
 test: $(VENV)/.installed-all
@@ -37,10 +37,10 @@ bench: $(VENV)/.installed-neural
 	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.installed
-	$(BIN)/python docs/generate_cli.py
-	if [ -d $(OUT) ]; then $(BIN)/python docs/generate_results.py $(OUT); fi
-	if [ -d $(OUT) ]; then $(BIN)/python docs/generate_beyond.py $(OUT); fi
-	if [ -d $(OUT) ]; then $(BIN)/python docs/generate_bakeoff.py $(OUT); fi
+	$(BIN)/python docs/generators/cli_page.py
+	$(BIN)/python docs/generators/tuning_page.py
+	if [ -d $(OUT) ]; then for page in report beyond bakeoff; do \
+	  $(BIN)/python docs/generators/$${page}_page.py $(OUT) || exit 1; done; fi
 
 clean:
 	rm -rf $(VENV) .venv-bench

@@ -1,24 +1,25 @@
 """The page and the figure of the bake-off, from results made up for the test."""
 
 import csv
+import json
 import math
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
 OWN = {"random": 0.5, "rcp-adaptive": 0.1, "linucb": 0.24, "rcp-softmax-submax": 0.3}
 
 
 @pytest.fixture
 def generator(tmp_path, monkeypatch):
     """The module of the generator, which writes into a folder of the test."""
-    monkeypatch.syspath_prepend(str(DOCS))
-    import generate_bakeoff
-    import generate_results
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "generators"))
+    import bakeoff_page
+    import published
 
-    monkeypatch.setattr(generate_results, "PAGES", tmp_path / "pages")
-    return generate_bakeoff
+    monkeypatch.setattr(published, "RESULTS", tmp_path / "pages")
+    return bakeoff_page
 
 
 def written(path, rows):
@@ -59,14 +60,14 @@ def peer_rows(regime, table, scores):
 
 @pytest.fixture
 def results(tmp_path):
-    written(
-        tmp_path / "results" / "bakeoff-dense" / "summary.csv",
-        [*summary(["chess", "titanic"], 2000), *summary(["ring", "letter"], 5000)],
-    )
-    written(
-        tmp_path / "results" / "bakeoff-rare" / "summary.csv", summary(["chess", "magic"], 20_000)
-    )
-    return tmp_path / "results"
+    results = tmp_path / "results"
+    dense = [*summary(["chess", "titanic"], 2000), *summary(["ring", "letter"], 5000)]
+    written(results / "bakeoff-dense" / "summary.csv", dense)
+    written(results / "bakeoff-rare" / "summary.csv", summary(["chess", "magic"], 20_000))
+    for name in ("bakeoff-dense", "bakeoff-rare"):
+        manifest = {"versions": {"submax": "0"}, "specification": {"name": name}}
+        (results / name / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return results
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ def peers(tmp_path):
 def test_page_and_figure_are_written(generator, results, peers, tmp_path):
     generator.main(results, peers)
     pages = tmp_path / "pages"
-    assert (pages / "bakeoff.png").read_bytes().startswith(b"\x89PNG")
+    assert (pages / "bakeoff" / "ratios.png").read_bytes().startswith(b"\x89PNG")
     page = (pages / "bakeoff.md").read_text(encoding="utf-8")
     chosen_on, held_out = page.split("### Tables on which nothing was chosen")
     adaptive = "| **10.0** ± 1.0 | 24.0 ± 1.0 | 30.0 ± 1.0 |"
@@ -105,7 +106,7 @@ def test_linear_methods_of_submax_are_counted_as_peers(generator, results, peers
 
 def test_scores_of_the_peers_are_aggregated_and_kept(generator, results, peers, tmp_path):
     generator.main(results, peers)
-    kept = tmp_path / "pages" / "bakeoff-peers.csv"
+    kept = tmp_path / "pages" / "bakeoff" / "peers.csv"
     with kept.open(encoding="utf-8", newline="") as file:
         rows = {(r["regime"], r["table"], r["method"]): r for r in csv.DictReader(file)}
     assert len(rows) == 3 * 3 + 2
@@ -120,7 +121,8 @@ def test_scores_of_the_peers_are_aggregated_and_kept(generator, results, peers, 
 
 def test_without_results_nothing_is_written(generator, peers, tmp_path, capsys):
     generator.main(tmp_path / "nothing", peers)
-    assert "without bakeoff-dense.csv, bakeoff-rare.csv" in capsys.readouterr().out
+    missing = "bakeoff/bakeoff-dense/summary.csv, bakeoff/bakeoff-rare/summary.csv"
+    assert f"without {missing}." in capsys.readouterr().out
     assert not (tmp_path / "pages" / "bakeoff.md").exists()
 
 
@@ -132,7 +134,7 @@ def test_a_ratio_has_the_errors_of_both(generator):
 
 
 def test_held_out_tables_are_those_of_the_peers(generator, monkeypatch):
-    monkeypatch.syspath_prepend(str(DOCS.parent / "benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import bakeoff_methods
 
     assert generator.HELD_OUT == bakeoff_methods.HELD_OUT

@@ -166,8 +166,8 @@ def test_classes_and_tests_of_contributing_pass(tmp_path):
 
 
 def test_command_reference_is_current():
-    path = ROOT / "docs" / "generate_cli.py"
-    specification = importlib.util.spec_from_file_location("generate_cli", path)
+    path = ROOT / "docs" / "generators" / "cli_page.py"
+    specification = importlib.util.spec_from_file_location("cli_page", path)
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)

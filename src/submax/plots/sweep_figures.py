@@ -65,7 +65,7 @@ def _paper_figures(
     specification: dict[str, Any], figures: Sequence[SweepFigure], measure: str
 ) -> list[SweepFigure]:
     """The figures that are also drawn with the methods of the paper only."""
-    if not specification.get("statements"):
+    if not specification.get("statements", "").startswith("section"):
         return []
     chosen = [one for one in figures if not one.name.startswith("panel-")] or figures
     return [one._replace(name=f"paper-{one.name}", measure=measure, kind="paper") for one in chosen]

