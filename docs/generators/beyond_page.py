@@ -11,7 +11,7 @@ FIGURES = {
     "gaussian": "varying-arms.png",
     "poisson": "all-configurations.png",
     "bump": "all-configurations.png",
-    "pricing": "panel-*.png",
+    "pricing": "panel.png",
     "drifting": "varying-memory.png",
     "continual": "varying-memory.png",
     "classification": "varying-file.png",

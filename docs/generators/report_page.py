@@ -24,9 +24,9 @@ FIGURES = {
     },
     "contextual-wide": {"paper-varying-shift.png": "varying-shift.png"},
     "combinatorial": {
-        "paper-panel-*.png": "reward.png",
+        "paper-panel.png": "reward.png",
         "paired-reward.png": "paired-reward.png",
-        "panel-*-regret.png": "all-policies-regret.png",
+        "panel-regret.png": "all-policies-regret.png",
     },
     "ablations": {},
     "joint-ablations": {},

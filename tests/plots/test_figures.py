@@ -55,6 +55,15 @@ def test_the_axis_says_what_is_shown_and_over_how_many_replicas(traces, measure)
     assert axes.get_xlabel() == "observations"
 
 
+def test_many_curves_have_no_ribbons_and_random_choice_does_not_set_the_scale(traces):
+    many = {f"own-{number}": traces["rcp-submax"] for number in range(6)}
+    (axes,) = plots.curves({"random": traces["random"], **many}).axes
+    assert not axes.collections
+    assert axes.get_ylabel() == "accumulated regret\n(mean of 9 replicas)"
+    highest = traces["rcp-submax"].accumulated_regret.mean(axis=0).max()
+    assert axes.get_ylim()[1] == pytest.approx(1.05 * highest)
+
+
 @pytest.mark.parametrize("name", ["random", "neural-epsilon-greedy-0.1", LONG])
 def test_the_names_of_policies_are_within_the_figure(traces, name):
     figure = plots.curves({name: traces["random"]})

@@ -53,8 +53,8 @@ def drawn(monkeypatch):
 def test_a_panel_for_each_configuration_and_all_side_by_side(directory):
     figures = sweep_figures(directory)
     names = [
-        "panel-arms=2-dimension=3-shift=0-hidden=32-delay=10",
-        "panel-arms=2-dimension=3-shift=-2-hidden=32-delay=10",
+        "panel-shift=0",
+        "panel-shift=-2",
         "varying-shift",
         "all-configurations",
     ]

@@ -19,6 +19,8 @@ LONG_NUMBERS = 10_000
 """From this value on, an axis is labelled in thousands; longer numbers would not fit."""
 LEGEND_LINE_INCHES, LETTER_INCHES = 0.7, 0.065
 """About the widths of a line and of a letter in a legend, in inches."""
+MOST_RIBBONS = 6
+"""With more curves in a panel, ribbons would hide each other and none are drawn."""
 AXES_LEFT_INCHES, AXES_WIDTH_INCHES = 0.86, 3.89
 """The left edge and the width of the axes in a figure of one panel, in inches."""
 
@@ -49,12 +51,13 @@ def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = ""
         for name, trace in traces.items()
     ]
     replicas = max(trace.rewards.shape[0] for trace in traces.values())
-    return panel_figure(lines, axis_label(measure, replicas), title)
+    return panel_figure(lines, axis_label(measure, replicas, len(lines)), title)
 
 
-def axis_label(measure: str, replicas: int) -> str:
-    """The label of the vertical axis."""
-    return f"accumulated {measure}\n(mean, 95 % of {replicas} replicas)"
+def axis_label(measure: str, replicas: int, curves: int) -> str:
+    """The label of the vertical axis of a panel with this number of curves."""
+    shown = "mean, 95 %" if curves <= MOST_RIBBONS else "mean"
+    return f"accumulated {measure}\n({shown} of {replicas} replicas)"
 
 
 def panel_figure(lines: Sequence[PanelCurve], scale: str, title: str) -> Figure:
@@ -78,14 +81,16 @@ def legend_width(names: Iterable[str]) -> float:
 
 
 def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int = 200) -> None:
-    """Draw the curves, reduced to at most ``points`` points each."""
+    """Draw the curves, reduced to at most ``points`` points each; with ribbons if they are few."""
+    ribbons = len(lines) <= MOST_RIBBONS
     for position, line in enumerate(lines):
         look = look_of(line.name, position)
         kept = np.unique(np.linspace(0, len(line.steps) - 1, points).round().astype(int))
         steps = line.steps[kept]
-        axes.fill_between(
-            steps, line.q025[kept], line.q975[kept], color=look.colour, alpha=0.06, linewidth=0
-        )
+        if ribbons:
+            axes.fill_between(
+                steps, line.q025[kept], line.q975[kept], color=look.colour, alpha=0.06, linewidth=0
+            )
         axes.plot(
             steps,
             line.mean[kept],
@@ -99,14 +104,21 @@ def draw_panel(axes: Axes, lines: Sequence[PanelCurve], title: str, points: int 
         )
     axes.set_title(title)
     axes.set_xlim(0, max(line.steps[-1] for line in lines))
-    axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), _top(lines))
+    top = _top_of_ribbons(lines) if ribbons else _top_of_means(lines)
+    axes.set_ylim(min(0.0, 1.03 * min(float(line.mean.min()) for line in lines)), top)
     thousands = FuncFormatter(lambda value, _: _thousands(value))
     axes.xaxis.set_major_formatter(thousands)
-    if _top(lines) >= LONG_NUMBERS:
+    if top >= LONG_NUMBERS:
         axes.yaxis.set_major_formatter(thousands)
 
 
-def _top(lines: Sequence[PanelCurve]) -> float:
+def _top_of_means(lines: Sequence[PanelCurve]) -> float:
+    """The upper end of the axis without ribbons: random choice may leave the panel."""
+    others = [line for line in lines if line.name != "random"]
+    return 1.05 * max(float(line.mean.max()) for line in others or lines) or 1.0
+
+
+def _top_of_ribbons(lines: Sequence[PanelCurve]) -> float:
     """The upper end of the axis: above the ribbons, but at most half above the highest mean."""
     ribbon = max(float(line.q975.max()) for line in lines)
     mean = max(float(line.mean.max()) for line in lines)

@@ -10,11 +10,15 @@ from matplotlib.figure import Figure
 from submax.core.arrays import Floats
 from submax.core.numerics.standard_error import standard_error
 from submax.plots.panel import PanelCurve
-from submax.plots.paper_methods import CLASSIC, LARGE, RANDOM, SUBMAX, MethodLook, method_of
+from submax.plots.paper_methods import CLASSIC, RANDOM, SUBMAX, MethodLook, method_of
 from submax.plots.style import figure_style
 
 PANEL_INCHES = (2.9, 2.2)
 """Width and height of a panel; three panels beside each other are as wide as a page."""
+SINGLE_PANEL_INCHES = (4.6, 3.2)
+"""Width and height of the panel of a figure with one panel."""
+NEAR_FACTOR = 2.0
+"""The closer look has the families whose regret is at most this multiple of the lowest."""
 LABEL_SHARE = 0.28
 """The part of a panel's width that the direct labels take."""
 SMALLEST_GAP = 0.065
@@ -46,10 +50,10 @@ def best_of_families(curves: Iterable[PanelCurve], measure: str) -> list[PaperCu
 def paper_figure(
     panels: Sequence[Sequence[PanelCurve]], titles: Sequence[str], measure: str, columns: int
 ) -> Figure:
-    """Draw lettered panels, each above a closer look without the families of largest regret."""
+    """Draw lettered panels, each above a closer look at the families with the least regret."""
     rows = -(-len(panels) // columns)
     zoomed = measure == "regret"
-    width, height = PANEL_INCHES
+    width, height = PANEL_INCHES if len(panels) > 1 else SINGLE_PANEL_INCHES
     with figure_style():
         figure = Figure(figsize=(width * columns, height * rows * (2 if zoomed else 1)))
         figure.set_layout_engine("constrained")
@@ -59,13 +63,11 @@ def paper_figure(
         for place, (curves, title) in enumerate(zip(panels, titles, strict=True)):
             row, column = divmod(place, columns)
             chosen = best_of_families(curves, measure)
-            letter = chr(ord("a") + place) if len(panels) <= 26 else str(place + 1)
             axes = grid[row * (2 if zoomed else 1), column]
             if chosen:
-                _draw(axes, chosen, f"({letter}) {title}", measure)
-            near = [one for one in chosen if one.look.label not in LARGE]
-            if zoomed and near:
-                _draw(grid[2 * row + 1, column], near, "", measure)
+                _draw(axes, chosen, f"{_letter(place, len(panels))}{title}", measure)
+            if zoomed and chosen:
+                _draw(grid[2 * row + 1, column], _near(chosen), "", measure, ribbons=False)
             if column == 0:
                 axes.set_ylabel(f"accumulated {measure}")
         for axes in grid[-1]:
@@ -73,7 +75,23 @@ def paper_figure(
     return figure
 
 
-def _draw(axes: Axes, chosen: Sequence[PaperCurve], title: str, measure: str) -> None:
+def _letter(place: int, panels: int) -> str:
+    """Return "(a) " for the first of several panels; a number if there are too many for letters."""
+    if panels == 1:
+        return ""
+    return f"({chr(ord('a') + place)}) " if panels <= 26 else f"({place + 1}) "
+
+
+def _near(chosen: Sequence[PaperCurve]) -> list[PaperCurve]:
+    """Return the families of low regret, without random choice."""
+    others = [one for one in chosen if one.look.label != RANDOM] or chosen
+    lowest = min(float(one.curve.mean[-1]) for one in others)
+    return [one for one in others if one.curve.mean[-1] <= NEAR_FACTOR * lowest]
+
+
+def _draw(
+    axes: Axes, chosen: Sequence[PaperCurve], title: str, measure: str, *, ribbons: bool = True
+) -> None:
     axes.set_visible(True)
     axes.set_title(title, loc="left")
     sign = 1.0 if measure == "regret" else -1.0
@@ -81,7 +99,7 @@ def _draw(axes: Axes, chosen: Sequence[PaperCurve], title: str, measure: str) ->
     best_classic = min(classics, key=lambda one: sign * one.curve.mean[-1], default=None)
     for one in chosen:
         ribbon = one.look.label in (SUBMAX, RANDOM) or one is best_classic
-        if ribbon:
+        if ribbons and ribbon:
             axes.fill_between(
                 one.curve.steps,
                 one.curve.q025,
@@ -151,5 +169,5 @@ def paired_figure(rewards: Mapping[str, Floats], policies: Sequence[str]) -> Fig
             axes.errorbar(mean, place, xerr=error, fmt="o", color=colour, markersize=4, capsize=2)
         axes.axvline(0, color="#000000", linestyle=":", linewidth=1)
         axes.set_yticks(np.arange(len(rows)), [row[0] for row in rows])
-        axes.set_xlabel("accumulated reward minus that of random choice (paired, ± 2 s.e.)")
+        axes.set_xlabel("accumulated reward minus that of random choice, ± 2 s.e.")
     return figure

@@ -28,8 +28,6 @@ FAMILIES: tuple[tuple[str, MethodLook], ...] = (
     (r"rcp-submax", MethodLook(SUBMAX, "#D55E00", "-")),
 )
 """The names of the policies of each family, as a regular expression."""
-LARGE = ("random", "UCB1")
-"""Families whose regret sets the scale; the second row of a figure leaves them out."""
 CLASSIC = ("ε-greedy", "UCB1", "TS")
 
 

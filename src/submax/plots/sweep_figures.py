@@ -40,8 +40,8 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
     """The figures that can be drawn from the results in a directory."""
     specification = _specification(directory)
     panels = _configurations(directory)
-    singles = [SweepFigure(f"panel-{_file_name(panel)}", [panel], 1) for panel in panels]
     varying = [key for key in panels[0] if len({panel[key] for panel in panels}) > 1]
+    singles = [SweepFigure(_panel_name(panel, varying), [panel], 1) for panel in panels]
     reference = _nearest(panels, specification.get("reference", {}))
     rows = [_row(panels, key, reference) for key in varying]
     figures = [*singles, *[row for row in rows if len(row.panels) > 1]]
@@ -67,7 +67,7 @@ def _paper_figures(
     """The figures that are also drawn with the methods of the paper only."""
     if not specification.get("statements", "").startswith("section"):
         return []
-    chosen = [one for one in figures if not one.name.startswith("panel-")] or figures
+    chosen = [one for one in figures if len(one.panels) > 1] or figures
     return [one._replace(name=f"paper-{one.name}", measure=measure, kind="paper") for one in chosen]
 
 
@@ -95,7 +95,7 @@ def draw_sweep_figure(
         titles = _short_titles(directory, wanted.panels)
         figure = paper_figure(lines, titles, measure, min(wanted.columns, 3))
         return saved(figure, directory / "figures", wanted.name)
-    scale = axis_label(measure, specification["replicas"])
+    scale = axis_label(measure, specification["replicas"], max(map(len, lines)))
     if len(lines) == 1:
         figure = panel_figure(lines[0], scale, titles[0])
     else:
@@ -176,8 +176,9 @@ def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
     symbols = {"arms": "K", "delay": "N_b", "shift": "s", "beta": "\\beta"}
     titles = []
     for panel in panels:
-        parts = [f"${symbols.get(key, key)}={panel[key]}$" for key in varying]
-        titles.append(", ".join(parts) + _mean_reward(directory, panel))
+        values = ", ".join(f"${symbols.get(key, key)}={panel[key]}$" for key in varying)
+        mean = _mean_reward(directory, panel)
+        titles.append(f"{values} ({mean})" if values and mean else values or mean)
     return titles
 
 
@@ -197,7 +198,7 @@ def _mean_reward(directory: Path, panel: Labels) -> str:
     if "random" not in curves:
         return ""
     mean = curves["random"].mean[-1] / curves["random"].steps[-1]
-    return f" ($E[\\bar{{R}}]={mean:.3g}$)"
+    return f"$E[\\bar{{R}}]={mean:.3g}$"
 
 
 def _curves(
@@ -230,7 +231,8 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) and abs(value) >= 1e6 else str(value)
 
 
-def _file_name(panel: Labels) -> str:
-    name = "-".join(f"{key}={value}" for key, value in panel.items())
+def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
+    """Return the name of a panel's file, with the values in which it differs from others."""
+    name = "-".join(["panel", *(f"{key}={panel[key]}" for key in varying)])
     # Some systems do not allow these characters in the name of a file.
     return name.replace("/", "_").replace(":", "_")

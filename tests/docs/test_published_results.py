@@ -1,0 +1,82 @@
+"""The published results were made with the settings of today's experiments, and the pages too."""
+
+import csv
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from submax.experiments.specification import load_named, paper_experiments, policy_name
+
+GENERATORS = Path(__file__).parents[2] / "docs" / "generators"
+PAPER = paper_experiments()
+
+
+@pytest.fixture(autouse=True)
+def _generators(monkeypatch):
+    monkeypatch.syspath_prepend(str(GENERATORS))
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_results_were_made_with_the_settings_of_the_experiment(name):
+    from published import settings_of
+
+    settings = msgspec.to_builtins(load_named(name))
+    assert settings_of(name)["specification"] == msgspec.json.decode(msgspec.json.encode(settings))
+
+
+@pytest.mark.parametrize("name", [name for name in PAPER if name != "illustration"])
+def test_results_have_every_policy_in_every_configuration(name):
+    from published import rows_of
+
+    specification = load_named(name)
+    policies = [*specification.policies, *specification.more_policies]
+    rows = rows_of(name)
+    keys = list(rows[0])
+    labels = keys[: keys.index("policy")]
+    found = [(tuple(row[key] for key in labels), row["policy"]) for row in rows]
+    configurations = dict.fromkeys(configuration for configuration, _ in found)
+    assert sorted(found) == sorted(
+        (configuration, policy_name(policy))
+        for configuration in configurations
+        for policy in policies
+    )
+    assert {row["replicas"] for row in rows} == {str(specification.replicas)}
+    assert {row["observations"] for row in rows} == {str(specification.observations)}
+
+
+@pytest.mark.parametrize("page", ["report_page", "tuning_page"])
+def test_pages_are_current(page):
+    if page == "report_page":
+        import report_page
+        from published import RESULTS
+
+        written = (RESULTS / "README.md").read_text(encoding="utf-8")
+        assert written == report_page.page(), "run: make docs"
+    else:
+        import tuning_page
+
+        written = tuning_page.PAGE.read_text(encoding="utf-8")
+        assert written == tuning_page.with_tables(written), "run: make docs"
+
+
+def test_every_claim_that_does_not_hold_has_a_reason():
+    from claims import SECTIONS, claims_of
+    from reasons import REASONS
+
+    claims = [claim for name in SECTIONS for claim in claims_of(name, "paper")]
+    assert set(REASONS) <= {claim.text for claim in claims}
+    failed = {claim.text for claim in claims if claim.verdict == "does not hold"}
+    assert failed <= set(REASONS)
+
+
+@pytest.mark.parametrize("problem", ["contextual", "combinatorial"])
+def test_every_method_had_the_same_number_of_candidates(problem):
+    from published import RESULTS
+
+    with (RESULTS / "tuning" / f"{problem}.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] != "random"]
+    counts = {row["method"]: 0 for row in rows}
+    for row in rows:
+        counts[row["method"]] += 1
+    assert set(counts.values()) == {36}
