@@ -6,18 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from submax.core.arrays import Floats
 from submax.core.numerics.standard_error import standard_error
-from submax.experiments.results import FINALS, RESULTS
+from submax.experiments.results import FINALS
 from submax.experiments.statements.verdict import Verdict
 
 DECISIVE_ERRORS = 2.0
 """A difference is decided if it is more than this many of its standard errors."""
-LATE_SHARE = 0.9
-"""The share of a run after which its late part begins, over which the slope of regret is taken."""
 
 CellLabels: TypeAlias = tuple[tuple[tuple[str, Any], ...], str]
 """What identifies a cell: the labels of its configuration, and the name of its policy."""
@@ -77,36 +74,27 @@ class PairedComparison(NamedTuple):
 class Finals:
     """The final regret and reward of every replica, by configuration and policy.
 
-    ``slopes`` are the mean regrets per decision in the late part of a run.
+    ``slopes`` are the mean regrets per decision in the last tenth of a run.
     """
 
     def __init__(
         self,
         regrets: dict[CellLabels, Floats],
         rewards: dict[CellLabels, Floats],
-        slopes: dict[CellLabels, float],
+        slopes: dict[CellLabels, Floats],
     ) -> None:
         self._regrets, self._rewards, self._slopes = regrets, rewards, slopes
 
     @classmethod
     def read(cls, directory: Path) -> "Finals":
         """Read the files that ``write_results`` wrote."""
-        regrets: dict[CellLabels, list[float]] = {}
-        rewards: dict[CellLabels, list[float]] = {}
+        columns = ("regret", "reward", "late_slope")
+        found: dict[str, dict[CellLabels, list[float]]] = {name: {} for name in columns}
         for row in pq.read_table(directory / FINALS).to_pylist():
-            regrets.setdefault(_cell_labels(row), []).append(row["regret"])
-            rewards.setdefault(_cell_labels(row), []).append(row["reward"])
-        curves: dict[CellLabels, list[tuple[int, float]]] = {}
-        columns = pq.read_table(directory / RESULTS)
-        last = pc.max(columns["step"]).as_py()
-        late = columns.filter(pc.greater_equal(columns["step"], LATE_SHARE * last))
-        for row in late.to_pylist():
-            point = (row["step"], row["regret_mean"])
-            curves.setdefault(_cell_labels(row), []).append(point)
+            for name in columns:
+                found[name].setdefault(_cell_labels(row), []).append(row[name])
         return cls(
-            {cell: np.array(values) for cell, values in regrets.items()},
-            {cell: np.array(values) for cell, values in rewards.items()},
-            {cell: _slope(points) for cell, points in curves.items()},
+            *({cell: np.array(values) for cell, values in found[name].items()} for name in columns)
         )
 
     def configurations(self) -> list[dict[str, Any]]:
@@ -130,7 +118,7 @@ class Finals:
     def late(self, policy: str, **labels: Any) -> Side | None:
         """The mean regret per decision in the last tenth of the run; None if it was not run."""
         cell = self._find(policy, labels)
-        return None if cell is None else Side(policy, np.array([self._slopes[cell]]))
+        return None if cell is None else Side(policy, self._slopes[cell])
 
     def best(self, policies: Iterable[str], **labels: Any) -> Side | None:
         """The policy with the lowest mean final regret; None unless all of them were run."""
@@ -166,8 +154,3 @@ def _cell_labels(row: dict[str, Any]) -> CellLabels:
     names = list(row)
     labels = names[: names.index("policy")]
     return tuple((name, row[name]) for name in labels), row["policy"]
-
-
-def _slope(points: list[tuple[int, float]]) -> float:
-    (first, low), (last, high) = points[0], points[-1]
-    return (high - low) / max(last - first, 1)

@@ -52,9 +52,14 @@ def _curves(cell: Cell, result: CellResult) -> pa.Table:
 
 
 def _finals(cell: Cell, result: CellResult) -> pa.Table:
-    replica = np.arange(len(result.final_regret))
     return _labelled(
-        cell, {"replica": replica, "regret": result.final_regret, "reward": result.final_reward}
+        cell,
+        {
+            "replica": np.arange(len(result.final_regret)),
+            "regret": result.final_regret,
+            "reward": result.final_reward,
+            "late_slope": result.late_slope,
+        },
     )
 
 

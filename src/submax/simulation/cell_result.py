@@ -9,6 +9,8 @@ from submax.simulation.trace import Trace
 
 QUANTILES = (0.025, 0.975)
 """The ends of the central 95 % range over replicas."""
+LATE_SHARE = 0.9
+"""The share of a run after which its late part begins, over which the slope of regret is taken."""
 
 
 class Curve(NamedTuple):
@@ -41,8 +43,9 @@ class Seconds(NamedTuple):
 class CellResult(NamedTuple):
     """The curves of one run, the final value of every replica ``[R]``, and the seconds it took.
 
-    ``steps [P]`` are the decisions at which the curves are known. ``fallbacks`` counts decisions
-    for which the policy fell back to a simpler rule.
+    ``steps [P]`` are the decisions at which the curves are known. ``late_slope [R]`` is the mean
+    regret per decision in the last tenth of the run. ``fallbacks`` counts decisions for which the
+    policy fell back to a simpler rule.
     """
 
     steps: Integers
@@ -50,6 +53,7 @@ class CellResult(NamedTuple):
     reward: Curve
     final_regret: Floats
     final_reward: Floats
+    late_slope: Floats
     seconds: Seconds
     fallbacks: int = 0
 
@@ -62,6 +66,16 @@ class CellResult(NamedTuple):
             Curve.of(trace.accumulated_reward),
             trace.final_regret.copy(),
             trace.final_reward.copy(),
+            _late_slope(trace),
             seconds,
             fallbacks,
         )
+
+
+def _late_slope(trace: Trace) -> Floats:
+    """The mean regret per decision from 90 % of the decisions to the last, in each replica."""
+    last = len(trace.steps) - 1
+    first = min(int(np.searchsorted(trace.steps, LATE_SHARE * trace.steps[last])), last)
+    added = trace.accumulated_regret[:, last] - trace.accumulated_regret[:, first]
+    slope: Floats = added / max(int(trace.steps[last] - trace.steps[first]), 1)
+    return slope

@@ -31,6 +31,7 @@ class CellStore:
                 reward=np.stack(result.reward),
                 final_regret=result.final_regret,
                 final_reward=result.final_reward,
+                late_slope=result.late_slope,
                 seconds=np.array(result.seconds),
                 fallbacks=np.array(result.fallbacks),
             )
@@ -44,6 +45,7 @@ class CellStore:
                 reward=Curve(*file["reward"]),
                 final_regret=file["final_regret"],
                 final_reward=file["final_reward"],
+                late_slope=file["late_slope"],
                 seconds=Seconds(*file["seconds"].tolist()),
                 fallbacks=int(file["fallbacks"]),
             )
