@@ -171,8 +171,7 @@ def _replace(new: Sequence[Row]) -> None:
     with FILE.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Row._fields)
-        for group in known.values():
-            writer.writerows(group)
+        writer.writerows(itertools.chain.from_iterable(known.values()))
 
 
 if __name__ == "__main__":

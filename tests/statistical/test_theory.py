@@ -350,7 +350,7 @@ def test_the_bounds_of_the_walk_close_on_the_probability_for_ever():
 def test_the_first_drop_can_be_final_exactly_under_the_condition():
     found = set()
     for worse, smoothing, pulls in itertools.product(
-        (0.05, 0.2, 0.25, 0.6), (0.0, 0.1, 1.0, 3.0), (1, 2, 5, 12)
+        (0.05, 0.25, 0.6), (0.0, 0.1, 1.0, 3.0), (1, 2, 12)
     ):
         better, odds = (1 + worse) / 2, smoothing / (pulls + smoothing)
         _, low, high = stuck((better, worse), pulls, smoothing, 60)
@@ -685,7 +685,9 @@ def test_the_growth_table_is_that_of_the_file():
         rows = list(csv.DictReader(file))
     table = PAGE.read_text().split("<!-- growth -->")[1]
     lines = [line for line in table.splitlines() if line.startswith("| K =")]
-    for line, row in zip(lines, rows, strict=True):
+    # The file has three rows of every simulation, the page one line.
+    for line, before, row in zip(lines, rows[1::3], rows[2::3], strict=True):
+        assert 10 * int(before["t"]) == int(row["t"])
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells == [
             row["problem"],
@@ -696,6 +698,7 @@ def test_the_growth_table_is_that_of_the_file():
             f"{row['mean_regret']} ± {row['error']}",
             row["median"],
             row["largest"],
+            f"{before['slope']} ± {before['slope_error']}",
             f"{row['slope']} ± {row['slope_error']}",
             row["constant"],
         ]
