@@ -1,5 +1,6 @@
 """The claims of docs/theory.md, each recomputed exactly or shown by a small simulation."""
 
+import csv
 import itertools
 import re
 from fractions import Fraction
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import xlogy
+from scipy.special import logsumexp, xlogy
 
 from submax.core.conditioning.conditional_distribution import ConditionalDistribution
 from submax.core.conditioning.rejection import FIRST_ROUND, rejection
@@ -23,6 +24,7 @@ from submax.environments.arms.bernoulli import Bernoulli
 from submax.estimators.counting import Counting
 from submax.estimators.fitted_smoothing import fitted_smoothing
 from submax.policies import make_policy
+from submax.policies.classic.bernoulli_divergence import upper_bound
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.policies.reward_conditioned.slot_by_slot import SlotBySlot
 from submax.simulation.batch_flush import BatchFlush
@@ -298,7 +300,14 @@ def tried(value, pulls, replicas, rng):
 
 @pytest.mark.parametrize(
     ("values", "pulls", "smoothing"),
-    [((0.5, 0.4), 5, 1.0), ((0.5, 0.4), 5, 0.0), ((0.1, 0.05), 20, 0.1), ((0.1, 0.05), 20, 1.0)],
+    [
+        ((0.5, 0.4), 5, 1.0),
+        ((0.5, 0.4), 5, 0.0),
+        ((0.1, 0.05), 20, 0.1),
+        ((0.1, 0.05), 20, 1.0),
+        # (n + 2c) p₂ < c: the first drop is never final.
+        ((0.1, 0.05), 5, 1.0),
+    ],
 )
 def test_the_policy_gets_stuck_as_often_as_the_recursion_says(values, pulls, smoothing, seed):
     rng = np.random.default_rng((seed, pulls))
@@ -338,6 +347,28 @@ def test_the_bounds_of_the_walk_close_on_the_probability_for_ever():
         assert high - low < 1e-3
 
 
+def test_the_first_drop_can_be_final_exactly_under_the_condition():
+    found = set()
+    for worse, smoothing, pulls in itertools.product(
+        (0.05, 0.25, 0.6), (0.0, 0.1, 1.0, 3.0), (1, 2, 12)
+    ):
+        better, odds = (1 + worse) / 2, smoothing / (pulls + smoothing)
+        _, low, high = stuck((better, worse), pulls, smoothing, 60)
+        possible = (pulls + 2 * smoothing) * worse > smoothing
+        found.add(possible)
+        if not possible:
+            assert low == 0
+            # While no reward was seen, either arm is taken with probability 1/2.
+            assert high <= 0.5**60
+            continue
+        rate = decay(worse, odds)
+        begin = (1 - better) ** pulls * (1 - (1 - worse) ** pulls)
+        bound = begin * -np.expm1(-rate * (1 + odds))
+        assert low > 0
+        assert 0 < bound <= high * (1 + 1e-9)
+    assert found == {True, False}
+
+
 def test_only_arms_below_the_odds_of_the_other_can_be_lost():
     # (n + 2c) p₂ − c < 0: no s is low enough, and all come back.
     probability, low, high = stuck((0.1, 0.05), 5, 1, 300)
@@ -358,6 +389,80 @@ def test_an_arm_that_came_back_can_be_lost_later(seed):
     taken = play(RewardConditioned(Counting(1.0), SubMax()), world, 500, rng, first=first)
     lost = int((taken[:, 250:] == 1).all(axis=1).sum())
     assert stats.binomtest(lost, replicas, 0.01, "greater").pvalue < FALSE_ALARM
+
+
+class Walkthrough:
+    """SubMax on the path of a proof: every step must have positive probability."""
+
+    def __init__(self, arms, smoothing, batch, rng):
+        self.policy = RewardConditioned(Counting(smoothing), SubMax())
+        self.smoothing, self.batch, self.rng = smoothing, batch, rng
+        self.state = self.policy.init(Problem(Arms(arms)), 1, rng)
+        self.actions, self.rewards = [], []
+
+    def receive(self, actions, rewards):
+        self.actions += actions
+        self.rewards += rewards
+        feedback = rewarded(np.array([actions]), np.array([rewards]))
+        self.state = self.policy.update(self.state, feedback, self.rng)
+
+    def step(self, arm, reward):
+        """Take one arm in all decisions of a batch, each with the same reward."""
+        assert self.policy.probabilities(self.state, np.zeros((1, 1, 0)))[0, 0, arm] > 0
+        self.receive([arm] * self.batch, [reward] * self.batch)
+
+    @property
+    def smoothed(self):
+        """S + c and n + 2c of every arm."""
+        counts = self.state.params.counts[0]
+        return counts[1] + self.smoothing, counts.sum(axis=0) + 2 * self.smoothing
+
+    @property
+    def values(self):
+        won, pulls = self.smoothed
+        return won / pulls
+
+    @property
+    def mean(self):
+        won, pulls = self.smoothed
+        return won.sum() / pulls.sum()
+
+    def repeated(self, replicas):
+        """The feedback so far, for many replicas."""
+        shape = (replicas, 1)
+        return rewarded(np.tile(self.actions, shape), np.tile(self.rewards, shape))
+
+
+@pytest.mark.parametrize(
+    ("arms", "smoothing", "batch"), [(2, 1.0, 1), (2, 0.1, 5), (4, 1.0, 1), (3, 3.0, 4)]
+)
+def test_submax_can_end_on_a_worse_arm_from_any_counts(arms, smoothing, batch, seed):
+    rng = np.random.default_rng((seed, arms, batch))
+    chance = np.sort(rng.uniform(0.2, 0.8, size=arms))
+    worse = int(rng.integers(arms - 1))
+    others = np.arange(arms) != worse
+    path = Walkthrough(arms, smoothing, batch, rng)
+    start = rng.integers(0, arms, size=12)
+    path.receive(start.tolist(), (rng.random(12) < chance[start]).astype(float).tolist())
+    path.step(int(path.values.argmax()), 0.0)
+    while path.values.max() >= chance[worse]:
+        path.step(int(path.values.argmax()), 0.0)
+    while path.values[others].max() >= path.values[worse]:
+        path.step(int(np.where(others, path.values, -1).argmax()), 0.0)
+    path.step(worse, 1.0)
+    while path.mean <= path.values[others].max():
+        path.step(worse, 1.0)
+    highest = path.values[others].max()
+    assert highest < chance[worse]
+    won, pulls = path.smoothed
+    height = (won.sum() - highest * pulls.sum()) / (1 - highest)
+    forever = -np.expm1(-decay(chance[worse], highest / (1 - highest)) * height)
+    replicas = 400
+    world = np.tile(chance, (replicas, 1))
+    taken = play(path.policy, world, 60, rng, first=path.repeated(replicas), batch=batch)
+    stays = int((taken == worse).all(axis=1).sum())
+    assert forever > 0
+    assert stats.binomtest(stays, replicas, forever, "less").pvalue > FALSE_ALARM
 
 
 def test_smoothing_changes_a_factor_and_not_the_rate_in_the_pulls():
@@ -508,6 +613,95 @@ def test_an_arm_with_enough_observations_is_not_taken(seed):
 
     play(policy, value, 100, rng, batch=batch, watch=watch)
     assert sum(checked) > 1000
+
+
+def thresholds(value, evidence, observed, decisions):
+    """The probabilities, κ and the threshold L, which the arm with the most decisions reveals."""
+    found = filled(value, evidence, observed, decisions)
+    demand = confidence(observed, decisions)[:, None]
+    most = found.argmax(axis=1)[:, None]
+    at_most, of_most, share = (
+        np.take_along_axis(array, most, axis=1) for array in (value, evidence, found)
+    )
+    return found, demand, upper_bound(at_most, demand / (share * decisions[:, None] + of_most))
+
+
+def test_an_arm_that_is_due_lacks_an_observation(seed):
+    rng = np.random.default_rng(seed)
+    pulls = np.floor(30 ** rng.random((2000, 4)) - 1)
+    won = rng.binomial(pulls.astype(int), rng.random((2000, 4)))
+    added = np.exp(rng.uniform(-2, 2, size=(2000, 2, 1)))
+    prior = added.sum(axis=1)
+    evidence = pulls + prior
+    value = (won + added[:, 0]) / evidence
+    observed, decisions = np.exp(rng.uniform(5, 60, size=2000)), rng.integers(1, 50, 2000) * 1.0
+    found, demand, threshold = thresholds(value, evidence, observed, decisions)
+    mark = threshold + (1 - threshold) * 0.9 * rng.random((2000, 1))
+    mean = won / np.maximum(pulls, 1)
+    most = np.maximum(-np.log(mark), -np.log1p(-mark))
+    # The log-sum inequality: the prior counts as so many more observations.
+    assert np.all(
+        evidence * kl(value, mark) <= (pulls * kl(mean, mark) + prior * most) * (1 + 1e-9)
+    )
+    # Closer to 1 than this, rounding hides where the threshold is.
+    clear = threshold < 1 - 1e-9
+    due = clear & (demand >= evidence * kl(value, mark) - np.log1p(-mark))
+    assert due.any()
+    assert not due[clear[:, 0]].all()
+    # The search for the threshold ends at 1e-4 of the decisions.
+    short = 1 - found * decisions[:, None] - 2e-4 * decisions[:, None]
+    assert np.all(short[due] <= 0)
+
+
+@pytest.mark.parametrize("best", [0.1, 0.5, 0.9])
+def test_the_time_until_an_arm_is_due_has_a_finite_mean(best):
+    for mark in (0.5 * best, 0.9 * best, 0.99 * best):
+        for pulls in (1, 2, 5, 20, 100, 500):
+            won = np.arange(pulls + 1)
+            won = won[won < pulls * mark]
+            log_wait = pulls * kl(won / pulls, mark)
+            log_mean = logsumexp(stats.binom.logpmf(won, pulls, best) + log_wait)
+            assert log_mean <= np.log(pulls + 1) - pulls * kl(mark, best) + 1e-9
+
+
+def test_a_high_threshold_leaves_only_arms_with_few_observations(seed):
+    rng = np.random.default_rng(seed)
+    value, evidence, _ = beliefs(rng, 2000, most=1e3)
+    observed, decisions = np.exp(rng.uniform(5, 300, size=2000)), rng.integers(1, 50, 2000) * 1.0
+    found, demand, threshold = thresholds(value, evidence, observed, decisions)
+    taken = (found > 1e-3) & (threshold < 1 - 1e-9)
+    assert taken.any()
+    assert np.all((evidence * kl(value, threshold))[taken] < (demand * np.ones(5))[taken])
+    # Every arm lacks at most N observations, so that the threshold is high if one has few.
+    few = (evidence + decisions[:, None]).min(axis=1, keepdims=True)
+    apart = (1 - value) * demand / few - np.log(2)
+    bound = np.where(apart > 0, demand / np.where(apart > 0, apart, 1.0), np.inf)
+    assert np.isfinite(bound).mean() > 0.5
+    assert np.all(evidence[taken] < bound[taken] * (1 + 1e-3))
+
+
+def test_the_growth_table_is_that_of_the_file():
+    with (PAGE.parent / "research" / "sublinear.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = PAGE.read_text().split("<!-- growth -->")[1]
+    lines = [line for line in table.splitlines() if line.startswith("| K =")]
+    # The file has three rows of every simulation, the page one line.
+    for line, before, row in zip(lines, rows[1::3], rows[2::3], strict=True):
+        assert 10 * int(before["t"]) == int(row["t"])
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells == [
+            row["problem"],
+            f"`{row['policy']}`",
+            row["batch"],
+            row["replicas"],
+            f"{int(row['t']):,}",
+            f"{row['mean_regret']} ± {row['error']}",
+            row["median"],
+            row["largest"],
+            f"{before['slope']} ± {before['slope_error']}",
+            f"{row['slope']} ± {row['slope_error']}",
+            row["constant"],
+        ]
 
 
 def test_the_confidence_grows_until_any_arm_is_taken_again():
