@@ -130,6 +130,11 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
         training = Training(steps=6, batch=8, learning_rate=0.05)
         yield cls(masks=5, climbs=2, hidden=4, training=training)
 
+    @classmethod
+    def presets(cls) -> dict[str, Self]:
+        """Return the policy with its defaults."""
+        return {"climbing-dropout-thompson": cls()}
+
 
 def _learned(state: ClimbingDropoutState) -> Booleans:
     """Return which replicas have rows to learn from, ``[R, 1]``."""

@@ -107,6 +107,12 @@ class ClimbingEpsilonGreedy(Policy[ClimbingGreedyState]):
         training = Training(steps=6, batch=8, learning_rate=0.05)
         yield cls(0.2, climbs=2, hidden=4, dropout=0.0, training=training)
 
+    @classmethod
+    def presets(cls) -> dict[str, Self]:
+        """Return the ε of the paper's experiments."""
+        sweep = (0.01, 0.05, 0.1, 0.2)
+        return {f"climbing-epsilon-greedy-{epsilon}": cls(epsilon) for epsilon in sweep}
+
 
 def _learned(state: ClimbingGreedyState) -> Booleans:
     """Return which replicas have rows to learn from, ``[R, 1]``."""
