@@ -100,7 +100,7 @@ def _snapshot(store: Store, name: str, projection: SettingsProjection, ledger: L
             "opened",
         )
     restored.follow(until=ledger.read_position)
-    same = restored.rows.columns().hash == ledger.rows.columns().hash
+    same = restored.rows.hash == ledger.rows.hash
     says = "says what the log says" if same else "does not say what the log says"
     return Finding(same, f"{name}: the snapshot {says}")
 

@@ -1,7 +1,7 @@
 """The model of a fitted version: the state of a policy, and the choices it was fitted for."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ class Model(NamedTuple):
         cls,
         schema: Schema,
         policy: Policy[Any],
-        parts: Sequence[Columns],
+        parts: Iterable[Columns],
         seed: int,
         decisions: int = EXPECTED,
     ) -> "Model":
@@ -48,13 +48,16 @@ class Model(NamedTuple):
 
         ``decisions`` is the number of decisions until the next update. The result depends only on
         the arguments. A policy that trains models is given all rows at once, any other policy one
-        part after the other.
+        part after the other. The parts are iterated over several times.
         """
         active, problem = schema.menu.active, schema.problem
+        if policy.facts.trains_models:
+            all_parts = list(parts)
+            parts = [Columns.joined(all_parts)] if all_parts else []
         rng = np.random.default_rng([seed, sum(len(part.reward) for part in parts)])
         state = policy.init(problem, 1, rng)
         standardization = Standardization.of(parts, schema.context.numeric)
-        for part in [Columns.joined(parts)] if policy.facts.trains_models and parts else parts:
+        for part in parts:
             feedback = _feedback(part, active, standardization, problem)
             if feedback.reward.size:
                 state = policy.update(state, feedback, rng)

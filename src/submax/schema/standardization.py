@@ -1,6 +1,6 @@
 """Standardization of contexts for policies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ class Standardization(NamedTuple):
     scale: Floats
 
     @classmethod
-    def of(cls, parts: Sequence[Columns], numeric: Sequence[bool]) -> "Standardization":
+    def of(cls, parts: Iterable[Columns], numeric: Sequence[bool]) -> "Standardization":
         """Return the standardization by mean and standard deviation of the training rows."""
         which: Booleans = np.array(numeric, dtype=bool)
         count = sum(len(part.reward) for part in parts)

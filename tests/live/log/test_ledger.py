@@ -19,6 +19,7 @@ from submax.live.log.records import (
     body_of,
     identifier_of,
 )
+from submax.live.log.row_segments import DamagedRowsError, StoredSegments
 from submax.live.log.snapshot import read_snapshot, write_snapshot
 from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
@@ -404,7 +405,7 @@ def state_of(ledger):
     columns = ledger.rows.columns()
     return (
         columns.hash,
-        [part.hash for part in ledger.rows.full],
+        ledger.rows.segments.hashes,
         (ledger.read_position, ledger.settled),
         (ledger.rewards, ledger.activated, list(ledger.waiting.items())),
         +ledger.counts,
@@ -441,7 +442,7 @@ def test_a_ledger_depends_on_the_log_alone_and_not_on_how_it_was_read(
         in_pages = Ledger(bandit.settings, Growing(log, len(log), page=3))
         in_pages.follow()
         store, growing = MemoryStore(), Growing(log)
-        kept = Ledger(bandit.settings, growing)
+        kept = Ledger(bandit.settings, growing, segments=StoredSegments(store, "kept"))
         for cut in [*cuts, len(log)]:
             growing.length += cut
             kept.follow()
@@ -470,7 +471,7 @@ def test_a_damaged_snapshot_is_not_believed(bandit, clock, seed):
     assert state_of(opened(bandit.store, clock).ledger()) == expected
 
 
-def test_a_damaged_segment_is_not_believed(bandit, clock, seed):
+def test_damaged_segments_are_made_anew_from_the_log(bandit, clock, seed):
     with mock.patch.object(training_rows, "SEGMENT", 5):
         for number in range(20):
             bandit.reward(bandit.decide().id, float(number))
@@ -479,10 +480,19 @@ def test_a_damaged_segment_is_not_believed(bandit, clock, seed):
         bandit.snapshot()
         name, rng = f"{bandit.name}/rows/2", np.random.default_rng(seed)
         whole = bandit.store.get_blob(name)
-        for place in rng.integers(len(whole), size=30):
-            damaged = bytearray(whole)
-            damaged[place] ^= 255
-            bandit.store.put_blob(name, bytes(damaged))
-            assert state_of(opened(bandit.store, clock).ledger()) == expected
-        bandit.store.delete_blob(name)
-        assert state_of(opened(bandit.store, clock).ledger()) == expected
+        for place in [*rng.integers(len(whole), size=10), None]:
+            if place is None:
+                bandit.store.delete_blob(name)
+            else:
+                damaged = bytearray(whole)
+                damaged[place] ^= 255
+                bandit.store.put_blob(name, bytes(damaged))
+            again = opened(bandit.store, clock)
+            with pytest.raises(DamagedRowsError, match="segment 2 of the rows"):
+                again.ledger().rows.columns()
+            # A change of the choices makes a fit from scratch necessary, which reads all segments.
+            again.add(f"new {place}")
+            assert again.refit().fitted.rows == 20
+            assert state_of(again.ledger()) == expected
+            assert bandit.store.get_blob(name) == whole
+            again.snapshot()

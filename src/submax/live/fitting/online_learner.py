@@ -128,7 +128,7 @@ class OnlineLearner(Learner):
     def restore(self, saved: SavedBandit) -> None:
         """Continue where the learner of a saved bandit was."""
         with self._lock:
-            saved.ledger().restore(self.ledger, [])
+            saved.ledger().restore(self.ledger)
             self.model = saved.model
             self.recent = RecentRows(self._most_rows, saved.rows)
             self.version, self.learned = saved.version, saved.learned

@@ -5,28 +5,27 @@ import math
 import time
 from collections.abc import Callable
 from threading import Lock
-from typing import Any, NamedTuple
 
 import msgspec
 
-from submax.core.contracts.policy import Policy
-from submax.core.errors import ConflictError
-from submax.live.declaring.settings import Settings
+from submax.core.errors import ConflictError, StoreError
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
+from submax.live.fitting.version_fitter import FitInput, VersionFitter
 from submax.live.log.bandits import log_stream, model_name, settings_stream
 from submax.live.log.history import read_history
+from submax.live.log.lazy_rows import LazyRows, RowPart
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import PUBLISHED, TICK, VERSION, Fitted, Published
-from submax.live.log.snapshot import read_snapshot, write_snapshot
+from submax.live.log.row_segments import DamagedRowsError, MemorySegments, StoredSegments
+from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 from submax.schema.model import Model, hash_of
-from submax.schema.schema import Schema
 
 LOG = logging.getLogger("submax")
 HEARTBEAT_SECONDS = 60.0
@@ -41,18 +40,6 @@ REST_FACTOR = 2.0
 takes at most a third of the time."""
 SNAPSHOT_EVENTS = 50_000
 """Events after which a snapshot of the ledger is written; reading as many takes about a second."""
-
-
-class FitInput(NamedTuple):
-    """Everything that a fit depends on; see ``Fitted`` for ``learned``, ``read`` and ``ahead``."""
-
-    settings: Settings
-    schema: Schema
-    policy: Policy[Any]
-    rows: Columns
-    learned: int
-    read: int
-    ahead: int
 
 
 class Refitter(Learner):
@@ -70,8 +57,10 @@ class Refitter(Learner):
         # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
         self._ledger: Ledger | None = None
+        self._keeps_rows = False
         self._fitted_at, self._took = time.monotonic(), 0.0
         self._deleted: set[int] = set()
+        self._versions = VersionFitter(store, name)
         self._started_with: list[Columns] | None = None
         self._ticked_at, self._tick_pause = time.monotonic(), 0.0
         self._snapshot_at = 0
@@ -79,12 +68,13 @@ class Refitter(Learner):
     @property
     def ledger(self) -> Ledger:
         """The ledger, restored from the last snapshot."""
-        if self._ledger is None:
-            ledger = self._empty()
+        leads = self._store.leads(self._name)
+        if self._ledger is None or leads != self._keeps_rows:
+            ledger = self._empty(leads)
             if not read_snapshot(self._store, self._name, ledger):
-                ledger = self._empty()
+                ledger = self._empty(leads)
             self._snapshot_at = ledger.read_position
-            self._ledger = ledger
+            self._ledger, self._keeps_rows = ledger, leads
         return self._ledger
 
     def step(self) -> Fitted | None:
@@ -147,12 +137,20 @@ class Refitter(Learner):
             if ledger is not None and news and self._store.leads(self._name):
                 self._write_snapshot(ledger)
 
-    def _empty(self) -> Ledger:
-        return ledger_of(self._store, self._name, self._live_state.projection.settings)
+    def _empty(self, leads: bool) -> Ledger:
+        """Return an empty ledger; only the process that leads writes segments of rows."""
+        segments = StoredSegments(self._store, self._name) if leads else MemorySegments()
+        settings = self._live_state.projection.settings
+        return ledger_of(self._store, self._name, settings, segments=segments)
 
     def _read(self) -> None:
         ledger = self.ledger
-        ledger.follow()
+        try:
+            ledger.follow()
+        except StoreError:
+            # An event may have been processed in part, so the ledger is restored next time.
+            self._ledger = None
+            raise
         if not self._store.leads(self._name):
             return
         if self._must_tick(ledger):
@@ -180,6 +178,7 @@ class Refitter(Learner):
 
     def _write_snapshot(self, ledger: Ledger) -> None:
         write_snapshot(self._store, self._name, ledger)
+        self._versions.write_state()
         self._snapshot_at = ledger.read_position
 
     def _is_time(self) -> bool:
@@ -215,11 +214,15 @@ class Refitter(Learner):
         """The input of a fit, as it is now."""
         self._live_state.follow()
         projection, ledger = self._live_state.projection, self.ledger
+        history = [RowPart.of(part) for part in self._history()]
         return FitInput(
             projection.settings,
             projection.settings.schema(projection.menu),
             self._live_state.policy,
-            Columns.joined([*self._history(), ledger.rows.columns()]),
+            LazyRows([*history, *ledger.rows.parts()]),
+            ledger.rows.hash,
+            projection.versions,
+            self._outdated(),
             ledger.settled,
             ledger.read_position,
             self._ahead(),
@@ -250,8 +253,11 @@ class Refitter(Learner):
 
     def _fit(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
-        seed, ahead = fit_input.settings.seed, fit_input.ahead
-        model = Model.fitted(fit_input.schema, fit_input.policy, [fit_input.rows], seed, ahead)
+        try:
+            model, base = self._versions.fit(fit_input)
+        except DamagedRowsError:
+            fit_input = self._with_new_rows()
+            model, base = self._versions.fit(fit_input)
         data = model.to_bytes()
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, hash_of(data), fit_input.policy)
@@ -260,13 +266,14 @@ class Refitter(Learner):
             version=max(projection.versions, default=0) + 1,
             model=hash_of(data),
             policy=fit_input.settings.policy,
-            rows=len(fit_input.rows.reward),
+            rows=fit_input.rows.count,
             learned=fit_input.learned,
             read=fit_input.read,
-            rows_hash=fit_input.rows.hash,
+            rows_hash=fit_input.rows_hash,
             seed=fit_input.settings.seed,
             active=model.active,
             ahead=fit_input.ahead,
+            base=base,
         )
         self._store.put_blob(model_name(self._name, fitted.model), data)
         self._publish(fitted)
@@ -276,6 +283,15 @@ class Refitter(Learner):
         self._took = self._fitted_at - begin
         LOG.info("%s: version %d from %d rows", self._name, fitted.version, fitted.rows)
         return fitted
+
+    def _with_new_rows(self) -> FitInput:
+        """Return the input of a fit after all rows were made anew from the log."""
+        LOG.warning("%s: stored rows are damaged and are made anew from the log", self._name)
+        with self._lock:
+            self._store.delete_blob(snapshot_name(self._name))
+            self._ledger = None
+            self._read()
+            return self._fit_input()
 
     def _publish(self, fitted: Fitted) -> None:
         published = Published(fitted.version, model=fitted.model)

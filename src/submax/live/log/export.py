@@ -20,6 +20,7 @@ from submax.live.log.records import (
     body_of,
     identifier_of,
 )
+from submax.live.log.row_segments import ForgottenSegments
 from submax.live.store.event import Event
 from submax.live.store.store import Store
 from submax.schema.choices import ARMS
@@ -48,7 +49,9 @@ class Export:
         self._late: Counter[int] = Counter()
         stream = log_stream(name)
         self._read: Reader = lambda after: store.read(stream, after)
-        self._ledger = ledger_of(store, name, projection.settings, self._observe)
+        self._ledger = ledger_of(
+            store, name, projection.settings, self._observe, ForgottenSegments()
+        )
         self._ledger.follow()
 
     def write(self, path: Path | str) -> int:

@@ -18,6 +18,7 @@ from submax.live.log.records import (
     body_of,
     identifier_of,
 )
+from submax.live.log.row_segments import RowSegments
 from submax.live.log.training_rows import TrainingRows
 from submax.live.store.event import Event
 from submax.live.store.store import Store
@@ -34,7 +35,13 @@ def ignore(event: Event, outcome: str, reward: float | None) -> None:
     """An observer that does nothing."""
 
 
-def ledger_of(store: Store, name: str, settings: Settings, observer: Observer = ignore) -> "Ledger":
+def ledger_of(
+    store: Store,
+    name: str,
+    settings: Settings,
+    observer: Observer = ignore,
+    segments: RowSegments | None = None,
+) -> "Ledger":
     """An empty ledger for the log of a bandit in a store; ``follow`` reads the log."""
     stream = log_stream(name)
     return Ledger(
@@ -42,6 +49,7 @@ def ledger_of(store: Store, name: str, settings: Settings, observer: Observer = 
         lambda after: store.read(stream, after),
         observer,
         lambda key: store.find(stream, key),
+        segments,
     )
 
 
@@ -67,7 +75,7 @@ class Ledger:
     ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``rewards`` and
     ``activated`` hold what is known about decisions that have not matured, and ``waiting`` says
     until when a reward whose decision is unknown stays in quarantine.
-    ``segments_kept`` is the number of full segments of ``rows`` that the store has already.
+    ``segments`` is where full segments of ``rows`` are kept: in memory, if nothing is given.
     ``settings.longest_wait`` is the time after which the second reader settles a decision:
     ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
     """
@@ -78,13 +86,14 @@ class Ledger:
         read: Reader,
         observer: Observer = ignore,
         find: Finder = nothing_found,
+        segments: RowSegments | None = None,
     ) -> None:
         self.settings = settings
         slots, intervals = len(settings.menu.slots), len(settings.menu.ranges)
-        self.rows = TrainingRows(settings.context.width, slots + intervals)
+        self.rows = TrainingRows(settings.context.width, slots + intervals, segments)
         self.tally = ActionTally.empty(slots, intervals)
         self.closed = PositionSet()
-        self.read_position, self.settled, self.segments_kept = 0, 0, 0
+        self.read_position, self.settled = 0, 0
         self.clock, self.settled_clock = LogClock(), LogClock()
         self.rewards: dict[str, float] = {}
         self.activated: set[str] = set()

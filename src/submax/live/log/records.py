@@ -54,9 +54,10 @@ class Fitted(msgspec.Struct, frozen=True):
     """A version: what it was fitted to, and the hash of its ``model``.
 
     It was fitted to ``rows`` decisions with positions up to ``learned``, when the log had been read
-    up to position ``read``. ``rows_hash`` is the hash of these rows, ``active`` are the indices of
-    the choices that were active, and ``ahead`` is how many decisions were expected before the next
-    version.
+    up to position ``read``. ``rows_hash`` is the hash of the rows of its own log, ``active`` are
+    the indices of the choices that were active, and ``ahead`` is how many decisions were expected
+    before the next version. ``base`` is the version that this one is an update of; 0 if it was
+    fitted from scratch.
     """
 
     version: int
@@ -69,6 +70,7 @@ class Fitted(msgspec.Struct, frozen=True):
     seed: int
     active: ChoiceIndices
     ahead: int = EXPECTED
+    base: int = 0
 
 
 class History(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from submax.live.log.action_tally import ActionTally
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.position_set import PositionSet
+from submax.live.log.row_segments import StoredSegments
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -47,16 +48,15 @@ class Snapshot(msgspec.Struct, frozen=True):
             ledger.activated,
             ledger.waiting,
             dict(ledger.counts),
-            [columns.hash for columns in ledger.rows.full],
+            ledger.rows.segments.hashes,
             state_bytes(ledger.rows.last, {}),
             (ledger.closed.base, ledger.closed.bits),
             ledger.tally,
         )
 
-    def restore(self, ledger: Ledger, full: list[Columns]) -> None:
-        """Give a new ledger the state of the snapshot; ``full`` are its full segments of rows."""
-        ledger.rows.full, ledger.rows.last = full, _columns(self.last)
-        ledger.segments_kept = len(full)
+    def restore(self, ledger: Ledger) -> None:
+        """Give a new ledger the state of the snapshot, except for its full segments of rows."""
+        ledger.rows.last = _columns(self.last)
         ledger.read_position, ledger.settled = self.read_position, self.settled
         ledger.clock, ledger.settled_clock = LogClock(*self.clock), LogClock(*self.settled_clock)
         ledger.rewards, ledger.activated = self.rewards, self.activated
@@ -66,38 +66,32 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.tally = self.tally
 
 
+def snapshot_name(name: str) -> str:
+    """The name of the blob with the snapshot of a bandit."""
+    return f"{name}/snapshot"
+
+
 def write_snapshot(store: Store, name: str, ledger: Ledger) -> None:
-    """Write a snapshot; full segments of rows never change and are written only once."""
-    for number, columns in enumerate(ledger.rows.full):
-        if number >= ledger.segments_kept:
-            store.put_blob(f"{name}/rows/{number}", state_bytes(columns, {}))
-    ledger.segments_kept = len(ledger.rows.full)
+    """Write a snapshot; the full segments of rows are in the store already."""
     data = msgspec.msgpack.encode(Snapshot.of(ledger))
-    store.put_blob(f"{name}/snapshot", hashlib.sha256(data).digest() + data)
+    store.put_blob(snapshot_name(name), hashlib.sha256(data).digest() + data)
 
 
 def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
-    """Give a new ledger the state of the snapshot; False if there is none, or it is damaged."""
-    data = store.get_blob(f"{name}/snapshot")
+    """Give a new ledger the state of the snapshot; False if there is none, or it is damaged.
+
+    The full segments of rows are read when they are needed.
+    """
+    data = store.get_blob(snapshot_name(name))
     if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
         return False
     try:
         snapshot = msgspec.msgpack.decode(data[32:], type=Snapshot)
-        full = [
-            _segment(store, name, number, digest) for number, digest in enumerate(snapshot.segments)
-        ]
-        snapshot.restore(ledger, full)
+        snapshot.restore(ledger)
     except (InputError, msgspec.DecodeError):
         return False
+    ledger.rows.segments = StoredSegments(store, name, snapshot.segments)
     return True
-
-
-def _segment(store: Store, name: str, number: int, digest: str) -> Columns:
-    data = store.get_blob(f"{name}/rows/{number}")
-    columns = None if data is None else _columns(data)
-    if columns is None or columns.hash != digest:
-        raise InputError(f"segment {number} of the rows of {name} is missing or damaged")
-    return columns
 
 
 def _columns(data: bytes) -> Columns:

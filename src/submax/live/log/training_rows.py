@@ -1,33 +1,37 @@
 """Matured decisions, in the order in which they were made."""
 
+import hashlib
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.live.log.lazy_rows import RowPart
+from submax.live.log.row_segments import MemorySegments, RowSegments
 from submax.schema.columns import Columns
 
 SEGMENT = 8192
-"""Rows in a segment, which is one blob of the store and never changes once it is full."""
+"""Rows in a segment, which never changes once it is full."""
 
 
 class TrainingRows:
-    """Rows to learn from: full segments, which never change, and the rows after them."""
+    """Rows to learn from: full segments, which are kept elsewhere, and the rows after them."""
 
-    def __init__(self, width: int, slots: int) -> None:
-        self.full: list[Columns] = []
+    def __init__(self, width: int, slots: int, segments: RowSegments | None = None) -> None:
+        self.segments = MemorySegments() if segments is None else segments
         self._empty = Columns.empty(width, slots)
         self._last = self._empty
         self._new: list[tuple[Floats, Sequence[float], float, float]] = []
 
     def __len__(self) -> int:
-        return len(self.full) * SEGMENT + len(self._last.reward) + len(self._new)
+        return len(self.segments) * SEGMENT + len(self._last.reward) + len(self._new)
 
     def add(self, context: Floats, action: Sequence[float], reward: float, log_prob: float) -> None:
         """Append a row."""
         self._new.append((context, action, reward, log_prob))
         if len(self._last.reward) + len(self._new) >= SEGMENT:
-            self.full.append(self.last)
+            self.segments.append(self.last)
             self._last = self._empty
 
     @property
@@ -48,10 +52,26 @@ class TrainingRows:
     def last(self, columns: Columns) -> None:
         self._last, self._new = columns, []
 
+    def parts(self) -> list[RowPart]:
+        """Return all rows as parts, which do not change when rows are added later."""
+        full = [
+            RowPart(SEGMENT, partial(self.segments.read, number))
+            for number in range(len(self.segments))
+        ]
+        return [*full, RowPart.of(self.last)]
+
     def columns(self) -> Columns:
-        """All rows."""
-        return Columns.joined([*self.full, self.last])
+        """Return all rows at once."""
+        return Columns.joined([part.read() for part in self.parts()])
+
+    @property
+    def hash(self) -> str:
+        """A hash of all rows, computed from the hashes of the segments."""
+        digest = hashlib.sha256()
+        for one in (*self.segments.hashes, self.last.hash):
+            digest.update(one.encode())
+        return digest.hexdigest()
 
     def clear(self) -> None:
-        """Forget all rows."""
-        self.full, self.last = [], self._empty
+        """Forget all rows, which are in memory."""
+        self.segments, self.last = MemorySegments(), self._empty

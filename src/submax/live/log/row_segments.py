@@ -1,0 +1,89 @@
+"""Where full segments of training rows are kept, outside the memory of the ledger."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from submax.core.errors import InputError
+from submax.core.running.state_file import read_state, state_bytes
+from submax.live.store.store import Store
+from submax.schema.columns import Columns
+
+
+class DamagedRowsError(InputError):
+    """A segment of rows is missing or was changed; it can be made anew from the log."""
+
+
+class RowSegments(ABC):
+    """Segments of equal size, which never change; ``hashes`` has the hash of each."""
+
+    def __init__(self, hashes: Sequence[str] = ()) -> None:
+        self.hashes = list(hashes)
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def append(self, rows: Columns) -> None:
+        """Keep one more segment."""
+        self._keep(len(self.hashes), rows)
+        # The hash comes last: if keeping fails, the segment does not count.
+        self.hashes.append(rows.hash)
+
+    @abstractmethod
+    def read(self, number: int) -> Columns:
+        """Return a segment; raise a ``DamagedRowsError`` if it is missing or was changed."""
+
+    @abstractmethod
+    def _keep(self, number: int, rows: Columns) -> None:
+        """Keep the rows of a segment."""
+
+
+class MemorySegments(RowSegments):
+    """Segments in memory, for processes that may not write to the store."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: list[Columns] = []
+
+    def read(self, number: int) -> Columns:
+        return self._rows[number]
+
+    def _keep(self, number: int, rows: Columns) -> None:
+        self._rows.append(rows)
+
+
+class ForgottenSegments(RowSegments):
+    """Segments that are counted and forgotten, for readers that need only the last rows."""
+
+    def read(self, number: int) -> Columns:
+        raise DamagedRowsError(f"segment {number} was not kept: this reader needs no rows")
+
+    def _keep(self, number: int, rows: Columns) -> None:
+        pass
+
+
+class StoredSegments(RowSegments):
+    """Segments as blobs of a store. Only the process that fits versions may append."""
+
+    def __init__(self, store: Store, name: str, hashes: Sequence[str] = ()) -> None:
+        super().__init__(hashes)
+        self._store, self._name = store, name
+
+    def read(self, number: int) -> Columns:
+        data = self._store.get_blob(self._blob(number))
+        try:
+            columns: Any = None if data is None else read_state(data)[0]
+        except InputError:
+            columns = None
+        if not isinstance(columns, Columns) or columns.hash != self.hashes[number]:
+            raise DamagedRowsError(
+                f"segment {number} of the rows of {self._name!r} is missing or damaged: the next "
+                "fit makes it anew from the log"
+            )
+        return columns
+
+    def _keep(self, number: int, rows: Columns) -> None:
+        self._store.put_blob(self._blob(number), state_bytes(rows, {}))
+
+    def _blob(self, number: int) -> str:
+        return f"{self._name}/rows/{number}"
