@@ -30,7 +30,10 @@ def as_number(value: object) -> float | None:
 
 
 class Number(msgspec.Struct, frozen=True, tag="number"):
-    """A field with a finite number. If the value is missing, the ``default`` is used."""
+    """A field whose value is a number. If the value is missing, the ``default`` is used.
+
+    Without a default, a missing value is an error.
+    """
 
     default: float | None = None
 
@@ -40,7 +43,7 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
             finite(f"the default of {name!r}", self.default)
 
     def clean(self, name: str, value: object) -> Value:
-        """Return the number, or raise an ``InputError``."""
+        """Return the value as a float; raise an ``InputError`` if it is not an allowed number."""
         number = as_number(value)
         if number is None:
             raise InputError(
@@ -60,7 +63,10 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
 
 
 class Category(msgspec.Struct, frozen=True, tag="category"):
-    """A field with one of ``values``. A missing or unknown value is replaced by the ``default``."""
+    """A field with one of ``values``. A missing or unknown value is replaced by the ``default``.
+
+    Without a default, a missing or unknown value is an error.
+    """
 
     values: tuple[str, ...]
     default: str | None = None
@@ -85,7 +91,7 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
             )
 
     def clean(self, name: str, value: object) -> Value:
-        """Return the category, or the default, or raise an ``InputError``."""
+        """Return the category, or the default for another value, or raise an ``InputError``."""
         if isinstance(value, str) and value in self.values:
             # A numpy string becomes a plain one, which can be serialized.
             return str(value)
@@ -180,16 +186,19 @@ class ContextSchema(msgspec.Struct, frozen=True):
         return field.default
 
     def encode(self, values: Sequence[Value]) -> Floats:
-        """Return the encoded context of one decision, ``[D]``."""
+        """Return the encoded context of one decision, ``[D]``.
+
+        ``values`` are those that ``clean`` returned; others are not checked again.
+        """
         row: list[float] = []
         for field, value in zip(self.fields, values, strict=True):
             row.extend(field.encode(value))
         return np.array(row)
 
     def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the encoded contexts of many rows ``[n, F]``: ``[n, D]``.
+        """Return the encoded contexts of many rows: ``[n, fields] -> [n, D]``.
 
-        In ``values`` a category is given by its index.
+        ``values`` has one column for each field, in which a category is given by its index.
         """
         encoded = np.zeros((len(values), self.width), dtype=np.float32)
         row, first = np.arange(len(values)), 0
