@@ -144,6 +144,7 @@ def test_a_misspelt_field_is_named_before_the_one_that_is_missing():
         {"age": {"default": "old"}},
         {"age": {"default": math.nan}},
         {"age": Number(default=10**400)},
+        {"age": Number(default=1e300)},
         {"age": Number(default=True)},
         {"age": Number(default="old")},
         {"country": Category("fr")},

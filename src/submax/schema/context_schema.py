@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.checks import did_you_mean, finite, one_of
+from submax.core.checks import did_you_mean, one_of
+from submax.core.checks import finite
 from submax.core.errors import InputError
 from submax.schema.names import check_name, short_repr
 
@@ -38,9 +39,10 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
     default: float | None = None
 
     def check(self, name: str) -> None:
-        """Raise an ``InputError`` unless the default is a finite number."""
+        """Raise an ``InputError`` unless the default is a number that a context may hold."""
         if self.default is not None:
             finite(f"the default of {name!r}", self.default)
+            self.clean(name, self.default)
 
     def clean(self, name: str, value: object) -> Value:
         """Return the value as a float; raise an ``InputError`` if it is not an allowed number."""
