@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.core.checks import did_you_mean, one_of
-from submax.core.checks import finite
+from submax.core.checks import did_you_mean, finite, one_of
 from submax.core.errors import InputError
 from submax.schema.names import check_name, short_repr
 
