@@ -14,6 +14,8 @@ from submax.schema.names import check_name, short_repr
 
 MOST_CATEGORIES = 10_000
 """Largest number of categories of a field; each takes a column of the encoded context."""
+MAX_FIELDS_NAMED = 5
+"""How many fields a message names: more would make it hard to read."""
 MOST_FIELDS = 1000
 """Largest number of fields of a context."""
 LARGEST = 1e30
@@ -160,6 +162,7 @@ class ContextSchema(msgspec.Struct, frozen=True):
         ``InputError``.
         """
         if context is None:
+            self._check_absence()
             context = {}
         if not isinstance(context, Mapping):
             raise InputError(f"a context must be a table of values by field, not {context!r:.60}")
@@ -174,6 +177,18 @@ class ContextSchema(msgspec.Struct, frozen=True):
             self._value(name, field, context)
             for name, field in zip(self.names, self.fields, strict=True)
         ]
+
+    def _check_absence(self) -> None:
+        """Raise an ``InputError`` if a context must be given; the message names its fields."""
+        pairs = zip(self.names, self.fields, strict=True)
+        needed = [name for name, field in pairs if field.default is None]
+        if needed:
+            example = ", ".join(f"{name!r}: …" for name in needed[:MAX_FIELDS_NAMED])
+            more = ", …" if len(needed) > MAX_FIELDS_NAMED else ""
+            raise InputError(
+                f"no context was given, and {', '.join(needed[:MAX_FIELDS_NAMED])}{more} must have "
+                f"a value: pass the context, decide({{{example}{more}}}), or declare defaults"
+            )
 
     def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
         value = context.get(name)
