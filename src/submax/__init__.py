@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from submax._missing_name import hint_for
 from submax._version import __version__
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ if TYPE_CHECKING:
     from submax.live.fitting.learning_warning import LearningWarning as LearningWarning
     from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
     from submax.live.serving.late_rewards import LateRewardWarning as LateRewardWarning
+    from submax.live.serving.unknown_decision_warning import (
+        UnknownDecisionWarning as UnknownDecisionWarning,
+    )
     from submax.policies import make_policy as make_policy
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
@@ -131,6 +135,7 @@ _HOME = {
     "SubmaxError": "submax.core.errors",
     "Table": "submax.core.conditioning.table",
     "Training": "submax.core.memory.training",
+    "UnknownDecisionWarning": "submax.live.serving.unknown_decision_warning",
     "WeightedStrategy": "submax.core.conditioning.weighted_strategy",
     "WrapperPolicy": "submax.core.contracts.wrapper_policy",
     "make_policy": "submax.policies",
@@ -164,7 +169,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"submax.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), _INSIDE.get(name, name))
-    raise AttributeError(f"module 'submax' has no attribute {name!r}")
+    hint = "" if name.startswith("_") else hint_for(name, [*_HOME, *_PARTS])
+    raise AttributeError(f"module 'submax' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -1,3 +1,4 @@
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -53,3 +54,17 @@ def test_an_unknown_word_gets_the_nearest_suggested():
         one_of("policy", "zzz", ["ucb1", "random"])
     with pytest.raises(InputError, match=r"allowed: none$"):
         one_of("key", "x", [])
+
+
+def test_many_words_are_not_all_listed():
+    words = [f"word-{number:03}" for number in range(500)]
+    with pytest.raises(InputError, match=r"allowed: word-000, word-001, .*, …$") as refusal:
+        one_of("key", "x", words)
+    assert len(str(refusal.value)) < 300
+    with pytest.raises(InputError) as refusal:
+        one_of("key", "word-00", words, listed_by="which a page lists")
+    assert re.fullmatch(
+        r"unknown key 'word-00': did you mean 'word-\d00', 'word-\d00' or 'word-\d00'\? "
+        r"allowed: one of 500, which a page lists",
+        str(refusal.value),
+    )

@@ -133,6 +133,13 @@ def test_a_wrong_class_name_in_the_users_file_gets_a_suggestion(my_file):
         POLICIES.find(f"{my_file}:MyPolcy")
 
 
+def test_an_instance_in_the_users_file_is_told_from_its_class(tmp_path):
+    path = tmp_path / "with_instance.py"
+    path.write_text("from submax.policies import Thompson\n\nmine = Thompson(2.0)\n")
+    with pytest.raises(InputError, match="mine is an instance of Thompson, and a class is needed"):
+        POLICIES.find(f"{path}:mine")
+
+
 def test_a_missing_file_is_named():
     with pytest.raises(InputError, match=r"there is no file 'nowhere\.py'"):
         POLICIES.find("nowhere.py:MyPolicy")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -163,6 +164,30 @@ def test_classes_and_tests_of_contributing_pass(tmp_path):
     assert len(tests) == 5
     done = run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout
+
+
+def test_shapes_in_contributing_are_those_that_an_estimator_gets():
+    from submax import Feedback, Problem, Slots
+    from submax.estimators import Counting
+    from submax.testing.rules.examples import some_contexts, some_feedback
+
+    problem = Problem(Slots((2, 3)), context_width=5)
+    sizes = {"R": 4, "n": 7, "D": 5, "S": 2, "L": 2, "M": 6}
+    estimator, rng = Counting(), np.random.default_rng(0)
+    feedback = some_feedback(problem, 4, 7, seed=0)
+    params = estimator.fit(estimator.init(problem, 4, rng), feedback, rng)
+    belief = estimator.belief(params, some_contexts(problem, 4, 7, seed=0))
+    arrays = {
+        **feedback._asdict(),
+        "levels": belief.levels(),
+        "level_prior": belief.level_prior(),
+        "listed": belief.prob_of_all(),
+    }
+    section = CONTRIBUTING.split("### An estimator")[1].split("```")[0]
+    shapes = dict(re.findall(r"`(\w+) \[([\w, ]+)\]`", section))
+    assert set(shapes) == {*Feedback._fields, "levels", "level_prior", "listed"}
+    for name, letters in shapes.items():
+        assert arrays[name].shape == tuple(sizes[letter] for letter in letters.split(", ")), name
 
 
 def test_command_reference_is_current():

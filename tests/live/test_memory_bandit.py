@@ -176,7 +176,21 @@ def test_memory_stays_bounded(monkeypatch):
     assert len(bandit.store.contents()) < 150
     assert bandit._learner.recent.count < 150
     assert bandit.ledger().counts["learned"] == 500
-    assert bandit.reward(first.id, 1.0).status == "quarantined"
+    with pytest.warns(submax.UnknownDecisionWarning, match="or has forgotten it"):
+        assert bandit.reward(first.id, 1.0).status == "quarantined"
+
+
+def test_a_reward_for_an_id_that_no_decision_has_is_quarantined_with_a_warning():
+    bandit = submax.Bandit(ARMS, seed=0)
+    decision = bandit.decide(id="mine")
+    with pytest.warns(submax.UnknownDecisionWarning, match=r"'mien'.*pass the id of a decision"):
+        assert bandit.reward("mien", 1.0).status == "quarantined"
+    rewards = [{"id": decision.id, "value": 1.0}, {"id": "mime", "value": 1.0}]
+    with pytest.warns(submax.UnknownDecisionWarning, match="'mime'"):
+        receipts = bandit.reward_many(rewards)
+    assert [one.status for one in receipts] == ["accepted", "quarantined"]
+    bandit.decide(id="mime")
+    assert bandit.counts()["learned"] == 2
 
 
 def test_decisions_that_are_never_rewarded_do_not_fill_the_memory(monkeypatch):

@@ -361,3 +361,15 @@ def test_a_state_that_is_defined_beside_the_base_class_is_loaded(tmp_path, monke
     assert again.decide().action in ("A", "B")
     with pytest.raises(InputError, match="name was its default and is now 'other'"):
         submax.Bandit.load(tmp_path / "bandit.safetensors", policy=module.Derived("other"))
+
+
+def test_a_saved_bandit_and_a_store_are_told_apart(tmp_path):
+    saved, store = tmp_path / "saved.bandit", tmp_path / "store.db"
+    submax.Bandit(["A", "B"]).save(saved)
+    submax.open(store, actions=["A", "B"], background=False).close()
+    with pytest.raises(submax.InputError, match=r"Bandit\.save, .* submax\.Bandit\.load\('.*saved"):
+        submax.open(saved)
+    with pytest.raises(submax.InputError, match=r"is a store, .* submax\.open\('.*store\.db'\)"):
+        submax.Bandit.load(store)
+    submax.Bandit.load(saved)
+    submax.open(store, background=False).close()

@@ -1,13 +1,18 @@
 """What a bandit shows of itself."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import submax
+from submax.estimators import Counting
 from submax.live.fitting.recent_rows import RecentRows
 from submax.live.log.position_set import PositionSet
 from submax.live.open import open_bandit
+from submax.policies import Gridded, RewardConditioned, Thompson
 from submax.schema.columns import Columns
+from submax.strategies import Clipped
 
 
 def fits(bandit):
@@ -37,6 +42,31 @@ def test_actions_have_counts_mean_rewards_and_shares():
         "50.0",
         "%",
     ]
+
+
+def test_the_title_names_the_parts_of_a_policy_and_no_folders(tmp_path):
+    @dataclass(frozen=True)
+    class Mine(Thompson):
+        pass
+
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from dataclasses import dataclass\n"
+        "from submax.policies import Thompson\n\n\n"
+        "@dataclass(frozen=True)\nclass Own(Thompson):\n    pass\n"
+    )
+    clipped = RewardConditioned(Counting("fitted"), Clipped(2.0))
+    for policy, title in (
+        ("epsilon-greedy-0.1", "epsilon-greedy-0.1"),
+        ({"kind": "gridded", "policy": "thompson-1-9"}, "gridded (thompson-1-9)"),
+        (clipped, "reward-conditioned (counting, clipped)"),
+        ({"kind": f"{file}:Own"}, "Own"),
+        (Mine(), "Mine"),
+        (Gridded(policy=Mine()), "Gridded (Mine)"),
+    ):
+        bandit = submax.Bandit(["A", "B"], policy=policy)
+        assert repr(bandit).startswith(f"Bandit 'bandit': {title}, 2 actions, no context")
+        assert f": {title}, 2 actions" in bandit._repr_html_()
 
 
 def test_means_and_errors_are_those_of_the_rewards(seed):

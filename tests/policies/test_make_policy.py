@@ -40,14 +40,23 @@ def test_tables_are_built_with_their_parts():
 @pytest.mark.parametrize(
     ("specification", "message"),
     [
-        ("rcp-submx", r"unknown policy 'rcp-submx': did you mean 'rcp-submax'\?"),
-        ("nothing like it", "unknown policy 'nothing like it': allowed: "),
+        ("rcp-submx", r"unknown policy 'rcp-submx': did you mean 'rcp-submax', "),
+        ("nothing like it", "'nothing like it': allowed: one of .* which `submax policies` lists$"),
+        (
+            "thompsn",
+            r"did you mean 'thompson-1-9', 'thompson-1-1' or 'thompson-1-99'\? allowed: one",
+        ),
+        (
+            "epsilon-greedy",
+            r"is a kind .* 'epsilon-greedy-0.2', .* table, \{'kind': 'epsilon-greedy', …\}$",
+        ),
+        ({"kind": "zzz"}, r"allowed: one of \d+, whose classes dir\(submax.policies\) lists$"),
         (None, "a policy is a name or a table with a 'kind', not None"),
         (7, "a policy is a name or a table with a 'kind', not 7"),
         ({}, "a policy needs a 'kind', one of: .*thompson"),
         ({"alpha": 1.0}, "a policy needs a 'kind'"),
         ({"kind": 3}, "a policy needs a 'kind'"),
-        ({"kind": "thomson"}, r"unknown policy 'thomson': did you mean 'thompson'\?"),
+        ({"kind": "thomson"}, r"unknown policy 'thomson': did you mean 'thompson', "),
         ({"kind": "thompson", "alfa": 1}, r"'alfa': did you mean 'alpha'\?"),
         ({"kind": "thompson", "alpha": "1"}, "alpha of policy 'thompson' must be of type float"),
         ({"kind": "thompson", "alpha": True}, "alpha of policy 'thompson' must be of type float"),

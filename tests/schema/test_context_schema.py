@@ -97,6 +97,20 @@ def test_a_missing_number_is_the_default_where_there_is_one_and_a_wrong_one_is_r
         schema.clean({"age": "old"})
 
 
+def test_a_context_that_was_forgotten_is_described():
+    with pytest.raises(InputError) as refused:
+        BOTH.clean(None)
+    assert str(refused.value) == (
+        "no context was given, and country, age must have a value: pass the context, "
+        "decide({'country': …, 'age': …}), or declare defaults"
+    )
+    assert ContextSchema.of({"age": Number(default=40.0)}).clean(None) == [40.0]
+    many = ContextSchema.of({f"field {number}": float for number in range(100)})
+    with pytest.raises(InputError, match=r"field 4, … must have .* 'field 4': …, …\}\)") as refused:
+        many.clean(None)
+    assert len(str(refused.value)) < 300
+
+
 @pytest.mark.parametrize("context", [5, "fr", ["fr", 31], [("country", "fr")]])
 def test_a_context_that_is_no_table_is_refused(context):
     with pytest.raises(InputError, match="a table of values"):
@@ -144,6 +158,7 @@ def test_a_misspelt_field_is_named_before_the_one_that_is_missing():
         {"age": {"default": "old"}},
         {"age": {"default": math.nan}},
         {"age": Number(default=10**400)},
+        {"age": Number(default=1e300)},
         {"age": Number(default=True)},
         {"age": Number(default="old")},
         {"country": Category("fr")},

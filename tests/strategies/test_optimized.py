@@ -66,7 +66,7 @@ def test_it_is_the_linear_program_of_two_levels(tables, data, values):
 
 
 def test_with_raw_counts_a_played_arm_without_reward_makes_it_optimistic(seed):
-    problem = PROBLEMS[1]
+    problem = PROBLEMS[0]
     rng = np.random.default_rng(seed)
     estimator = Counting(smoothing=0.0)
     params = estimator.init(problem, 50, rng)

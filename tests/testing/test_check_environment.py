@@ -107,7 +107,7 @@ class OneColumnOfBest(Bernoulli):
         (WithoutSeed(3), "the same seed must give the same world"),
         (WideContexts(3), "contexts must have shape"),
         (WholeRewards(3), "reward must be of type float64"),
-        (OneColumnOfBest(3), r"best_reward must be \[R, n\]"),
+        (OneColumnOfBest(3), r"best_reward must have shape \[R, n\] = "),
     ],
     ids=lambda value: type(value).__name__,
 )

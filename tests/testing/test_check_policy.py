@@ -5,6 +5,7 @@ import pytest
 
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
+from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.policies.classic.epsilon_greedy import EpsilonGreedy
 from submax.policies.classic.gradient import Gradient
@@ -192,6 +193,7 @@ class DividesByZero(EpsilonGreedy):
         return after._replace(rewards=after.rewards + bonus)
 
 
+@Policy.register
 @dataclass
 class NotFrozen:
     def __init__(self):
@@ -204,6 +206,7 @@ class NotEqual(Random):
     __hash__ = object.__hash__
 
 
+@Policy.register
 class NoDataclass:
     pass
 

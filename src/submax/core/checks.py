@@ -8,6 +8,11 @@ from typing import TypeGuard
 
 from submax.core.errors import InputError
 
+MAX_WORDS_LISTED = 20
+"""A message lists the allowed words if they are at most this many: about three lines of text."""
+SIMILAR_WORDS = 3
+"""How many similar words a message suggests if the allowed words are too many to list."""
+
 
 def whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> None:
     """Raise an ``InputError`` unless the value is a whole number within the limits."""
@@ -53,23 +58,37 @@ def below_one(name: str, value: object) -> None:
         raise InputError(f"{name} must be a number from 0 to below 1, not {value!r}")
 
 
-def one_of(name: str, value: str, allowed: Iterable[str]) -> None:
-    """Raise an ``InputError`` unless the word is allowed; the message suggests a similar word."""
+def one_of(name: str, value: str, allowed: Iterable[str], *, listed_by: str = "") -> None:
+    """Raise an ``InputError`` unless the word is allowed; the message suggests similar words.
+
+    The message lists the allowed words if they are few. If they are many, it says ``listed_by``,
+    what to do to see all of them.
+    """
     words = sorted(allowed)
     if value in words:
         return
-    hint = did_you_mean(value, words)
-    raise InputError(f"unknown {name} {value!r}: {hint}allowed: {', '.join(words) or 'none'}")
+    if len(words) <= MAX_WORDS_LISTED:
+        hint, listed = did_you_mean(value, words), ", ".join(words) or "none"
+    else:
+        hint = did_you_mean(value, words, count=SIMILAR_WORDS)
+        first = ", ".join(words[:MAX_WORDS_LISTED])
+        listed = f"one of {len(words)}, {listed_by}" if listed_by else f"{first}, …"
+    raise InputError(f"unknown {name} {value!r}: {hint}allowed: {listed}")
 
 
-def did_you_mean(value: str, allowed: Iterable[str]) -> str:
-    """Return a hint for error messages if an allowed word is similar to the value, else ``""``.
+def did_you_mean(value: str, allowed: Iterable[str], *, count: int = 1) -> str:
+    """Return a hint for error messages if allowed words are similar to the value, else ``""``.
 
     >>> did_you_mean("contry", ["age", "country"])
     "did you mean 'country'? "
+    >>> did_you_mean("thompsn", ["thompson-1-1", "thompson-1-9", "ucb1"], count=2)
+    "did you mean 'thompson-1-9' or 'thompson-1-1'? "
     """
-    close = difflib.get_close_matches(value, list(allowed), n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
+    close = [repr(word) for word in difflib.get_close_matches(value, list(allowed), n=count)]
+    if not close:
+        return ""
+    several = f"{', '.join(close[:-1])} or {close[-1]}"
+    return f"did you mean {several if len(close) > 1 else close[0]}? "
 
 
 def _finite(value: object) -> TypeGuard[float]:

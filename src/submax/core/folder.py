@@ -63,7 +63,9 @@ class Folder(Generic[Kind]):
         if found is None and name in _plugins(self.package):
             return self._from_plugin(name)
         if found is None:
-            one_of(self.word, name, self.names())
+            one_of(
+                self.word, name, self.names(), listed_by=f"whose classes dir({self.package}) lists"
+            )
             raise AssertionError(f"{self.package} changed while it was read")
         return found
 
@@ -195,6 +197,11 @@ class Folder(Generic[Kind]):
     def _explain(self, module: types.ModuleType, name: str) -> None:
         """Refuse a class that does not implement the contract, and say why."""
         value = getattr(module, name, None)
+        if isinstance(value, self.contract):
+            raise InputError(
+                f"{name} is an instance of {type(value).__name__}, and a class is needed: give "
+                f"{type(value).__name__} in its place, and the parameters beside the kind"
+            )
         if not inspect.isclass(value):
             return
         if not issubclass(value, self.contract):

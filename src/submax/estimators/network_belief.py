@@ -1,4 +1,4 @@
-"""What a trained network says in given contexts."""
+"""The belief of an estimator that trains a network."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -20,12 +20,15 @@ from submax.strategies.observation_weights import ObservationWeights
 
 
 class NetworkBelief(Belief, ObservationWeights):
-    """The network of ``params`` in these contexts, evaluated when it is first needed.
+    """The belief that the network of ``params`` gives in ``context [R, n, D]``.
 
     π(a | c, l) = (1/Z) Σ_z Π_s p(a_s | c, l, z), averaged over Z draws z of the network's latent
-    variable; s runs over slots.
-    ``components`` is the number of mixture components of real-valued parts of an action, and
-    ``values`` computes `Belief.values`.
+    variable; s runs over slots. If actions have real-valued parts, the product has one more factor:
+    a mixture density of these parts with this number of ``components``, see `MixtureDensity`. The
+    network is evaluated when a probability is first asked for, not when the belief is made.
+
+    ``values`` computes `Belief.values`. It is called only if a strategy asks for the values, since
+    it evaluates the network in the contexts of stored rows.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class NetworkBelief(Belief, ObservationWeights):
         return self._params.reward_encoding.levels
 
     def level_prior(self) -> Floats:
+        # The shares [R, 1, L] are those among all stored rows, whatever their contexts.
         share = self._params.level_share
         if self._context.shape[1] == 1:
             return share
@@ -75,9 +79,10 @@ class NetworkBelief(Belief, ObservationWeights):
         return self._decoded.rows(row)
 
     def observation_weights(self) -> Floats:
-        """Return the number of stored rows at each reward level.
+        """Return the number of stored rows times the share of each level: ``[R, n, L]``.
 
-        Rows of all contexts are counted, because the network learns each context from all of them.
+        If all rows have the same weight, this is the number of stored rows at each level. Rows of
+        all contexts are counted, because the network learns about each context from all of them.
         """
         return self.level_prior() * self._params.buffer.filled[:, None, None]
 
@@ -102,7 +107,8 @@ class NetworkBelief(Belief, ObservationWeights):
         params, context = self._params, self._context
         if params.scaling is not None:
             context = params.scaling.scaled(context).astype(np.float64)
-        # `single` exists only with one replica; it is faster for one context.
+        # If there is one replica, `single` is the same network in a form that is faster for one
+        # context.
         if params.single is not None and context.shape[1] == 1:
             return params.single.logits(context[0, 0])
         return params.network.logits(context)

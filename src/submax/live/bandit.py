@@ -20,6 +20,7 @@ from submax.live.saved_bandit import SavedBandit, generator_at
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.serving.requests import DEFAULT_REWARD_KEY
+from submax.live.serving.unknown_decision_warning import UnknownDecisionWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.pending_write import joined
 from submax.live.store.store import Store
@@ -195,10 +196,11 @@ class Bandit(ManagedBandit):
     def reward(self, id: str, value: float, *, key: str = DEFAULT_REWARD_KEY) -> Receipt:  # noqa: A002 - the same word as in decide
         """Record a reward of a decision; if a decision has several, each needs its own ``key``.
 
-        A reward for an unknown id waits in quarantine for its decision; see ``Receipt``.
+        A reward for an unknown id waits in quarantine for its decision; see ``Receipt``. A bandit
+        in memory gives an ``UnknownDecisionWarning`` as well.
         """
         receipt = self.write(self.requests.rewarding(id, value, key=key))
-        self._warn_if_late()
+        self._warn([receipt])
         return receipt
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
@@ -208,13 +210,20 @@ class Bandit(ManagedBandit):
         ``conflict``, and the other rewards are recorded.
         """
         receipts = self.write(self.requests.rewarding_many(rewards))
-        self._warn_if_late()
+        self._warn(receipts)
         return receipts
 
-    def _warn_if_late(self) -> None:
+    def _warn(self, receipts: list[Receipt]) -> None:
+        """Warn of rewards that come too late and, in memory, of those whose decision is unknown.
+
+        Decisions in a store may be made by other processes, so that a reward can come first.
+        """
         sentence = self.requests.late.sentence(self.settings)
         if sentence is not None:
             warnings.warn(sentence, LateRewardWarning, stacklevel=3)
+        unknown = [one.id for one in receipts if one.status == "quarantined"]
+        if unknown and isinstance(self._learner, OnlineLearner):
+            warnings.warn(UnknownDecisionWarning.about(unknown[0]), stacklevel=3)
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
         """Confirm a decision that was made with ``activate=False``: its action was carried out."""

@@ -95,7 +95,7 @@ def _value_cells(tally: ValueTally) -> list[str]:
 
 
 def _policy(settings: Settings) -> str:
-    return PolicySpecification(settings.policy).label
+    return PolicySpecification(settings.policy).title
 
 
 def _actions(menu: Menu) -> str:

@@ -12,6 +12,7 @@ from submax.live.bandit import Bandit
 from submax.live.declaring.declare import check_new, check_words, declare, declare_from
 from submax.live.declaring.names import check_bandit
 from submax.live.declaring.settings import MEMORY_ONLY, Declaration
+from submax.live.saved_bandit import refuse_saved_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
@@ -63,7 +64,7 @@ def open_bandit(
     if is_new_file(place):
         # Checked before a file is created.
         check_new(name, declaration, before)
-    store = place if isinstance(place, Store) else open_store(place, clock=clock)
+    store = place if isinstance(place, Store) else _opened(place, clock)
     try:
         own = (
             declare(store, name, declaration)
@@ -74,6 +75,15 @@ def open_bandit(
     except BaseException:
         if store is not place:
             store.close()
+        raise
+
+
+def _opened(place: str | Path, clock: Callable[[], float]) -> Store:
+    """Open a store; if the file is a bandit that ``Bandit.save`` wrote, the error says so."""
+    try:
+        return open_store(place, clock=clock)
+    except InputError:
+        refuse_saved_bandit(Path(place))
         raise
 
 

@@ -27,6 +27,8 @@ FORMAT = 1
 """The version of the format, raised whenever an older submax could not read the contents."""
 NO_HASH = "0" * 64
 """Written in place of the file's hash while the hash is computed."""
+SQLITE_HEADER = b"SQLite format 3\0"
+"""The first bytes of every SQLite file, https://www.sqlite.org/fileformat.html section 1.3."""
 GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
 """The bit generators of numpy whose state can be saved."""
 Bytes = NDArray[np.uint8]
@@ -72,6 +74,11 @@ class SavedBandit(NamedTuple):
                 f"{str(path)!r} cannot be read ({reason}): give the path of a file that "
                 "Bandit.save has written"
             ) from error
+        if data.startswith(SQLITE_HEADER):
+            raise InputError(
+                f"{str(path)!r} is a store, and Bandit.load reads files that Bandit.save has "
+                f"written: open it by submax.open({str(path)!r})"
+            )
         try:
             facts = read_state(data, facts_only=True)[1]
         except InputError as error:
@@ -97,6 +104,19 @@ class SavedBandit(NamedTuple):
         """The state of the ledger."""
         snapshot: Snapshot = decoded(self.snapshot, Snapshot)
         return snapshot
+
+
+def refuse_saved_bandit(path: Path) -> None:
+    """Raise an ``InputError`` if a file is not a store but a bandit that ``Bandit.save`` wrote."""
+    try:
+        facts = read_state(path.read_bytes(), facts_only=True)[1]
+    except (InputError, OSError):
+        return
+    if isinstance(facts, dict) and KIND in facts:
+        raise InputError(
+            f"{str(path)!r} was written by Bandit.save, and submax.open opens stores: read it by "
+            f"submax.Bandit.load({str(path)!r}), or give the path of a new file for a store"
+        )
 
 
 def _checked(path: str, data: bytes, facts: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from submax.core.checks import one_of
+from submax.core.checks import did_you_mean, one_of
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
 from submax.core.folder import Folder, PluginWarning
@@ -55,7 +55,13 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         return make_policy({"kind": specification})
     if isinstance(specification, str):
         named = presets()
-        one_of("policy", specification, named)
+        if specification in POLICIES.names() and specification not in named:
+            raise InputError(
+                f"{specification!r} is a kind of policy, and not a name that includes its "
+                f"parameters: {did_you_mean(specification, named, count=3)}else give a table, "
+                f"{{'kind': {specification!r}, …}}"
+            )
+        one_of("policy", specification, named, listed_by="which `submax policies` lists")
         return named[specification]
     if isinstance(specification, type):
         raise InputError(

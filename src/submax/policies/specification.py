@@ -14,6 +14,8 @@ from submax.core.errors import InputError
 from submax.policies import make_policy
 from submax.policies.policy_table import table_of
 
+PARTS = ("policy", "estimator", "strategy")
+"""The parameters of policies that are policies, estimators and strategies themselves."""
 OBJECT = "object"
 """The kind of a policy object that no table can describe."""
 
@@ -70,6 +72,15 @@ class PolicySpecification:
             return self.data
         return str(self.data.get("name", self.data.get("class", self.data.get("kind"))))
 
+    @property
+    def title(self) -> str:
+        """A short name for a heading: the label without folders and modules, and the main parts.
+
+        >>> PolicySpecification({"kind": "gridded", "policy": "thompson-1-9"}).title
+        'gridded (thompson-1-9)'
+        """
+        return _title(self.data)
+
     def build(self, given: Policy[Any] | None = None) -> Policy[Any]:
         """The policy; ``given`` is the object from which the specification was made, if any."""
         if given is not None and PolicySpecification.of(given) == self:
@@ -124,6 +135,20 @@ def _written(value: Any) -> Any:
     if isinstance(value, (Estimator, Strategy)):
         return table_of(value, changed_only=True)
     return value
+
+
+def _title(data: str | Mapping[str, Any]) -> str:
+    if isinstance(data, str):
+        # Of a class in a file or a module, package.module:MyPolicy, the name of the class.
+        return data.rpartition(":")[2]
+    settings = data.get("settings", data)
+    inside = ", ".join(_title(settings[part]) for part in PARTS if settings.get(part))
+    if "class" in data:
+        own = str(data["class"]).rpartition(".")[2]
+    else:
+        own = _title(str(data.get("kind")))
+    named = str(data.get("name", own))
+    return f"{named} ({inside})" if inside else named
 
 
 def _description(policy: Policy[Any]) -> dict[str, Any]:

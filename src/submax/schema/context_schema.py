@@ -14,6 +14,8 @@ from submax.schema.names import check_name, short_repr
 
 MOST_CATEGORIES = 10_000
 """Largest number of categories of a field; each takes a column of the encoded context."""
+MAX_FIELDS_NAMED = 5
+"""How many fields a message names: more would make it hard to read."""
 MOST_FIELDS = 1000
 """Largest number of fields of a context."""
 LARGEST = 1e30
@@ -30,17 +32,21 @@ def as_number(value: object) -> float | None:
 
 
 class Number(msgspec.Struct, frozen=True, tag="number"):
-    """A field with a finite number. If the value is missing, the ``default`` is used."""
+    """A field whose value is a number. If the value is missing, the ``default`` is used.
+
+    Without a default, a missing value is an error.
+    """
 
     default: float | None = None
 
     def check(self, name: str) -> None:
-        """Raise an ``InputError`` unless the default is a finite number."""
+        """Raise an ``InputError`` unless the default is a number that a context may hold."""
         if self.default is not None:
             finite(f"the default of {name!r}", self.default)
+            self.clean(name, self.default)
 
     def clean(self, name: str, value: object) -> Value:
-        """Return the number, or raise an ``InputError``."""
+        """Return the value as a float; raise an ``InputError`` if it is not an allowed number."""
         number = as_number(value)
         if number is None:
             raise InputError(
@@ -60,7 +66,10 @@ class Number(msgspec.Struct, frozen=True, tag="number"):
 
 
 class Category(msgspec.Struct, frozen=True, tag="category"):
-    """A field with one of ``values``. A missing or unknown value is replaced by the ``default``."""
+    """A field with one of ``values``. A missing or unknown value is replaced by the ``default``.
+
+    Without a default, a missing or unknown value is an error.
+    """
 
     values: tuple[str, ...]
     default: str | None = None
@@ -85,7 +94,7 @@ class Category(msgspec.Struct, frozen=True, tag="category"):
             )
 
     def clean(self, name: str, value: object) -> Value:
-        """Return the category, or the default, or raise an ``InputError``."""
+        """Return the category, or the default for another value, or raise an ``InputError``."""
         if isinstance(value, str) and value in self.values:
             # A numpy string becomes a plain one, which can be serialized.
             return str(value)
@@ -153,6 +162,7 @@ class ContextSchema(msgspec.Struct, frozen=True):
         ``InputError``.
         """
         if context is None:
+            self._check_absence()
             context = {}
         if not isinstance(context, Mapping):
             raise InputError(f"a context must be a table of values by field, not {context!r:.60}")
@@ -168,6 +178,18 @@ class ContextSchema(msgspec.Struct, frozen=True):
             for name, field in zip(self.names, self.fields, strict=True)
         ]
 
+    def _check_absence(self) -> None:
+        """Raise an ``InputError`` if a context must be given; the message names its fields."""
+        pairs = zip(self.names, self.fields, strict=True)
+        needed = [name for name, field in pairs if field.default is None]
+        if needed:
+            example = ", ".join(f"{name!r}: …" for name in needed[:MAX_FIELDS_NAMED])
+            more = ", …" if len(needed) > MAX_FIELDS_NAMED else ""
+            raise InputError(
+                f"no context was given, and {', '.join(needed[:MAX_FIELDS_NAMED])}{more} must have "
+                f"a value: pass the context, decide({{{example}{more}}}), or declare defaults"
+            )
+
     def _value(self, name: str, field: Field, context: Mapping[str, Any]) -> Value:
         value = context.get(name)
         if value is not None:
@@ -180,16 +202,19 @@ class ContextSchema(msgspec.Struct, frozen=True):
         return field.default
 
     def encode(self, values: Sequence[Value]) -> Floats:
-        """Return the encoded context of one decision, ``[D]``."""
+        """Return the encoded context of one decision, ``[D]``.
+
+        ``values`` are those that ``clean`` returned; others are not checked again.
+        """
         row: list[float] = []
         for field, value in zip(self.fields, values, strict=True):
             row.extend(field.encode(value))
         return np.array(row)
 
     def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the encoded contexts of many rows ``[n, F]``: ``[n, D]``.
+        """Return the encoded contexts of many rows: ``[n, fields] -> [n, D]``.
 
-        In ``values`` a category is given by its index.
+        ``values`` has one column for each field, in which a category is given by its index.
         """
         encoded = np.zeros((len(values), self.width), dtype=np.float32)
         row, first = np.arange(len(values)), 0

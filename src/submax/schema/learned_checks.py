@@ -1,4 +1,7 @@
-"""Checks of a learned policy that was read from a file."""
+"""Checks of a learned policy that was read from a file.
+
+The caller puts the name of the file before every error: "its actions" are those in the file.
+"""
 
 from typing import Any
 
@@ -16,7 +19,12 @@ from submax.schema.standardization import Standardization
 
 
 def check_schema(schema: Schema) -> None:
-    """Raise an ``InputError`` unless the schema is valid, with an active choice in every slot."""
+    """Raise an ``InputError`` unless a user could declare this schema, and can decide with it.
+
+    A file can hold a schema that no declaration gives, such as one with two slots of one name. So
+    actions and context are declared again and compared. To decide, every slot needs an active
+    choice.
+    """
     menu, context = schema.menu, schema.context
     if Menu.of(menu.declaration, menu.features) != menu.revived:
         raise InputError("its actions could not be declared: a slot is named twice or not at all")
@@ -29,7 +37,11 @@ def check_schema(schema: Schema) -> None:
 
 
 def check_contents(contents: Any, schema: Schema, policy: Policy[Any]) -> tuple[Model, Columns]:
-    """Return the model and the rows, or raise an ``InputError`` if they do not fit the schema."""
+    """Return the model and the rows, which ``contents`` must be a pair of.
+
+    Raise an ``InputError`` if they do not fit the schema, or if the policy cannot decide with the
+    state of the model.
+    """
     pair = contents if isinstance(contents, tuple) and len(contents) == 2 else (None, None)
     model, rows = pair
     if not isinstance(model, Model) or not isinstance(rows, Columns):

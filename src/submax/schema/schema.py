@@ -15,7 +15,11 @@ METADATA = "submax"
 
 
 class Schema(msgspec.Struct, frozen=True, kw_only=True):
-    """The actions, the fields of the context and the scale of the rewards, of a bandit or a log."""
+    """The actions, the fields of the context and the scale of the rewards, of a bandit or a log.
+
+    ``rewards`` is the table of a scale as ``rewards_of`` returns it: its ``kind``, such as
+    "binary", and its parameters. A table that did not pass ``rewards_of`` is not checked here.
+    """
 
     menu: Menu
     context: ContextSchema = ContextSchema()
@@ -23,12 +27,12 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scale(self) -> Scale:
-        """The scale of the rewards as an object."""
+        """The scale that the table ``rewards`` describes."""
         return scale_of(self.rewards)
 
     @property
     def problem(self) -> Problem:
-        """The problem that policies are given, with all active choices."""
+        """The problem that a policy is told; its actions are the active choices of the menu."""
         menu, active = self.menu, self.menu.active
         features = menu.action_features(active)
         return Problem(menu.space(active), self.context.width, self.scale, features)

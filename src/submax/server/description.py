@@ -1,4 +1,4 @@
-"""The OpenAPI description of the interface."""
+"""The OpenAPI description of the HTTP interface."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ from submax.server.messages import BanditName, Failure, KeyIdentifier
 from submax.server.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
+"""How the description refers to the schema of a named type."""
 PATH_PARAMETERS = {"name": BanditName, "id": KeyIdentifier}
-"""The types of the parameters in paths."""
+"""The types of the parameters in paths, by their names in the braces of ``Operation.path``."""
 REFUSALS = {
     "400": "Something in the request is wrong.",
     "401": "A key is needed.",
@@ -25,10 +26,11 @@ REFUSALS = {
     "501": "The server lacks an optional part.",
     "503": "The server or its store cannot answer now; try again.",
 }
+"""The HTTP statuses of errors; they are described as possible answers of every operation."""
 
 
 def description(operations: Sequence[Operation]) -> dict[str, Any]:
-    """The description in OpenAPI 3.1, made from the operations and their types."""
+    """Return an OpenAPI 3.1 document of all operations, with the schemas of their types."""
     types: list[Any] = [Failure, *PATH_PARAMETERS.values()]
     types += [one.body for one in operations if one.body is not None]
     types += [one.answer for one in operations if one.answer is not bytes]

@@ -10,10 +10,15 @@ from prometheus_client.registry import Collector
 from submax.live.bandit import Bandit
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+"""Upper limits, in seconds, of the buckets of the histogram of durations. Most limits are at most
+0.05, because 99 of 100 decisions should be answered within this time (docs/server.md)."""
 
 
 class Metrics:
-    """Requests by operation and status, their durations, and the counts of the bandits."""
+    """The metrics of a server: its requests, their durations, and the counts of its bandits.
+
+    ``opened`` returns the bandits that are open now; it is called whenever Prometheus asks.
+    """
 
     def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
         self._registry = CollectorRegistry()
@@ -33,23 +38,29 @@ class Metrics:
         self._registry.register(BanditCounts(opened))
 
     def count(self, operation: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count one answered request, with its HTTP status and the seconds that it took."""
         self._requests.labels(operation, str(status)).inc()
         self._seconds.labels(operation).observe(seconds)
 
     def text(self) -> bytes:
-        """All metrics in the text format of Prometheus."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class BanditCounts(Collector):
-    """The counts of each bandit, read when Prometheus asks for them."""
+    """The counts, version and failures of each bandit, read when Prometheus asks for them."""
 
     def __init__(self, opened: Callable[[], list[Bandit]]) -> None:
         self._opened = opened
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the counts of events and outcomes, the version that decides, and the failures."""
+        """Yield three metrics with the bandit as a label.
+
+        ``submax_events`` counts events, such as decisions and rewards, and what became of
+        decisions, such as matured; a bandit has these counts only in the process that reads its
+        log. ``submax_version`` is the version that decides. ``submax_failures`` counts failures
+        after which the bandit continued, such as a decision by a fallback.
+        """
         events = CounterMetricFamily(
             "submax_events",
             "Events and outcomes of decisions in the log, by kind.",

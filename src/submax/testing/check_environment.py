@@ -1,6 +1,5 @@
 """Conformance suite of environments."""
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,12 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.environment import Environment
 from submax.core.spaces.space import Space
-from submax.testing.rules.require import require, require_instance
+from submax.testing.rules.require import (
+    require,
+    require_equal_copy,
+    require_instance,
+    require_shape,
+)
 
 REPLICAS = 4
 ROWS = 3
@@ -21,7 +25,7 @@ FALSE_ALARM = 1e-9
 
 def check_environment(environment: Environment[Any], seed: int = 0) -> None:
     """Raise an AssertionError if ``environment`` breaks its contract."""
-    require_instance(environment)
+    require_instance(environment, Environment)
     _check_record(environment)
     _check_shapes(environment, seed)
     _check_means(environment, seed)
@@ -31,8 +35,7 @@ def check_environment(environment: Environment[Any], seed: int = 0) -> None:
 
 
 def _check_record(environment: Environment[Any]) -> None:
-    restored = pickle.loads(pickle.dumps(environment))
-    require(restored == environment, environment, "it must be equal to its pickled copy")
+    require_equal_copy(environment)
     most = environment.most_decisions
     allowed = most is None or (isinstance(most, int) and most >= 1)
     require(allowed, environment, "most_decisions must be None or at least 1")
@@ -41,11 +44,11 @@ def _check_record(environment: Environment[Any]) -> None:
 def _check_shapes(environment: Environment[Any], seed: int) -> None:
     rng = np.random.default_rng(seed)
     space, scale = environment.problem.space, environment.problem.scale
-    for replicas, rows in ((1, 0), (1, 1), (REPLICAS, ROWS)):
+    for replicas, rows in ((REPLICAS, ROWS), (1, 0), (1, 1)):
         world = environment.reset(replicas, rng)
         context = environment.contexts(world, rows, rng)
         expected = (replicas, rows, environment.problem.context_width)
-        require(context.shape == expected, environment, f"contexts must have shape {expected}")
+        require_shape(context, "R n D", expected, environment, "contexts")
         action = space.uniform((replicas, rows), rng)
         reward = environment.reward(world, context, action, rng)
         for name, values in (
@@ -53,7 +56,7 @@ def _check_shapes(environment: Environment[Any], seed: int) -> None:
             ("mean_reward", environment.mean_reward(world, context, action)),
             ("best_reward", environment.best_reward(world, context)),
         ):
-            require(values.shape == (replicas, rows), environment, f"{name} must be [R, n]")
+            require_shape(values, "R n", (replicas, rows), environment, name)
             require(values.dtype == np.float64, environment, f"{name} must be of type float64")
             require(np.all(np.isfinite(values)), environment, f"{name} must be finite")
         require(np.all(scale.contains(reward)), environment, f"rewards must be those of {scale}")

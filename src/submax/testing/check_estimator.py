@@ -1,6 +1,5 @@
 """Conformance suite of estimators."""
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from submax.testing.rules.examples import (
     replica_counts,
     some_feedback,
 )
-from submax.testing.rules.require import on_problem, require, require_instance
+from submax.testing.rules.require import on_problem, require_equal_copy, require_instance
 
 TAUGHT = 30
 
@@ -28,9 +27,8 @@ def check_estimator(estimator: Estimator[Any], seed: int = 0) -> None:
     The problems are arms, slots, arms with a context and all reward scales, each before and after
     feedback, with one replica and with several.
     """
-    require_instance(estimator)
-    restored = pickle.loads(pickle.dumps(estimator))
-    require(restored == estimator, estimator, "it must be equal to its pickled copy")
+    require_instance(estimator, Estimator)
+    require_equal_copy(estimator)
     for problem in PROBLEMS:
         with on_problem(estimator, problem):
             for replicas in replica_counts(estimator, problem):

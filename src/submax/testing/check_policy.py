@@ -1,7 +1,6 @@
 """Conformance suite of policies."""
 
 import dataclasses
-import pickle
 from typing import Any
 
 from submax.core.contracts.policy import Policy
@@ -10,7 +9,12 @@ from submax.testing.rules.policy_decisions import check_decisions, check_frequen
 from submax.testing.rules.policy_densities import REAL, check_densities
 from submax.testing.rules.policy_facts import check_facts
 from submax.testing.rules.policy_learning import check_learning
-from submax.testing.rules.require import on_problem, require, require_instance
+from submax.testing.rules.require import (
+    on_problem,
+    require,
+    require_equal_copy,
+    require_instance,
+)
 
 
 def check_policy(policy: Policy[Any], seed: int = 0) -> None:
@@ -40,9 +44,8 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
 
 
 def _check_record(policy: Policy[Any]) -> None:
-    require_instance(policy)
+    require_instance(policy, Policy)
     require(dataclasses.is_dataclass(policy), policy, "it must be a dataclass")
     frozen = type(policy).__dataclass_params__.frozen  # type: ignore[attr-defined]  # a dataclass has it
     require(frozen, policy, "its dataclass must be frozen")
-    restored = pickle.loads(pickle.dumps(policy))
-    require(restored == policy, policy, "it must be equal to its pickled copy")
+    require_equal_copy(policy)

@@ -1,21 +1,20 @@
 """Conformance suite of reward scales."""
 
-import pickle
-
 import numpy as np
 
 from submax.core.arrays import Floats
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.rewards.scale import Scale
 from submax.testing.rules.examples import some_rewards
-from submax.testing.rules.require import require
+from submax.testing.rules.require import require, require_equal_copy, require_instance
 
 REPLICAS, ROWS = 4, 30
 
 
 def check_scale(scale: Scale, seed: int = 0) -> None:
     """Raise an AssertionError where ``scale`` breaks its contract."""
-    require(pickle.loads(pickle.dumps(scale)) == scale, scale, "it must equal its pickled copy")
+    require_instance(scale, Scale)
+    require_equal_copy(scale)
     require(scale.levels >= 2, scale, "there must be two levels or more")
     rng = np.random.default_rng(seed)
     reward = some_rewards(scale, (REPLICAS, ROWS), rng)

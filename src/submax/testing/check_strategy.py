@@ -1,6 +1,5 @@
 """Conformance suite of strategies."""
 
-import pickle
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,12 @@ from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import SampleSizes, Table
 from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.testing.rules.leaves import copied, unchanged
-from submax.testing.rules.require import require, require_instance
+from submax.testing.rules.require import (
+    require,
+    require_equal_copy,
+    require_instance,
+    require_table_shape,
+)
 
 LEADING: tuple[tuple[int, ...], ...] = ((), (5,), (3, 4))
 SIZES = (1, 2, 3, 7)
@@ -19,16 +23,17 @@ LEVELS = np.array([0.0, 1.0])
 
 def check_strategy(strategy: Strategy, seed: int = 0) -> None:
     """Raise an AssertionError if ``strategy`` breaks its contract on tables of two levels."""
-    require_instance(strategy)
-    restored = pickle.loads(pickle.dumps(strategy))
-    require(restored == strategy, strategy, "it must be equal to its pickled copy")
+    require_instance(strategy, Strategy)
+    require_equal_copy(strategy)
     for table in hostile_tables():
+        _check_weights(strategy, table)
         _check_purity(strategy, table)
         _check_policy(strategy, table)
     rng = np.random.default_rng(seed)
     for leading in LEADING:
         for size in SIZES:
             table = random_table(leading, size, rng)
+            _check_weights(strategy, table)
             _check_purity(strategy, table)
             _check_policy(strategy, table)
             _check_permutation(strategy, table, rng)
@@ -76,13 +81,19 @@ def hostile_tables() -> Iterator[Table]:
 
 
 def _check_policy(strategy: Strategy, table: Table) -> None:
+    leading, size = table.prior.shape[:-1], table.probabilities.shape[-1]
     policy = strategy.probabilities(table)
-    expected = table.probabilities.shape[:-2] + table.probabilities.shape[-1:]
-    require(policy.shape == expected, strategy, f"probabilities must have shape {expected}")
+    require_table_shape(policy, "M", (*leading, size), strategy, "probabilities")
     require(np.all(np.isfinite(policy)), strategy, f"probabilities must be finite on {table}")
     require(np.all(policy >= 0), strategy, f"no probability may be negative on {table}")
     sums = policy.sum(axis=-1)
     require(np.allclose(sums, 1, atol=1e-9), strategy, f"they must sum to one on {table}")
+
+
+def _check_weights(strategy: Strategy, table: Table) -> None:
+    if isinstance(strategy, WeightedStrategy):
+        found = strategy.weights(table)
+        require_table_shape(found, "L", table.prior.shape, strategy, "weights")
 
 
 def _check_purity(strategy: Strategy, table: Table) -> None:

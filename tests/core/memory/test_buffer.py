@@ -84,7 +84,7 @@ def test_rows_of_weight_0_are_left_out_whatever_they_hold(problem, seed):
 
 
 def test_adding_nothing_changes_nothing(seed):
-    problem = PROBLEMS[1]
+    problem = PROBLEMS[0]
     feedback = some_feedback(problem, 2, 5, seed)
     buffer = added(Buffer.empty(problem, 2), feedback)
     for given in (
@@ -96,7 +96,7 @@ def test_adding_nothing_changes_nothing(seed):
 
 
 def test_the_old_buffer_stays_as_it_was(seed):
-    problem = PROBLEMS[0]
+    problem = PROBLEMS[1]
     feedback = some_feedback(problem, 2, 6, seed)
     old = added(Buffer.empty(problem, 2), rows_of(feedback, slice(0, 3)))
     before = [array.copy() for array in old]
@@ -119,20 +119,20 @@ def test_level_shares_are_shares_of_the_weight(seed):
 
 
 def test_before_the_first_row_all_levels_have_equal_shares():
-    buffer = Buffer.empty(PROBLEMS[0], 2)
-    assert np.array_equal(buffer.level_share(reward_encoding(PROBLEMS[0], 2)), np.full((2, 2), 0.5))
+    buffer = Buffer.empty(PROBLEMS[1], 2)
+    assert np.array_equal(buffer.level_share(reward_encoding(PROBLEMS[1], 2)), np.full((2, 2), 0.5))
     assert np.array_equal(buffer.filled, [0, 0])
 
 
 def test_a_level_never_seen_has_share_exactly_0(seed):
-    problem = PROBLEMS[0]
+    problem = PROBLEMS[1]
     feedback = some_feedback(problem, 2, 7, seed)._replace(reward=np.ones((2, 7)))
     share = added(Buffer.empty(problem, 2), feedback).level_share(reward_encoding(problem, 2))
     assert np.array_equal(share, [[0.0, 1.0]] * 2)
 
 
 def test_contexts_keep_the_precision_they_were_given_in(seed):
-    problem = PROBLEMS[1]
+    problem = PROBLEMS[0]
     exact = some_feedback(problem, 2, 5, seed)
     short = exact._replace(context=exact.context.astype(np.float32))
     for given in (exact, short):

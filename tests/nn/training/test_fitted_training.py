@@ -26,18 +26,28 @@ pytestmark = pytest.mark.xdist_group("Softmax")
 PROBLEM = Problem(Arms(3), context_width=2)
 DESIGN = SoftmaxDesign((3,), 2, 2, 8, "modulation")
 TRAINING = Training(batch=32, learning_rate=0.01)
-NOISE, LEARNABLE = 0, 1
+PAIRS = 16
+"""Replicas of each kind. When one replica stops depends on chance, so that tests compare means:
+over 200 replicas of each kind the steps were 82 with standard deviation 75 for noise, and 432 with
+standard deviation 120 for what can be learned."""
+REPLICAS = 2 * PAIRS
+NOISE, LEARNABLE = slice(0, PAIRS), slice(PAIRS, REPLICAS)
 
 
 def some_rows(rows, seed):
-    """In replica 0 rewards are noise; in replica 1 one arm pays, which depends on the context."""
+    """Rewards of the first PAIRS replicas are noise; of the others one arm pays in each context."""
     rng = np.random.default_rng((seed, 8))
-    context = rng.normal(size=(2, rows, 2))
-    action = rng.integers(3, size=(2, rows, 1))
-    pays = (context > 0).sum(axis=-1) == action[..., 0]
-    reward = np.stack([rng.random(rows) < 1 / 3, pays[1]]).astype(float)
-    known = np.full((2, rows), -np.log(3))
-    return Feedback(context, action, reward, known, np.ones((2, rows)))
+    shape = (REPLICAS, rows)
+    context = rng.normal(size=(*shape, 2))
+    action = rng.integers(3, size=(*shape, 1))
+    reward = ((context > 0).sum(axis=-1) == action[..., 0]).astype(float)
+    reward[NOISE] = rng.random((PAIRS, rows)) < 1 / 3
+    return Feedback(context, action, reward, np.full(shape, -np.log(3)), np.ones(shape))
+
+
+def is_trained_long(steps):
+    """Tell whether the mean is beyond the earliest stop; the measured mean is 11 errors above."""
+    return steps.mean() > PATIENCE * BLOCK
 
 
 def laid_out(feedback):
@@ -61,8 +71,9 @@ def trained(feedback, seed):
 
 
 def test_noise_stops_early_and_what_can_be_learned_is_trained_long(trained):
-    assert trained.steps[LEARNABLE] > PATIENCE * BLOCK
-    assert trained.steps[NOISE] < trained.steps[LEARNABLE] / 2
+    assert is_trained_long(trained.steps[LEARNABLE])
+    # By the numbers at PAIRS, half the mean is 5.6 standard errors above the mean of noise.
+    assert trained.steps[NOISE].mean() < trained.steps[LEARNABLE].mean() / 2
 
 
 def test_the_same_seed_gives_the_same_parameters(feedback, trained, seed):
@@ -78,17 +89,17 @@ def test_what_is_held_out_is_not_trained_on(feedback, trained, seed):
     turned = feedback._replace(reward=feedback.reward.copy())
     turned.reward[:, 9::10] = 1 - turned.reward[:, 9::10]
     found = fitted(turned, np.random.default_rng(seed))
-    assert found.steps[LEARNABLE] < trained.steps[LEARNABLE] / 2
+    assert found.steps[LEARNABLE].mean() < trained.steps[LEARNABLE].mean() / 2
 
 
 def test_going_on_returns_to_the_start_if_nothing_is_better(feedback, trained, seed):
     """From the best parameters, a step as large as this makes everything worse."""
     wild = Training(batch=32, learning_rate=10.0)
-    rows, now = laid_out(feedback), np.array([1000, 1000])
+    rows, now = laid_out(feedback), np.full(REPLICAS, 1000)
     for before in (now, now // 2):
         rng = np.random.default_rng(seed)
         found = train(DESIGN, wild, rows, rng, trained.parameters, before)
-        assert found.steps[LEARNABLE] == 0
+        assert not found.steps[LEARNABLE].any()
         mine, yours = (packed(DESIGN, one.parameters)[LEARNABLE] for one in (found, trained))
         assert np.array_equal(mine, yours)
 
@@ -117,30 +128,30 @@ def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
 
 def test_a_few_rows_are_all_trained_on_for_a_few_steps(feedback, seed):
     few = fitted(rows_of(feedback, slice(0, 10)), np.random.default_rng(seed))
-    assert few.steps.tolist() == [STEPS_WITHOUT_HELD_OUT, STEPS_WITHOUT_HELD_OUT]
-    assert few.diverged.tolist() == [-1, -1]
+    assert few.steps.tolist() == [STEPS_WITHOUT_HELD_OUT] * REPLICAS
+    assert few.diverged.tolist() == [-1] * REPLICAS
 
 
 def test_a_replica_without_rows_leaves_the_others_alone(feedback, seed):
     weight = feedback.weight.copy()
     weight[NOISE] = 0.0
     found = fitted(feedback._replace(weight=weight), np.random.default_rng(seed))
-    assert found.steps[LEARNABLE] > PATIENCE * BLOCK
-    assert found.diverged.tolist() == [-1, -1]
+    assert is_trained_long(found.steps[LEARNABLE])
+    assert found.diverged.tolist() == [-1] * REPLICAS
 
 
 def test_a_weight_that_is_no_number_stops_its_replica_alone(feedback, seed):
     rows = laid_out(feedback)
-    rows.table.reshape(2, 1000, -1)[NOISE, :, -1] = np.nan
+    rows.table.reshape(REPLICAS, 1000, -1)[NOISE, :, -1] = np.nan
     found = train(DESIGN, TRAINING, rows, np.random.default_rng(seed))
-    assert found.diverged.tolist() == [0, -1]
-    assert found.steps[LEARNABLE] > PATIENCE * BLOCK
+    assert found.diverged.tolist() == [0] * PAIRS + [-1] * PAIRS
+    assert is_trained_long(found.steps[LEARNABLE])
     assert np.all(np.isfinite(packed(DESIGN, found.parameters)))
 
 
 def test_nothing_is_compiled_however_the_buffer_grows(feedback, trained, seed):
     rng = np.random.default_rng(seed)
-    fitted(feedback, rng, trained.parameters, np.array([500, 999]))
+    fitted(feedback, rng, trained.parameters, np.tile([500, 999], PAIRS))
     compiled = []
 
     def listen(event, duration, **facts):
@@ -150,10 +161,10 @@ def test_nothing_is_compiled_however_the_buffer_grows(feedback, trained, seed):
     before = compilations()
     jax.monitoring.register_event_duration_secs_listener(listen)
     try:
-        start, had = None, np.zeros(2, dtype=int)
+        start, had = None, np.zeros(REPLICAS, dtype=int)
         for rows in (1, 63, 64, 500, 1000):
             start = fitted(rows_of(feedback, slice(0, rows)), rng, start, had).parameters
-            had = np.array([rows, rows])
+            had = np.full(REPLICAS, rows)
     finally:
         unregister = getattr(jax.monitoring, "unregister_event_duration_listener", None)
         if unregister is not None:

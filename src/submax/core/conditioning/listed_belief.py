@@ -57,8 +57,8 @@ class ListedBelief(Belief):
         expected = (*self._level_prior.shape, self._space.size)
         if np.shape(listed) != expected:
             raise InputError(
-                f"listed has shape {np.shape(listed)}, and it must have a row for every replica, "
-                f"context and level and a column for every joint action: {expected}"
+                f"listed has shape {np.shape(listed)}, and it must have shape [R, n, L, M] = "
+                f"{expected}: R replicas, n contexts, L levels, M joint actions"
             )
         return listed
 

@@ -34,8 +34,9 @@ def _check(policy: object, probabilities: Floats, context: Floats, size: int) ->
     replicas, rows = context.shape[:2]
     if probabilities.shape not in ((replicas, rows, size), (replicas, 1, size)):
         raise InputError(
-            f"the probabilities of {policy} must have shape {(replicas, 1, size)} or "
-            f"{(replicas, rows, size)}, not {probabilities.shape}"
+            f"the probabilities of {policy} must have shape [R, n, M] = {(replicas, rows, size)} "
+            f"or [R, 1, M] = {(replicas, 1, size)}, not {probabilities.shape}: R replicas, n "
+            "decisions, M joint actions"
         )
     if probabilities.min(initial=0) < 0:
         raise InputError(

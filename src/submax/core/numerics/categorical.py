@@ -8,21 +8,24 @@ from submax.core.errors import InputError
 TOLERANCE = 1e-6
 """Largest deviation of a sum of probabilities from 1 that counts as a rounding error."""
 GROUPS = 6.0
-"""A batch of n draws has this many times √n groups; chosen on tuning seeds, see docs/research."""
+"""A batch of n draws has this many times √n groups; chosen on tuning seeds, see
+docs/research/README.md."""
 LINEAR_SEARCH_SIZE = 32
-"""Up to this many probabilities, comparing with all of them is faster than binary search."""
+"""If a row has at most this many probabilities and is used for one draw, comparing a uniform number
+with all cumulative probabilities is faster than binary search."""
 
 
 def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
     """Draw ``count`` indices for each replica: ``[R, 1 or count, M] -> [R, count]``.
 
-    One row of probabilities serves all draws of a replica; ``count`` rows give one draw each. A
-    draw is the first index whose cumulative probability exceeds a uniform random number. The index
-    is found by binary search, for all draws at once.
+    A single row of probabilities is used for all draws of a replica; of ``count`` rows, each is
+    used for one draw. A draw is the first index whose cumulative probability exceeds a uniform
+    random number. Raise an ``InputError`` unless every row sums to 1.
     """
     replicas, rows, size = probabilities.shape
     if rows == count and size <= LINEAR_SEARCH_SIZE:
         return _draw_each(probabilities, rng)
+    # Binary search for all draws at once, in rows that are padded to a power of two.
     halvings = (size - 1).bit_length()
     table = np.empty((replicas, rows, 1 << halvings))
     table[..., size:] = np.inf
@@ -43,10 +46,12 @@ def draw(probabilities: Floats, count: int, rng: np.random.Generator) -> Integer
 def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) -> Integers:
     """Draw ``count`` indices for each replica, in groups: ``[R, 1, M] -> [R, count]``.
 
-    About 6 √count groups are spread over the probabilities by systematic sampling, and each group
-    is one index for several draws, in random places. In every place the probability of an index is
-    the same as in ``draw``, but the places depend on each other: a batch tries fewer indices, each
-    more often, and so learns more about those. Up to 36 draws are groups of one.
+    The draws are divided at random into about 6 √count groups, and all draws of a group get the
+    same index. Systematic sampling assigns the indices: each index gets its expected number of
+    groups, rounded up or down at random. The probability that a single draw is a certain index is
+    the same as in ``draw``, but draws depend on each other. If there are many indices, a batch
+    tries fewer of them, each more often, and so learns more about those. Up to 36 draws are groups
+    of one. Raise an ``InputError`` unless every row sums to 1.
 
     >>> rng = np.random.default_rng(0)
     >>> drawn = draw_grouped(np.full((1, 1, 500), 1 / 500), 900, rng)
@@ -59,23 +64,27 @@ def draw_grouped(probabilities: Floats, count: int, rng: np.random.Generator) ->
     cumulated = np.cumsum(probabilities[:, 0], axis=-1)
     total = cumulated[:, -1:]
     _check_sums(total)
-    # Systematic sampling: equidistant points with a random offset. An index gets its expected
-    # number of groups, rounded up or down.
-    met = np.ceil(cumulated * (groups / total) - rng.random((len(total), 1))).astype(np.int64)
-    # Rounding errors must not give a group to an index of probability 0 behind the last one.
-    met[cumulated == total] = groups
-    np.minimum(met, groups, out=met)
-    times = met.copy()
-    times[:, 1:] -= met[:, :-1]
-    index = np.repeat(np.tile(np.arange(met.shape[1]), len(met)), times.ravel())
-    group = index.reshape(len(met), groups)
+    # Systematic sampling: the points U, U + 1, … with a random offset U in [0, 1) fall on intervals
+    # whose lengths are the expected numbers of groups. `points` counts those up to each index.
+    offset = rng.random((len(total), 1))
+    points = np.ceil(cumulated * (groups / total) - offset).astype(np.int64)
+    # If the last indices have probability 0, rounding errors must not give them a group.
+    points[cumulated == total] = groups
+    np.minimum(points, groups, out=points)
+    times = points.copy()
+    times[:, 1:] -= points[:, :-1]
+    index = np.repeat(np.tile(np.arange(points.shape[1]), len(points)), times.ravel())
+    group = index.reshape(len(points), groups)
     # Some groups are longer by one draw; which ones is random.
     drawn = rng.permuted(group, axis=1)[:, np.arange(count) * groups // count]
     return rng.permuted(drawn, axis=1)
 
 
 def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
-    """Draw one index per row: the number of cumulative probabilities up to a uniform number."""
+    """Draw one index for each row: ``[R, n, M] -> [R, n]``.
+
+    The index is the number of cumulative probabilities that do not exceed a uniform number.
+    """
     cumulated = probabilities.cumsum(axis=-1)
     total = cumulated[..., -1]
     _check_sums(total)
@@ -86,7 +95,10 @@ def _draw_each(probabilities: Floats, rng: np.random.Generator) -> Integers:
 
 
 def log_prob_of(probabilities: Floats, index: Integers) -> Floats:
-    """Return the log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``."""
+    """Return the log-probability of each index: ``[R, 1 or n, M]`` and ``[R, n] -> [R, n]``.
+
+    If the probability is 0, this is −∞.
+    """
     replicas, rows, size = probabilities.shape
     first = np.arange(0, probabilities.size, size, dtype=np.int64).reshape(replicas, rows)
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""Warnings about decisions that a policy could not take as configured."""
+"""Reports of fallbacks: decisions that a policy could not take as configured."""
 
 import warnings
 from collections.abc import Iterator
@@ -20,12 +20,16 @@ class FallbackWarning(UserWarning):
 
 
 _counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
-_shared: ContextVar[int] = ContextVar("shared", default=1)
+_multiplier: ContextVar[int] = ContextVar("multiplier", default=1)
 
 
 def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None:
-    """Report a fallback: add it to the count inside ``counted_fallbacks``, else warn."""
-    decisions *= _shared.get()
+    """Report that a simpler rule was used for this many decisions.
+
+    Inside ``counted_fallbacks`` the number is appended to its list; elsewhere a warning of this
+    kind is issued. Inside ``standing_for`` the number is multiplied.
+    """
+    decisions *= _multiplier.get()
     counts = _counts.get()
     if counts is not None:
         counts.append(decisions)
@@ -34,7 +38,10 @@ def fall_back(kind: type[FallbackWarning], message: str, decisions: int) -> None
 
 
 class counted_fallbacks:  # noqa: N801 - used as a function; a generator would cost more
-    """Collect the number of decisions of each fallback in the block, instead of warning."""
+    """Collect fallbacks instead of warning, as in ``with counted_fallbacks() as counts``.
+
+    ``counts`` is a list with the number of decisions of each fallback that the block reports.
+    """
 
     def __enter__(self) -> list[int]:
         counts: list[int] = []
@@ -47,9 +54,13 @@ class counted_fallbacks:  # noqa: N801 - used as a function; a generator would c
 
 @contextmanager
 def standing_for(decisions: int) -> Iterator[None]:
-    """Multiply every fallback in the block: one solution is used for this many decisions."""
-    token = _shared.set(decisions)
+    """Multiply the number of decisions of every fallback in the block.
+
+    The block computes probabilities once, and this many decisions will use them. Of nested blocks
+    only the innermost one counts.
+    """
+    token = _multiplier.set(decisions)
     try:
         yield
     finally:
-        _shared.reset(token)
+        _multiplier.reset(token)

@@ -14,7 +14,10 @@ from submax.environments.arms.drift import drifted
 
 
 class DriftingProbabilities(NamedTuple):
-    """The paths x, ``path [R, K]``, and the success probabilities F⁻¹(Φ(x)) they give."""
+    """The state x of the drift of each arm, ``path [R, K]``, and ``probability [R, K]``.
+
+    The success probability of an arm is F⁻¹(Φ(x)), see `DriftingBernoulli`.
+    """
 
     path: Floats
     probability: Floats
@@ -27,8 +30,9 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
     x is an Ornstein–Uhlenbeck path: it starts from N(0, 1) and after n decisions is
     ρⁿ x + √(1 − ρ²ⁿ) ξ, ξ ~ N(0, 1), with ρ = exp(−1 / ``memory``). Φ is the distribution function
     of N(0, 1), F that of Beta(``alpha``, ``beta``), so that at any time the success probabilities
-    have exactly the distribution they have in `Bernoulli`. K is ``arms``. ``memory`` is a number
-    of decisions: after a few times as many, an arm is almost independent of what it was.
+    have exactly the distribution they have in `Bernoulli`. K is ``arms``. ``memory`` is the number
+    of decisions after which the correlation of x with its past has fallen to 1/e; after a few times
+    this number, a success probability is almost independent of its earlier value.
 
     Reference: Uhlenbeck and Ornstein (1930), On the theory of the Brownian motion.
     """
@@ -62,7 +66,7 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
-        """Slow and dense, fast and sparse, and one arm."""
+        """Yield slow drift with many rewards, fast drift with few rewards, and a single arm."""
         yield cls(3)
         yield cls(20, alpha=1.0, beta=9.0, memory=100.0)
         yield cls(1, alpha=0.5, beta=0.5)

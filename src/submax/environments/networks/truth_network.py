@@ -1,4 +1,4 @@
-"""The random network that gives the rewards of a simulated environment."""
+"""The random network that determines the mean rewards of a simulated environment."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from submax.core.errors import InputError
 
 
 class TruthNetwork(NamedTuple):
-    """One hidden layer of H ReLU units over (one-hot choices ⊕ context), without biases.
+    """The weights of a network with one hidden layer of H ReLU units, without biases.
 
-    ``choice_weight [R, C, H]`` belongs to the C choices of all slots together, ``context_weight
-    [R, D, H]`` to the context, ``output_weight [R, H]`` to the output. The product with one-hot
-    choices is computed as a sum of rows of ``choice_weight``.
+    The inputs are the one-hot choices and the context. ``choice_weight [R, C, H]`` are the weights
+    of the C choices of all slots together, ``context_weight [R, D, H]`` those of the context, and
+    ``output_weight [R, H]`` those from the hidden units to the output.
     """
 
     choice_weight: Floats
@@ -25,7 +25,10 @@ class TruthNetwork(NamedTuple):
 
 
 def check_truth(dimension: object, shift: object, hidden: object) -> None:
-    """Refuse parameters of a network environment that are not allowed."""
+    """Raise an ``InputError`` unless the parameters of a network environment are allowed.
+
+    ``dimension`` is D and ``hidden`` is H, both whole numbers from 1; ``shift`` is a finite number.
+    """
     whole_number("dimension", dimension, at_least=1)
     whole_number("hidden", hidden, at_least=1)
     number = isinstance(shift, (int, float)) and not isinstance(shift, bool)
@@ -47,21 +50,30 @@ def draw_network(
 
 
 def draw_directions(replicas: int, count: int, dimension: int, rng: np.random.Generator) -> Floats:
-    """Draw points uniformly from the unit sphere, ``[R, count, D]``: normal vectors scaled to 1."""
+    """Draw points uniformly from the unit sphere, ``[R, count, D]``.
+
+    They are normally distributed vectors, divided by their lengths.
+    """
     normal = rng.standard_normal((replicas, count, dimension))
     direction: Floats = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
     return direction
 
 
 def logits(truth: TruthNetwork, sizes: Sequence[int], context: Floats, action: Integers) -> Floats:
-    """The network's output: ``context [R, n, D]`` and ``action [R, n, S] -> [R, n]``."""
+    """Return the network's output: ``context [R, n, D]`` and ``action [R, n, S] -> [R, n]``.
+
+    The environment adds its shift to this output and applies σ. ``sizes`` are the numbers of
+    choices of the slots. One-hot choices are not formed: their product with ``choice_weight`` is
+    the sum of one row for each slot.
+    """
     replicas, choices, hidden = truth.choice_weight.shape
     rows = truth.choice_weight.reshape(-1, hidden)
-    before = np.arange(replicas)[:, None] * choices
+    # The row of the first choice of a slot in each replica.
+    first_row = np.arange(replicas)[:, None] * choices
     layer = context @ truth.context_weight
     for slot, size in enumerate(sizes):
-        layer += rows.take(before + action[..., slot], axis=0)
-        before = before + size
+        layer += rows.take(first_row + action[..., slot], axis=0)
+        first_row = first_row + size
     np.maximum(layer, 0.0, out=layer)
     output: Floats = (layer @ truth.output_weight[..., None])[..., 0]
     return output

@@ -9,6 +9,7 @@ import msgspec
 from submax.core.checks import one_of
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
+from submax.live.declaring.misplaced_word import refuse_misplaced
 from submax.live.declaring.settings import DECLARED_TYPES, Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names, settings_stream
@@ -34,8 +35,10 @@ class ContextIgnoredWarning(UserWarning):
 
 def check_words(declaration: Mapping[str, Any]) -> None:
     """Refuse unknown words in a declaration."""
-    for word in declaration:
-        one_of("part of a declaration:", word, DECLARED_TYPES)
+    for word, value in declaration.items():
+        if word not in DECLARED_TYPES:
+            refuse_misplaced(word, value)
+        one_of("setting of a bandit:", word, DECLARED_TYPES)
 
 
 def declare(

@@ -19,9 +19,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 def write_copy(
     path: Path, events: Iterable[tuple[str, Event]], blobs: Iterable[tuple[str, bytes]]
 ) -> None:
-    """Write events with their streams, in order of position, and blobs into a new file.
+    """Write events and blobs into a new SQLite file that can be opened as a store.
 
-    Events keep their positions, because versions and snapshots refer to positions.
+    ``events`` are pairs (name of the stream, event), in order of position; ``blobs`` are pairs
+    (name, data). Events keep their positions, because versions and snapshots refer to positions.
+    An ``InputError`` is raised if the file exists or its folder does not.
     """
     with new_file(path) as partial, closing(_connected(partial)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -41,7 +43,10 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A partial file to write to; it gets its name at the end. An existing file is refused."""
+    """Yield the path of a temporary file, which is renamed to ``path`` at the end of the block.
+
+    If the block raises an error, the temporary file is deleted, and there is no file at ``path``.
+    """
     check_new(path)
     partial = path.with_name(f"{path.name}.partial")
     partial.unlink(missing_ok=True)
@@ -53,7 +58,7 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def check_new(path: Path) -> None:
-    """Refuse a path that exists, or whose folder does not exist."""
+    """Raise an ``InputError`` if the path exists, or if its folder does not exist."""
     if path.exists():
         raise InputError(f"{str(path)!r} exists and is not replaced: give another name")
     if not path.parent.is_dir():

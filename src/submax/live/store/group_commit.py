@@ -11,7 +11,7 @@ from submax.core.errors import StoreError
 from submax.live.store.event import AppendResult, Entry
 
 MAX_APPENDS = 1024
-"""The most appends in one transaction, so that the first caller does not wait for very many."""
+"""The most appends in one transaction: a limit, so that no caller waits for a very long one."""
 
 
 class QueuedAppend(NamedTuple):
@@ -23,10 +23,14 @@ class QueuedAppend(NamedTuple):
 
 
 class GroupCommit:
-    """A thread that writes: while it commits one transaction, the next appends are queued.
+    """A background thread that writes the appends of all threads to a store.
 
-    ``write`` puts several appends into one transaction, all or none, and raises an error if it
-    cannot.
+    While the thread commits one transaction, further appends wait in a queue, and the next
+    transaction writes all of them. So the cost of a commit is shared.
+
+    ``write`` writes several appends in one transaction and returns the results of each. If it
+    fails, it raises an error and nothing was written, except that a ``StoreError`` may leave open
+    whether the transaction was committed.
     """
 
     def __init__(self, write: Callable[[list[QueuedAppend]], list[list[AppendResult]]]) -> None:
@@ -39,7 +43,10 @@ class GroupCommit:
         self._thread.start()
 
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
-        """Queue an append; its future is done after the commit."""
+        """Queue an append. The future has its results after the commit, or the error of ``write``.
+
+        A ``StoreError`` is raised at once if the store is closed or was opened by another process.
+        """
         if os.getpid() != self._process:
             # The writing thread exists only in the parent: the future would never be done.
             raise StoreError(
@@ -49,7 +56,7 @@ class GroupCommit:
         append = QueuedAppend(stream, entries, Future())
         # A running future cannot be cancelled by a caller that gives up: the thread will set it.
         append.done.set_running_or_notify_cancel()
-        # An append queued after the end mark would never be done.
+        # An append that is queued behind the None of `close` would never be written.
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed: open the bandit again")
@@ -57,7 +64,7 @@ class GroupCommit:
         return append.done
 
     def close(self) -> None:
-        """Write what is queued, then end the thread."""
+        """Write all queued appends, then end the thread; a second call does nothing."""
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -73,7 +80,10 @@ class GroupCommit:
                 self._commit(appends)
 
     def _gather(self, appends: list[QueuedAppend]) -> bool:
-        """Take all appends that are queued, at least one; False if the end mark was reached."""
+        """Wait for an append, and move all queued ones to ``appends``, up to the limit.
+
+        Return False if the queue ended with the None of ``close``.
+        """
         while not appends or (len(appends) < MAX_APPENDS and not self._queue.empty()):
             append = self._queue.get()
             if append is None:
@@ -85,7 +95,9 @@ class GroupCommit:
         try:
             written = self._write(appends)
         except BaseException as error:
-            # If one append has a value that the store cannot hold, the others are written alone.
+            # If one append has a value that the store cannot hold, each append is written in a
+            # transaction of its own, so that only the bad one fails. After a StoreError nothing is
+            # repeated here: it concerns all appends, and the transaction may have been committed.
             if len(appends) > 1 and not isinstance(error, StoreError):
                 for append in appends:
                     self._commit([append])

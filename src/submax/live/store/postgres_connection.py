@@ -19,23 +19,28 @@ TIMEOUTS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""Seconds (``tcp_user_timeout``: milliseconds): a server that stops answering without closing the
-connection is noticed within half a minute."""
+"""Parameters of libpq, in seconds, ``tcp_user_timeout`` in milliseconds; ``keepalives_count`` is a
+number. By them a server that stops answering without closing the connection is noticed within half
+a minute. An address can give other values."""
 UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
-"""Transaction states in which it is not known whether a commit came through."""
+"""Transaction states after an error in which it is not known whether the commit took place."""
 FULL_SYNC = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'
 """
-"""A database may be configured to acknowledge commits before they are durable: not for us."""
+"""Makes commits of this session durable, if the database is configured to acknowledge commits that
+are not durable yet. Any other setting is left as it is."""
 
 
 class PostgresConnection:
     """A connection that opens at its first use, and opens again after it was lost.
 
-    One thread uses it at a time. A statement that was under way when the connection was lost fails
-    and is not repeated here, because it is unknown whether the commit came through. The caller can
-    repeat it with the same keys.
+    One thread uses the connection at a time, and the others wait. If the connection is lost during
+    a statement, the statement fails and is not repeated here, because it is unknown whether the
+    commit took place. The caller can append the same entries again: those with a key are not
+    written twice.
+
+    ``where`` names the database and the host in error messages, without the password.
     """
 
     def __init__(self, address: str) -> None:
@@ -48,7 +53,12 @@ class PostgresConnection:
 
     @contextmanager
     def use(self) -> Iterator["psycopg.Connection[Any]"]:
-        """The connection for one thread, outside transactions; errors become those of a store."""
+        """Yield the open connection to this thread alone, with no transaction begun.
+
+        An error of psycopg in the block is raised as an ``InputError`` if the database cannot hold
+        a value, else as a ``StoreError``; other errors are not changed. A ``StoreError`` is also
+        raised if the database cannot be reached, or after ``close``.
+        """
         with self._lock:
             connection = self._open_connection()
             try:
@@ -62,7 +72,7 @@ class PostgresConnection:
                 raise converted from error
 
     def close(self) -> None:
-        """Wait for the thread that uses the connection, then close it for good."""
+        """Wait until no thread uses the connection, then close it; it does not open again."""
         with self._lock:
             self._closed = True
             if self._connection is not None:
@@ -71,7 +81,7 @@ class PostgresConnection:
     def _open_connection(self) -> "psycopg.Connection[Any]":
         if self._closed:
             raise StoreError(f"{self.where} is closed: open the bandit again")
-        if self._connection is None or _hung_up(self._connection):
+        if self._connection is None or _closed_by_server(self._connection):
             if self._connection is not None:
                 self._connection.close()
             self._connection = self._connected()
@@ -89,7 +99,10 @@ class PostgresConnection:
     def _store_error(
         self, error: BaseException, connection: "psycopg.Connection[Any]"
     ) -> BaseException:
-        """An error of submax that says what the database could not do, and what to do."""
+        """Return the error of submax that an error in the block of ``use`` is raised as.
+
+        An error that is not about the database is returned as it is.
+        """
         if isinstance(
             error, psycopg.DataError | psycopg.errors.ProgramLimitExceeded | UnicodeEncodeError
         ):
@@ -99,7 +112,7 @@ class PostgresConnection:
             )
         if not isinstance(error, psycopg.Error):
             return error
-        # psycopg may have noticed the loss during a statement and not have closed the connection.
+        # psycopg does not always close a connection that was lost during a statement.
         if connection.closed or connection.info.transaction_status in UNSETTLED:
             return StoreError(
                 f"the connection to {self.where} was lost ({_first_line(error)}): try again with "
@@ -112,12 +125,16 @@ class PostgresConnection:
 
 
 def _parsed(address: str) -> dict[str, Any]:
-    """The parts of an address; an error does not repeat it, because it may hold a password."""
+    """Return the parameters in an address, or raise a ``StoreError`` if it cannot be read.
+
+    The error does not repeat the address, because it may hold a password.
+    """
     try:
         given = conninfo_to_dict(address)
     except (psycopg.ProgrammingError, UnicodeDecodeError):
         given = {}
-    # If a password has an unescaped sign, its rest is read as the port or the database name.
+    # If a password has an unescaped special character such as "@" or "/", what follows it is read
+    # as the port or as the database name.
     port, database = str(given.get("port", 0)), str(given.get("dbname", ""))
     if not given or "@" in database or not port.replace(",", "").isdigit():
         raise StoreError(
@@ -129,7 +146,10 @@ def _parsed(address: str) -> dict[str, Any]:
 
 
 def _set_up(connection: "psycopg.Connection[Any]") -> "psycopg.Connection[Any]":
-    """Make commits durable, and let a statement see what was committed while it waited."""
+    """Make commits durable, and let each statement see all that was committed before it began.
+
+    A writer waits for the lock of a stream, and must then see what the earlier holder committed.
+    """
     try:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         connection.execute(FULL_SYNC)
@@ -139,9 +159,9 @@ def _set_up(connection: "psycopg.Connection[Any]") -> "psycopg.Connection[Any]":
     return connection
 
 
-def _hung_up(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether the server has ended the connection since its last use."""
-    # The end of a connection is read like data, after everything that the server sent before.
+def _closed_by_server(connection: "psycopg.Connection[Any]") -> bool:
+    """Whether the server has closed the connection since its last use."""
+    # The end of a connection is noticed by reading, after all data that the server sent before it.
     with suppress(psycopg.OperationalError):
         while _readable(connection.fileno()):
             connection.pgconn.consume_input()

@@ -35,17 +35,24 @@ SELECT true, {COLUMNS} FROM written
 UNION ALL
 SELECT false, {COLUMNS} FROM events WHERE stream = %(stream)s::text AND key = %(key)s::text
 """
-"""The new event, or the earlier one with the same key. Both halves of the union see the table as it
-was before the statement, so exactly one half returns a row."""
+"""Writes an event, unless the stream has one with the same key. Returns the event under this key,
+after a column that says whether it is new. Both halves of the union see the table as it was before
+the statement, so exactly one half returns a row."""
 LOCK = "SELECT count(pg_advisory_xact_lock(lock)) FROM unnest(%s::bigint[]) AS lock"
+"""Waits for several advisory locks, which are released at the end of the transaction."""
 
 
 class PostgresStore(Store):
-    """Any number of processes write; a constraint of the database keeps keys unique.
+    """A store to which any number of processes may write.
 
-    A writer holds the lock of its stream until the commit, so that events become visible in the
-    order of their positions. Times of events are those of the database's clock. The tables are
-    found by the search path of the connection, and are created in its first schema.
+    A constraint of the database keeps keys unique. A writer holds the lock of its stream until the
+    commit, so that events become visible in the order of their positions. Times of events are those
+    of the database's clock. The tables are found by the search path of the connection, and are
+    created in its first schema.
+
+    With ``read_only`` no tables are created, nothing can be appended, and the store never leads. An
+    ``InputError`` is raised if the database holds no store, or tables of another kind or of a newer
+    version; a ``StoreError`` if the database cannot be reached.
     """
 
     def __init__(
@@ -100,12 +107,19 @@ class PostgresStore(Store):
 
     @contextmanager
     def _transaction(self) -> "Iterator[Connection[Any]]":
-        """A transaction that is durable at the end; transactions wait for each other."""
+        """Yield a connection in a transaction, which is durable after the block.
+
+        Transactions of several threads wait for each other.
+        """
         with self._writer.use() as connection, connection.transaction():
             yield connection
 
     def _lock(self, what: str, name: str) -> int:
-        """The number of an advisory lock of this table; each schema may have a table of its own."""
+        """Return the number of the advisory lock of a stream or a task.
+
+        Advisory locks belong to the whole database, in which each schema may have a store of its
+        own. So the number also depends on the table of events.
+        """
         return _number(f"submax {self._table} {what} {name}")
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
@@ -124,7 +138,7 @@ class PostgresStore(Store):
 
     def streams(self) -> list[str]:
         rows = self._select(STREAMS, ())
-        # The database may sort by the rules of a language.
+        # The order of the database may be that of a language, and not that of Python.
         return sorted(name for (name,) in rows)
 
     def put_blob(self, name: str, data: bytes) -> None:
@@ -150,7 +164,11 @@ class PostgresStore(Store):
         return self._leadership(task, acquire=False)
 
     def _leadership(self, task: str, *, acquire: bool) -> bool:
-        """By a session lock, which ends with its connection and so with the process."""
+        """Return whether this store leads a task; with ``acquire``, first try to become the leader.
+
+        The leader holds a session lock, which the server releases when the connection ends, and so
+        when the process ends. A ``StoreError`` is raised if the connection is lost meanwhile.
+        """
         if self._read_only:
             return False
         with self._leader.use() as connection:
@@ -158,7 +176,7 @@ class PostgresStore(Store):
                 self._led = connection, set()
             held = self._led[1]
             if task in held:
-                # This fails if the connection, and with it the lock, was lost.
+                # This statement raises an error if the connection, and with it the lock, was lost.
                 connection.execute("SELECT 1")
             elif acquire and _first(
                 connection.execute("SELECT pg_try_advisory_lock(%s)", (self._lock("lead", task),))
@@ -189,7 +207,7 @@ class PostgresStore(Store):
             connection.close()
 
     def _resign(self) -> None:
-        """Release leadership now: the server may notice late that a connection has ended."""
+        """Release all leadership at once, without waiting until the server closes the session."""
         if self._led[1]:
             with suppress(StoreError), self._leader.use() as connection:
                 self._led[1].clear()
@@ -203,7 +221,7 @@ class PostgresStore(Store):
 def _check_there(
     connection: "Connection[Any]", where: str, migrations: Sequence[Migration]
 ) -> None:
-    """Refuse a database that is not a store, or whose schema is newer."""
+    """Raise an ``InputError`` if the database is not a store, or if its schema is newer."""
     version = _version(connection, where)
     if version == 0:
         raise InputError(
@@ -213,7 +231,7 @@ def _check_there(
 
 
 def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Migration]) -> None:
-    """Run the migrations to the newest schema."""
+    """Create the tables, or run the migrations to the newest schema, one process at a time."""
     connection.execute(LOCK, ([_number("submax schema")],))
     version = _version(connection, where)
     check_known(where, version, len(migrations))
@@ -225,7 +243,7 @@ def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Mig
 
 
 def _version(connection: "Connection[Any]", where: str) -> int:
-    """The version number of the schema; 0 if there is none."""
+    """Return the version number of the schema; 0 if the database has no tables of submax."""
     ours, events = connection.execute(
         "SELECT to_regclass('submax_schema'), to_regclass('events')"
     ).fetchone() or (None, None)
@@ -259,5 +277,5 @@ def _first(answer: Any) -> Any:
 
 
 def _number(name: str) -> int:
-    """A number of 64 bits, by which PostgreSQL knows an advisory lock."""
+    """Return the hash of a name as a signed 64-bit number, which identifies an advisory lock."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)

@@ -5,7 +5,12 @@ import jax.numpy as jnp
 
 
 def features(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
-    """Return one-hot choices, then the real-valued parts from −1 to 1: ``[S] -> [C + d]``."""
+    """Return an action as inputs of a network: ``[S] -> [C + d]``.
+
+    The inputs are the one-hot choices of all slots, then the d real-valued parts. A real-valued
+    part lies between 0 and 1 in ``action``, and between −1 and 1 in the result. ``sizes`` are the
+    numbers of choices of the slots.
+    """
     choices = one_hot(action, sizes)
     return jnp.concatenate([choices, 2 * action[len(sizes) :] - 1])
 
@@ -17,7 +22,11 @@ def one_hot(action: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
 
 
 def log_prob(logits: jax.Array, chosen: jax.Array, sizes: tuple[int, ...]) -> jax.Array:
-    """Return Σ_s log softmax(logits of slot s) at its choice: ``[C]`` and one-hot ``[C] -> []``."""
+    """Return the log-probability of the choices of all slots together, a scalar.
+
+    It is the sum over slots of log softmax(``logits`` of the slot) at the slot's choice. ``logits
+    [C]`` and the one-hot choices ``chosen [C]`` have one slot after the other.
+    """
     total, first = jnp.zeros(()), 0
     for size in sizes:
         slot = logits[first : first + size]

@@ -13,24 +13,29 @@ from submax.nn.designs.design import Design, Example
 from submax.nn.layers.dense import Dense
 
 LEAST_STEPS = 300
-"""Smallest number of training steps from new parameters, tuned for weak signals. Policies need the
-order of the values, which is often right long before the values are.
+"""Smallest number of training steps from new parameters, tuned for rewards that carry little
+information. The held-out loss does not stop training earlier, because it judges the values, and
+policies need only their order, which is often right long before the values are.
 """
 CONFIDENCE = (1.0, 0.5, 0.25, 0.125)
-"""Factors by which the logits' distance from the mean logit is multiplied on held-out rows. The
-lowest of these losses is used, since an overconfident network may still order actions correctly.
+"""Factors by which logits are shrunk towards the logit of the mean reward, before the loss of
+held-out rows is computed. Training stops by the lowest of the four losses, because a network with
+too large differences between logits may still order actions correctly.
 """
 
 
 class ValueModel(eqx.Module):
-    """A network from choices and context to the logit of the reward."""
+    """A network from choices and context to the logit of the expected reward."""
 
     first: Dense
     second: Dense
     head: Dense
 
     def __call__(self, x: jax.Array, masks: jax.Array) -> jax.Array:
-        """Return the logit for ``[C + D]`` inputs, with dropout masks ``[2, H]`` of both layers."""
+        """Return the logit, a scalar, for the inputs ``x [C + D]``.
+
+        The hidden units of the two layers are multiplied by ``masks [2, H]``.
+        """
         first = jax.nn.relu(self.first(x)) * masks[0]
         second = jax.nn.relu(self.second(first)) * masks[1]
         return self.head(second)[0]
@@ -38,10 +43,15 @@ class ValueModel(eqx.Module):
 
 @dataclass(frozen=True)
 class ValueDesign(Design[ValueModel]):
-    """σ(f(a, c)) estimates the reward, scaled to the range from 0 to 1, by cross-entropy.
+    """A network f with two hidden layers; σ(f(a, c)) estimates the expected reward.
 
-    In training each hidden unit is dropped with probability ``dropout``, and the others are scaled
-    up.
+    Rewards are scaled to the range from 0 to 1, and the loss is their cross-entropy. In training
+    each hidden unit is dropped with probability ``dropout``, and the others are multiplied by
+    1 / (1 − dropout).
+
+    ``sizes`` are the numbers of choices of the slots, and ``hidden`` is the number of units of each
+    hidden layer. Actions have no real-valued parts, so ``reals`` is 0. A reward is encoded as a
+    single number, so ``reward_width`` is 1, and ``share`` is the mean of the scaled rewards.
 
     Reference: Gal and Ghahramani (2016).
     """
@@ -75,22 +85,22 @@ class ValueDesign(Design[ValueModel]):
     def held_out_losses(
         self, model: ValueModel, batch: Example, share: jax.Array, key: jax.Array
     ) -> jax.Array:
-        """Return the cross-entropy without dropout, for several degrees of confidence."""
+        """Return the cross-entropy without dropout, by factor of ``CONFIDENCE``: ``[B, 4]``."""
         masks = jnp.ones((2, self.hidden))
-        middle = jnp.log(share[0]) - jnp.log1p(-share[0])
-        parts = jnp.asarray(CONFIDENCE)
+        mean_logit = jnp.log(share[0]) - jnp.log1p(-share[0])
+        factors = jnp.asarray(CONFIDENCE)
 
         def loss(example: Example) -> jax.Array:
             x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])
-            logit = middle + parts * (model(x, masks) - middle)
+            logit = mean_logit + factors * (model(x, masks) - mean_logit)
             return jax.nn.softplus(logit) - example.reward[0] * logit
 
         return jax.vmap(loss)(batch)
 
     def informed(self, model: ValueModel, share: jax.Array) -> ValueModel:
-        """Return a model in which every value is the mean reward.
+        """Return the model with a head by which every action has the mean reward as its value.
 
-        A random head would prefer some actions before any training.
+        With a random head some actions would have higher values before any training.
         """
         head = model.head
         bias = jnp.log(share) - jnp.log1p(-share)
@@ -102,7 +112,11 @@ class ValueDesign(Design[ValueModel]):
         return jax.nn.softplus(logit) - example.reward[0] * logit
 
     def exported(self, model: ValueModel) -> ValueNetwork:
-        """Return the network in numpy; the first layer is split into choices and context."""
+        """Return the networks of all replicas as numpy arrays.
+
+        Here the arrays of ``model`` have a first axis R, as from `restored`. The weights of the
+        first layer are split into those of the choices and those of the context.
+        """
         first = np.asarray(model.first.weight).swapaxes(-1, -2)
         choices, context = np.split(first, [sum(self.sizes)], axis=1)
         arrays = (

@@ -21,8 +21,11 @@ class Progress(NamedTuple):
     """The state of training between two steps.
 
     ``vector [R, P]`` are all parameters of each replica, and ``good [R, P]`` the latest parameters
-    with a finite loss. A replica stops after ``limit [R]`` steps. ``diverged [R]`` is the step at
-    which its loss was first not finite, or −1.
+    with a finite loss. ``optimizer`` is the state of the optimizer, and ``key [R]`` the JAX keys
+    from which the noise of each step follows. ``step`` is the number of steps so far. A replica
+    stops after ``limit [R]`` steps. ``diverged [R]`` is the step at which its loss or its
+    parameters were first not finite, or −1. A replica that diverged returns to its good parameters
+    and stops.
     """
 
     vector: jax.Array
@@ -36,7 +39,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Trainer:
-    """Trains one model of a design for each replica.
+    """Trains one model of a design for each replica, by AdamW.
 
     All parameters of a replica form one vector, so that an optimizer step is one operation instead
     of one per parameter.
@@ -47,10 +50,11 @@ class Trainer:
     replicas: int
 
     def begin(self, seeds: jax.Array, limit: jax.Array, share: jax.Array) -> Progress:
-        """Return the start of training with new models.
+        """Return the start of training with new models, whose parameters are random.
 
-        ``seeds [R]`` initialize the parameters, ``limit [R]`` bounds the number of steps, and
-        ``share [R, E]`` is how often each reward occurs, which new models are informed about.
+        ``seeds [R]`` are the seeds of the random numbers, and ``limit [R]`` is the largest number
+        of steps. ``share [R, E]`` is the mean of the encoded rewards: how often each reward occurs.
+        A design may choose initial parameters whose outputs fit it (`Design.informed`).
         """
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(seeds)
 
@@ -64,11 +68,18 @@ class Trainer:
         return Progress(vector, vector, state, keys[:, 1], step, limit, never)
 
     def advance(self, progress: Progress, rows: jax.Array) -> Progress:
-        """Train T steps on minibatches ``rows [T, R, B, D + S + E + 1]``."""
+        """Train T steps, each on a minibatch of B rows: ``rows [T, R, B, D + S + E + 1]``.
+
+        The columns are context, action, encoded reward and weight, as in `Example.of`.
+        """
         return jax.lax.scan(self._step, progress, rows)[0]
 
     def _step(self, progress: Progress, rows: jax.Array) -> tuple[Progress, None]:
-        """Train all replicas one step; those that have stopped or diverged do not change."""
+        """Train all replicas one step.
+
+        A replica that has stopped or diverged does not change; one that diverges in this step
+        returns to its latest parameters with a finite loss.
+        """
         keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(progress.key, progress.step)
         trained = jax.vmap(self._trained)(progress.vector, progress.optimizer, keys, rows)
         loss, vector, state = trained
@@ -77,7 +88,7 @@ class Trainer:
         first = due & ~finite & (progress.diverged == NEVER)
         diverged = jnp.where(first, progress.step, progress.diverged)
         keep = due & (diverged == NEVER)
-        # The loss was computed with the parameters before the step, so it judges these.
+        # The loss is that of the parameters before the step. If it is finite, these are good.
         good = where_kept(jnp.isfinite(loss), progress.vector, progress.good)
         after = Progress(
             where_kept(keep, vector, where_kept(first, good, progress.vector)),
@@ -93,9 +104,12 @@ class Trainer:
     def _trained(
         self, vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
     ) -> tuple[jax.Array, jax.Array, Any]:
-        """Train one replica one step: return its loss before, parameters and optimizer after."""
-        loss, slope = jax.value_and_grad(self._loss)(vector, key, rows)
-        change, state = self._optimizer().update(slope, state, vector)
+        """Train one replica one step.
+
+        Return its loss before the step, and its parameters and optimizer state after the step.
+        """
+        loss, gradient = jax.value_and_grad(self._loss)(vector, key, rows)
+        change, state = self._optimizer().update(gradient, state, vector)
         return loss, vector + change, state
 
     def _loss(self, vector: jax.Array, key: jax.Array, rows: jax.Array) -> jax.Array:
@@ -105,7 +119,7 @@ class Trainer:
         return weight @ losses / jnp.maximum(weight.sum(), 1e-9)
 
     def model(self, vector: jax.Array) -> Any:
-        """Return the model with these parameters, ``[P]``."""
+        """Return the model of one replica with the parameters ``vector [P]``."""
         leaves, structure = jax.tree.flatten(model_shapes(self.design))
         ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
         parts = jnp.split(vector, ends)
@@ -118,12 +132,15 @@ class Trainer:
 
 
 def drawn_seeds(replicas: int, rng: np.random.Generator) -> jax.Array:
-    """Draw the seeds of JAX keys, ``[R]``; only here does numpy's generator seed JAX."""
+    """Draw a seed for the random numbers of JAX in each replica, ``[R]``.
+
+    The initial parameters and the noise of training follow from these seeds, and so from ``rng``.
+    """
     return jnp.asarray(rng.integers(2**32, size=replicas, dtype=np.uint32))
 
 
 def where_kept(keep: Any, new: Any, old: Any) -> Any:
-    """Return the new values in the replicas ``keep [R]``, and the old values elsewhere."""
+    """Return ``new`` in the replicas where ``keep [R]`` is true, and ``old`` in the others."""
 
     def choose(one: jax.Array, other: jax.Array) -> jax.Array:
         return jnp.where(keep.reshape(-1, *[1] * (one.ndim - 1)), one, other)

@@ -12,7 +12,7 @@ from submax.strategies.observation_weights import ObservationWeights
 from submax.testing.rules.examples import some_contexts
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import copied, unchanged
-from submax.testing.rules.require import require
+from submax.testing.rules.require import require, require_shape
 
 ROWS = 3
 DRAWS = 2000
@@ -23,14 +23,14 @@ def check_belief(
 ) -> None:
     """Check that probabilities and level priors are distributions, in every row."""
     before = copied(params)
-    for rows in (0, 1, ROWS):
+    for rows in (ROWS, 0, 1):
         context = some_contexts(problem, replicas, rows, seed)
         belief = estimator.belief(params, context)
         rule = f"belief must return a Belief such as a ListedBelief, not {type(belief).__name__}"
         require(isinstance(belief, Belief), estimator, rule)
         listed = listed_probabilities(belief)
         shape = (replicas, rows, problem.scale.levels, problem.space.size)
-        require(listed.shape == shape, estimator, f"prob must have shape {shape}")
+        require_shape(listed, "R n L M", shape, estimator, "prob")
         lowest = float(np.min(listed, initial=0.0))
         rule = f"probabilities must be 0 or more, and one is {lowest:.6g}"
         require(lowest >= 0, estimator, rule)
@@ -44,17 +44,17 @@ def check_belief(
         _check_forms(estimator, belief, listed)
         _check_choices(estimator, belief, listed)
         levels = belief.levels()
-        require(levels.shape == (replicas, shape[2]), estimator, "levels must be [R, L]")
+        require_shape(levels, "R L", (replicas, shape[2]), estimator, "levels")
         rising = bool(np.all(np.diff(levels, axis=1) >= 0))
         require(rising, estimator, "levels must rise, from the lowest to the highest")
         prior = belief.level_prior()
-        require(prior.shape == shape[:3], estimator, f"level_prior must have shape {shape[:3]}")
+        require_shape(prior, "R n L", shape[:3], estimator, "level_prior")
         require(np.all(prior >= 0), estimator, "level_prior must not be negative")
         require(np.allclose(prior.sum(axis=-1), 1), estimator, "level_prior must sum to one")
         values = belief.values()
         if values is not None:
             expected = (replicas, problem.scale.levels)
-            require(values.shape == expected, estimator, "values must be [R, L], or None")
+            require_shape(values, "R L", expected, estimator, "values, unless they are None,")
         _check_weights(estimator, belief, shape)
     require(unchanged(before, params), estimator, "a belief must not change the parameters")
 
@@ -69,7 +69,7 @@ def check_draws(
         rngs = (np.random.default_rng(seed) for _ in range(2))
         action, again = (belief.sample(level, DRAWS, rng) for rng in rngs)
         expected = (replicas, ROWS, DRAWS, problem.space.slots)
-        require(action.shape == expected, estimator, f"samples must have shape {expected}")
+        require_shape(action, "R n draws S", expected, estimator, "samples")
         require(problem.space.contains(action), estimator, "samples must belong to the space")
         require(np.array_equal(action, again), estimator, "the same seed must sample the same")
         for place in np.ndindex(replicas, ROWS):

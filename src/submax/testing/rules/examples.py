@@ -20,8 +20,8 @@ from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
 
 PROBLEMS = (
-    Problem(Arms(1)),
     Problem(Arms(3)),
+    Problem(Arms(1)),
     Problem(Slots((2, 3))),
     Problem(Arms(3), context_width=2, action_features=(((0.5,), (2.0,), (-1.0,)),)),
 )

@@ -1,4 +1,4 @@
-"""The arrays inside a state."""
+"""The arrays inside a state, and whether a call has changed them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 def leaves(state: object) -> list[NDArray[Any]]:
-    """List every array in nested tuples, lists and mappings.
+    """Return every array in nested tuples, lists and mappings; other objects are left out.
 
     >>> len(leaves((np.zeros(2), {"deeper": [np.ones(3)]}, "no array")))
     2
@@ -23,12 +23,12 @@ def leaves(state: object) -> list[NDArray[Any]]:
 
 
 def copied(state: object) -> list[NDArray[Any]]:
-    """Copy every array, to compare with later."""
+    """Return a copy of every array of a state, as the argument ``before`` of ``unchanged``."""
     return [array.copy() for array in leaves(state)]
 
 
 def unchanged(before: list[NDArray[Any]], state: object) -> bool:
-    """Tell whether the arrays still hold what they held; NaN equals NaN."""
+    """Return whether the arrays of a state equal the copies from before; NaN equals NaN."""
     after = leaves(state)
     return len(before) == len(after) and all(map(_equal, before, after))
 

@@ -8,16 +8,19 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.testing.rules.examples import REPLICAS, repeated, some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import copied, unchanged
-from submax.testing.rules.require import require
+from submax.testing.rules.require import require, require_shape
 
 TAUGHT = 12
 """Rows of feedback in the state that is checked beside the fresh one."""
-ROWS = (0, 1, 5, 70)
+ROWS = (5, 0, 1, 70)
+"""Decisions of a call; 5 come first, because a message about them is easier to understand than one
+about none."""
 CHOICES = 1200
 """Decisions that are compared with their probabilities."""
 MANY = 100
@@ -32,6 +35,8 @@ def check_decisions(policy: Policy[Any], problem: Problem, replicas: int, seed: 
         for rows in ROWS:
             context = some_contexts(problem, replicas, rows, seed)
             before = copied(state)
+            if isinstance(policy, ListingPolicy):
+                _check_listed(policy, problem, state, context)
             decision = policy.act(state, context, np.random.default_rng(seed))
             again = policy.act(state, context, np.random.default_rng(seed))
             _check_action(policy, problem, (replicas, rows), decision)
@@ -81,12 +86,24 @@ def _states(
     yield policy.update(policy.record(fresh, feedback.action), feedback, rng)
 
 
+def _check_listed(
+    policy: ListingPolicy[Any], problem: Problem, state: Any, context: Floats
+) -> None:
+    """Check the shape of ``probabilities``, from which ``act`` and ``log_prob`` follow."""
+    listed = policy.probabilities(state, context)
+    replicas, rows = context.shape[:2]
+    if getattr(listed, "shape", None) != (replicas, 1, problem.space.size):
+        what = "probabilities(state, context)"
+        if rows > 1:
+            what += ", unless it is [R, 1, M],"
+        require_shape(listed, "R n M", (replicas, rows, problem.space.size), policy, what)
+
+
 def _check_action(
     policy: Policy[Any], problem: Problem, shape: tuple[int, int], decision: ChosenActions
 ) -> None:
-    expected = (*shape, problem.space.slots)
     action: Integers = decision.action
-    require(action.shape == expected, policy, f"actions must have shape {expected}")
+    require_shape(action, "R n S", (*shape, problem.space.slots), policy, "actions")
     require(action.dtype == np.int64, policy, "actions must be of type int64")
     require(problem.space.contains(action), policy, "actions must belong to the space")
 
@@ -95,7 +112,7 @@ def _check_log_prob(
     policy: Policy[Any], state: Any, context: Floats, decision: ChosenActions
 ) -> None:
     expected = policy.log_prob(state, context, decision.action)
-    require(expected.shape == context.shape[:2], policy, "log_prob must be [R, n]")
+    require_shape(expected, "R n", context.shape[:2], policy, "log_prob")
     require(expected.dtype == np.float64, policy, "log_prob must be of type float64")
     require(np.all(np.isfinite(expected)), policy, "what was chosen must have a probability")
     if decision.log_prob is not None:

@@ -16,7 +16,7 @@ from submax.core.spaces.real_space import RealSpace
 from submax.testing.rules.examples import padded, repeated, rows_of, some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import copied, unchanged
-from submax.testing.rules.require import require
+from submax.testing.rules.require import require, require_shape
 
 REAL = (
     Problem(Box((-2.0,), (6.0,)), context_width=2, scale=Continuous(low=0.0, high=50.0)),
@@ -58,11 +58,11 @@ def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int
     again = policy.act(state, context, np.random.default_rng(seed))
     require(np.array_equal(decision.action, again.action), policy, "the same seed, the same action")
     expected = (*context.shape[:2], space.slots)
-    require(decision.action.shape == expected, policy, f"actions must have shape {expected}")
+    require_shape(decision.action, "R n S", expected, policy, "actions")
     require(decision.action.dtype == np.float64, policy, "such actions must be of type float64")
     require(space.contains(decision.action), policy, "actions must belong to the space")
     found = policy.log_prob(state, context, decision.action)
-    require(found.shape == context.shape[:2], policy, "log_prob must be [R, n]")
+    require_shape(found, "R n", context.shape[:2], policy, "log_prob")
     require(np.all(np.isfinite(found)), policy, "what was chosen must have a density")
     if decision.log_prob is not None:
         same = np.allclose(decision.log_prob, found, rtol=1e-9, atol=1e-9)
