@@ -3,6 +3,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Event
+from unittest import mock
 
 import httpx
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from submax.cli import main
+from submax.live.log import training_rows
 from submax.live.log.bandits import model_name
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
@@ -142,6 +144,30 @@ def test_doctor_finds_a_damaged_model(file):
 def test_doctor_finds_a_damaged_snapshot(file):
     damage(file, "page/snapshot")
     assert "the snapshot is damaged" in problem(file)
+
+
+def test_doctor_finds_damaged_rows_and_reads_on_after_the_snapshot(tmp_path):
+    path = tmp_path / "long.db"
+    with mock.patch.object(training_rows, "SEGMENT", 4):
+        with open_bandit(
+            path, name="page", actions=["A", "B"], reward_wait=0, background=False
+        ) as bandit:
+            for number in range(10):
+                bandit.reward(bandit.decide(id=f"{number}").id, 1.0)
+            bandit.refit()
+            bandit.snapshot()
+        store = SQLiteStore(path)
+        snapshot = store.get_blob("page/snapshot")
+        store.close()
+        with open_bandit(path, name="page", background=False) as bandit:
+            for number in range(10, 20):
+                bandit.reward(bandit.decide(id=f"{number}").id, 1.0)
+        store = SQLiteStore(path)
+        store.put_blob("page/snapshot", snapshot)
+        store.close()
+        assert "the snapshot says what the log says" in done("doctor", path)
+        damage(path, "page/rows/1")
+        assert "segment 1 of the rows of 'page' is missing or damaged" in problem(path)
 
 
 def test_doctor_finds_a_damaged_event(file):

@@ -237,7 +237,7 @@ class LiveBandit(RuleBasedStateMachine):
             self.versions += 1
             columns = self.bandit.ledger().rows.columns()
             assert (fitted.version, fitted.rows) == (self.versions, len(columns.reward))
-            assert fitted.rows_hash == columns.hash
+            assert fitted.rows_hash == self.bandit.ledger().rows.hash
             assert self.bandit.version == fitted.version
 
     @rule()

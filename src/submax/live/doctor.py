@@ -9,6 +9,7 @@ from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.log.history import read_segment
 from submax.live.log.ledger import Ledger, ledger_of
+from submax.live.log.row_segments import DamagedRowsError
 from submax.live.log.snapshot import read_snapshot
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
@@ -99,6 +100,11 @@ def _snapshot(store: Store, name: str, projection: SettingsProjection, ledger: L
             f"{name}: the snapshot is damaged; it is made anew from the log when the bandit is "
             "opened",
         )
+    try:
+        for part in restored.rows.parts():
+            part.read()
+    except DamagedRowsError as error:
+        return Finding(False, f"{name}: {error}")
     restored.follow(until=ledger.read_position)
     same = restored.rows.hash == ledger.rows.hash
     says = "says what the log says" if same else "does not say what the log says"

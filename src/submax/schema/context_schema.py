@@ -211,6 +211,18 @@ class ContextSchema(msgspec.Struct, frozen=True):
             row.extend(field.encode(value))
         return np.array(row)
 
+    def encode_many(self, rows: Sequence[Sequence[Value]]) -> NDArray[np.float32]:
+        """Return the encoded contexts of many decisions, ``[n, D]``, as ``encode`` would."""
+        if all(isinstance(field, Number) for field in self.fields):
+            return np.array(rows, dtype=np.float32).reshape(len(rows), self.width)
+        columns = [
+            [field.values.index(str(value)) for value in column]
+            if isinstance(field, Category)
+            else column
+            for field, column in zip(self.fields, zip(*rows, strict=True), strict=True)
+        ]
+        return self.encode_rows(np.array(columns, dtype=np.float32).T)
+
     def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the encoded contexts of many rows: ``[n, fields] -> [n, D]``.
 

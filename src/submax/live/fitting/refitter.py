@@ -19,7 +19,7 @@ from submax.live.log.history import read_history
 from submax.live.log.lazy_rows import LazyRows, RowPart
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import PUBLISHED, TICK, VERSION, Fitted, Published
-from submax.live.log.row_segments import DamagedRowsError, MemorySegments, StoredSegments
+from submax.live.log.row_segments import DamagedRowsError, StoredSegments
 from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
@@ -70,9 +70,9 @@ class Refitter(Learner):
         """The ledger, restored from the last snapshot."""
         leads = self._store.leads(self._name)
         if self._ledger is None or leads != self._keeps_rows:
-            ledger = self._empty(leads)
+            ledger = self._empty()
             if not read_snapshot(self._store, self._name, ledger):
-                ledger = self._empty(leads)
+                ledger = self._empty()
             self._snapshot_at = ledger.read_position
             self._ledger, self._keeps_rows = ledger, leads
         return self._ledger
@@ -137,10 +137,9 @@ class Refitter(Learner):
             if ledger is not None and news and self._store.leads(self._name):
                 self._write_snapshot(ledger)
 
-    def _empty(self, leads: bool) -> Ledger:
-        """Return an empty ledger; only the process that leads writes segments of rows."""
-        segments = StoredSegments(self._store, self._name) if leads else MemorySegments()
+    def _empty(self) -> Ledger:
         settings = self._live_state.projection.settings
+        segments = StoredSegments(self._store, self._name)
         return ledger_of(self._store, self._name, settings, segments=segments)
 
     def _read(self) -> None:

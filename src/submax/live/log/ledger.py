@@ -31,6 +31,10 @@ Observer = Callable[[Event, str, float | None], None]
 """Called with a decision that has matured, its outcome and its reward, or with a late event."""
 
 
+RECENT_DECISIONS = 10_000
+"""Decisions that are remembered if ``reward_wait`` is 0: some megabytes."""
+
+
 def ignore(event: Event, outcome: str, reward: float | None) -> None:
     """An observer that does nothing."""
 
@@ -90,7 +94,7 @@ class Ledger:
     ) -> None:
         self.settings = settings
         slots, intervals = len(settings.menu.slots), len(settings.menu.ranges)
-        self.rows = TrainingRows(settings.context.width, slots + intervals, segments)
+        self.rows = TrainingRows(settings.context, slots + intervals, segments)
         self.tally = ActionTally.empty(slots, intervals)
         self.closed = PositionSet()
         self.read_position, self.settled = 0, 0
@@ -102,6 +106,7 @@ class Ledger:
         self._read, self._observer, self._find = read, observer, find
         self._matures_at_reward = settings.reward_wait == 0
         self._ahead: deque[Event] = deque()
+        self._recent: dict[str, Event] = {}
 
     def follow(self, until: int | None = None) -> None:
         """Read the new events, up to a position if one is given."""
@@ -173,7 +178,7 @@ class Ledger:
             outcome = "without reward"
         else:
             self.rows.add(
-                self.settings.context.encode(decision.context),
+                decision.context,
                 decision.action,
                 reward,
                 math.log(decision.propensity),
@@ -191,6 +196,7 @@ class Ledger:
             self.tally.decided(body_of(event, DecisionMade).action)
             self.waiting.pop(identifier_of(event.key), None)
             if self._matures_at_reward:
+                self._remember(event)
                 self._mature_if_complete(event)
         elif event.about is not None and event.kind in (REWARD, ACTIVATION):
             self._process_feedback(identifier_of(event.about), event)
@@ -212,9 +218,19 @@ class Ledger:
             value = body_of(event, RewardGiven).value
             self.rewards[identifier] = self._combined(self.rewards.get(identifier), value)
         if self._matures_at_reward and known and event.about_position > self.settled:
-            decision = self._find(event.about or "")
+            decision = self._decision(event.about or "")
             if decision is not None and not self._is_closed(decision):
                 self._mature_if_complete(decision)
+
+    def _remember(self, decision: Event) -> None:
+        """Remember a decision whose reward may come soon, so that it need not be looked up."""
+        self._recent[decision.key or ""] = decision
+        if len(self._recent) > RECENT_DECISIONS:
+            del self._recent[next(iter(self._recent))]
+
+    def _decision(self, key: str) -> Event | None:
+        """The decision with this key, from memory or from the store."""
+        return self._recent.get(key) or self._find(key)
 
     def _was_closed(self, event: Event) -> bool:
         return self._matures_at_reward and event.about_position in self.closed
@@ -226,6 +242,7 @@ class Ledger:
             return
         if identifier in self.activated or body_of(event, DecisionMade).activated:
             self.closed.add(event.position)
+            self._recent.pop(event.key or "", None)
             self._mature(event, identifier)
 
     def _combined(self, before: float | None, value: float) -> float:

@@ -101,10 +101,17 @@ class Published(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
+DECODERS: dict[type, msgspec.msgpack.Decoder[Any]] = {}
+"""Decoders of bodies by type; making one for each event would take longer than decoding it."""
+
+
 def body_of(event: Event, kind: type[Body]) -> Body:
     """Decode the body of an event."""
+    if kind not in DECODERS:
+        DECODERS[kind] = msgspec.msgpack.Decoder(kind)
     try:
-        return msgspec.msgpack.decode(event.body, type=kind)
+        body: Body = DECODERS[kind].decode(event.body)
+        return body
     except msgspec.DecodeError as error:
         raise InputError(
             f"event {event.position} of the store is damaged or from a newer submax ({error}): "

@@ -39,7 +39,7 @@ class RowSegments(ABC):
 
 
 class MemorySegments(RowSegments):
-    """Segments in memory, for processes that may not write to the store."""
+    """Segments in memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,13 +63,16 @@ class ForgottenSegments(RowSegments):
 
 
 class StoredSegments(RowSegments):
-    """Segments as blobs of a store. Only the process that fits versions may append."""
+    """Segments as blobs of a store. A process that does not lead keeps new ones in memory."""
 
     def __init__(self, store: Store, name: str, hashes: Sequence[str] = ()) -> None:
         super().__init__(hashes)
         self._store, self._name = store, name
+        self._in_memory: dict[int, Columns] = {}
 
     def read(self, number: int) -> Columns:
+        if number in self._in_memory:
+            return self._in_memory[number]
         data = self._store.get_blob(self._blob(number))
         try:
             columns: Any = None if data is None else read_state(data)[0]
@@ -83,7 +86,10 @@ class StoredSegments(RowSegments):
         return columns
 
     def _keep(self, number: int, rows: Columns) -> None:
-        self._store.put_blob(self._blob(number), state_bytes(rows, {}))
+        if self._store.leads(self._name):
+            self._store.put_blob(self._blob(number), state_bytes(rows, {}))
+        else:
+            self._in_memory[number] = rows
 
     def _blob(self, number: int) -> str:
         return f"{self._name}/rows/{number}"

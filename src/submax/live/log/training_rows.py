@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from submax.core.arrays import Floats
 from submax.live.log.lazy_rows import RowPart
 from submax.live.log.row_segments import MemorySegments, RowSegments
 from submax.schema.columns import Columns
+from submax.schema.context_schema import ContextSchema, Value
 
 SEGMENT = 8192
 """Rows in a segment, which never changes once it is full."""
@@ -18,16 +18,22 @@ SEGMENT = 8192
 class TrainingRows:
     """Rows to learn from: full segments, which are kept elsewhere, and the rows after them."""
 
-    def __init__(self, width: int, slots: int, segments: RowSegments | None = None) -> None:
+    def __init__(
+        self, context: ContextSchema, slots: int, segments: RowSegments | None = None
+    ) -> None:
         self.segments = MemorySegments() if segments is None else segments
-        self._empty = Columns.empty(width, slots)
+        self._context = context
+        self._empty = Columns.empty(context.width, slots)
         self._last = self._empty
-        self._new: list[tuple[Floats, Sequence[float], float, float]] = []
+        # Rows as they are in the log; many of them are encoded at once, which is quicker.
+        self._new: list[tuple[Sequence[Value], Sequence[float], float, float]] = []
 
     def __len__(self) -> int:
         return len(self.segments) * SEGMENT + len(self._last.reward) + len(self._new)
 
-    def add(self, context: Floats, action: Sequence[float], reward: float, log_prob: float) -> None:
+    def add(
+        self, context: Sequence[Value], action: Sequence[float], reward: float, log_prob: float
+    ) -> None:
         """Append a row."""
         self._new.append((context, action, reward, log_prob))
         if len(self._last.reward) + len(self._new) >= SEGMENT:
@@ -40,7 +46,7 @@ class TrainingRows:
         if self._new:
             context, action, reward, log_prob = zip(*self._new, strict=True)
             new = Columns(
-                np.array(context, dtype=np.float32).reshape(len(reward), -1),
+                self._context.encode_many(context),
                 np.array(action, dtype=np.float64).reshape(len(reward), -1),
                 np.array(reward, dtype=np.float64),
                 np.array(log_prob, dtype=np.float64),
