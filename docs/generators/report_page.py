@@ -48,8 +48,8 @@ def page() -> str:
     """Return the report as Markdown."""
     parts = [
         "# The paper's claims, tested",
-        "This page goes through the claims of [Xu et al. (2024)](../policies.md#references), one "
-        "section of the paper after the other: the sentence of the paper, our numbers with their "
+        "This page goes through the claims of Xu, Tajaddodianfar and Allison (2024), one section "
+        "of the paper after the other: the sentence of the paper, our numbers with their "
         "errors, the verdict, and the reason if the claim does not hold here. The page, its "
         "tables and its figures are generated from the files of `submax reproduce` by `make "
         "docs`; only the reasons are written by hand. "
