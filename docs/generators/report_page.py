@@ -11,12 +11,15 @@ from claims import claim_table, claims_of, overview, paper_claims
 from markdown_tables import table, with_error
 from published import RESULTS, Rows, folder_of, provenance, publish, rows_of
 
+from submax.plots import draw_sweep_figure, sweep_figures
+
 FIGURES = {
     "illustration": {"illustration.png": "illustration.png"},
     "bernoulli": {
         **{f"paper-varying-{key}.png": f"varying-{key}.png" for key in ("arms", "beta", "delay")},
         "paper-all-configurations.png": "all-configurations.png",
         "varying-arms.png": "all-policies.png",
+        "lead.png": "lead.png",
     },
     "contextual": {
         "paper-varying-shift.png": "varying-shift.png",
@@ -32,6 +35,8 @@ FIGURES = {
     "joint-ablations": {},
 }
 """The figures that are published of each experiment, with their new names."""
+LEAD_POLICIES = ("epsilon-greedy-0.01", "thompson-1-9", "rcp-submax", "rcp-adaptive")
+"""The policies in the figure of the README; the Thompson policy has the true prior."""
 PAPER_POLICIES = 14
 """The first policies of bernoulli.toml are those of the paper and the default."""
 
@@ -39,17 +44,26 @@ PAPER_POLICIES = 14
 def main(results: Path | None) -> None:
     """Copy tables and figures of every finished experiment, and write the page from them."""
     if results is not None:
+        draw_lead(results / "bernoulli")
         for name, figures in FIGURES.items():
             publish(results, name, figures)
     (RESULTS / "README.md").write_text(page(), encoding="utf-8")
+
+
+def draw_lead(directory: Path) -> None:
+    """Draw the figure of the README, with few policies, if its experiment was run."""
+    if not (directory / "summary.csv").is_file():
+        return
+    (figure,) = [one for one in sweep_figures(directory) if one.name == "varying-arms"]
+    draw_sweep_figure(directory, figure._replace(name="lead"), LEAD_POLICIES)
 
 
 def page() -> str:
     """Return the report as Markdown."""
     parts = [
         "# The paper's claims, tested",
-        "This page goes through the claims of [Xu et al. (2024)](../policies.md#references), one "
-        "section of the paper after the other: the sentence of the paper, our numbers with their "
+        "This page goes through the claims of Xu, Tajaddodianfar and Allison (2024), one section "
+        "of the paper after the other: the sentence of the paper, our numbers with their "
         "errors, the verdict, and the reason if the claim does not hold here. The page, its "
         "tables and its figures are generated from the files of `submax reproduce` by `make "
         "docs`; only the reasons are written by hand. "

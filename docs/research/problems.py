@@ -9,7 +9,7 @@ from submax.environments.arms.bernoulli import Bernoulli
 from submax.environments.arms.drifting_bernoulli import DriftingBernoulli
 from submax.environments.arms.few_good import FewGood
 
-CLASSIC = (
+BASIC = (
     "epsilon-greedy-0.01",
     "epsilon-greedy-0.05",
     "epsilon-greedy-0.1",
@@ -20,6 +20,20 @@ CLASSIC = (
     "thompson-1-9",
     "thompson-1-99",
 )
+"""The classic policies that the rule was found against."""
+STRONGER = (
+    "posterior-greedy-1-1",
+    "posterior-greedy-1-9",
+    "posterior-greedy-1-99",
+    "bayes-ucb-1-1-pending",
+    "bayes-ucb-1-9-pending",
+    "bayes-ucb-1-99-pending",
+)
+"""Classic policies that were added later; each of them is the best one on some problem."""
+SLOW = ("information-directed-1-1", "information-directed-1-9", "information-directed-1-99")
+"""Classic policies that take minutes with many arms, and were behind others with 100 arms."""
+FEW_ARMS = 10
+"""Up to this many arms the slow policies are run as well."""
 
 
 class Problem(NamedTuple):
@@ -29,6 +43,12 @@ class Problem(NamedTuple):
     environment: Environment[Any]
     batch: int
     observations: int = 5000
+
+
+def classic(problem: Problem) -> tuple[str, ...]:
+    """Return the names of the classic policies that a policy is compared with on this problem."""
+    few = problem.environment.problem.space.size <= FEW_ARMS
+    return (*BASIC, *STRONGER, *(SLOW if few else ()))
 
 
 def paper() -> Iterator[Problem]:

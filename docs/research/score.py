@@ -3,10 +3,12 @@
     python docs/research/score.py rcp-adaptive
     python docs/research/score.py my_policy.py:Mine --replicas 40
     python docs/research/score.py rcp-adaptive --problems held-out --replicas 400 --seed 2024
+    python docs/research/score.py rcp-adaptive --rivals basic --replicas 400 --seed 2024
 
-The classic policies stand in classics.csv beside this file: for the worlds of a seed that is not
-there, --classics runs them first and adds them. The best of each problem is the one with the least
-mean, its parameters chosen in hindsight.
+The results of the classic policies are in classics.csv beside this file. If a seed is not there,
+--classics runs them first and adds them. The best policy of a problem is the one with the least
+mean, so that its parameters are chosen in hindsight. --rivals basic compares with the nine policies
+that the rule was found against; the held-out problems have no others.
 """
 
 import argparse
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
-from problems import CLASSIC, SETS, Problem
+from problems import BASIC, SETS, Problem, classic
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError
@@ -29,8 +31,10 @@ from submax.simulation.executors import available_cores, local_executor
 from submax.simulation.simulate import simulate
 
 FILE = Path(__file__).with_name("classics.csv")
-CHOOSING, REPORTING = 11, 2024
+CHOOSING, REPORTING = 7, 2024
 """The seeds of the worlds that rules are chosen by, and of those they are reported on."""
+RIVALS = {"basic": BASIC, "all": None}
+"""Names of the policies to compare with; None stands for every policy in the file."""
 
 
 class Final(NamedTuple):
@@ -69,8 +73,8 @@ def main(words: Sequence[str] | None = None) -> None:
     chosen = [problem for name in given.problems for problem in SETS[name]()]
     with local_executor(given.jobs) as executor:
         if given.classics:
-            _add(run(CLASSIC, chosen, given.seed, given.replicas, executor))
-        rivals = _rivals(given.seed)
+            _add(run_classics(chosen, given.seed, given.replicas, executor))
+        rivals = _rivals(given.seed, RIVALS[given.rivals])
         missing = [problem.name for problem in chosen if problem.name not in rivals]
         if missing:
             seeds = {one.seed for one in _read() if one.problem in missing}
@@ -86,6 +90,18 @@ def main(words: Sequence[str] | None = None) -> None:
             _print(policy, ratios, finals)
             if given.csv is not None:
                 _write(given.csv, policy, ratios, finals)
+
+
+def run_classics(
+    problems: Sequence[Problem], seed: int, replicas: int, executor: Executor
+) -> list[Final]:
+    """Return the final regret of the classic policies of every problem."""
+    futures = [
+        executor.submit(final, problem, policy, seed, replicas)
+        for problem in problems
+        for policy in classic(problem)
+    ]
+    return [future.result() for future in futures]
 
 
 def run(
@@ -135,10 +151,11 @@ def ratio(one: Final, rivals: Sequence[Final]) -> Ratio:
     return Ratio(one.problem, best.policy, value, error)
 
 
-def _rivals(seed: int) -> Mapping[str, Sequence[Final]]:
+def _rivals(seed: int, names: Sequence[str] | None = None) -> Mapping[str, Sequence[Final]]:
+    """Return the classic policies of every problem, or those among them with these names."""
     rivals: dict[str, list[Final]] = {}
     for one in _read():
-        if one.seed == seed:
+        if one.seed == seed and (names is None or one.policy in names):
             rivals.setdefault(one.problem, []).append(one)
     return rivals
 
@@ -207,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("policies", nargs="*", help="names, or FILE.py:CLASS")
     parser.add_argument("--problems", nargs="+", choices=SETS, default=["paper"])
+    parser.add_argument("--rivals", choices=RIVALS, default="all", help="whom to compare with")
     parser.add_argument("--replicas", type=int, default=100)
     parser.add_argument("--seed", type=int, default=CHOOSING)
     parser.add_argument("--jobs", type=int, default=available_cores())

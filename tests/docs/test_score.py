@@ -37,10 +37,27 @@ def test_every_problem_has_its_classic_policies(score):
     problems = importlib.import_module("problems")
     assert (len(list(problems.paper())), len(list(problems.held_out()))) == (27, 29)
     reported, chosen = score._rivals(score.REPORTING), score._rivals(score.CHOOSING)
-    for problem in [*problems.paper(), *problems.held_out()]:
-        assert {one.policy for one in reported[problem.name]} == set(problems.CLASSIC)
-        assert {one.replicas for one in reported[problem.name]} == {400}
+    for problem in problems.paper():
+        for rivals in (reported, chosen):
+            assert {one.policy for one in rivals[problem.name]} == set(problems.classic(problem))
+    for problem in problems.held_out():
+        assert {one.policy for one in reported[problem.name]} == set(problems.BASIC)
     assert {problem.name for problem in problems.paper()} == set(chosen)
+
+
+def test_the_basic_policies_were_run_with_many_replicas(score):
+    problems = importlib.import_module("problems")
+    basic = score._rivals(score.REPORTING, problems.BASIC)
+    for problem in [*problems.paper(), *problems.held_out()]:
+        assert {one.replicas for one in basic[problem.name]} == {400}
+        assert {one.policy for one in basic[problem.name]} == set(problems.BASIC)
+
+
+def test_slow_policies_are_rivals_only_if_there_are_few_arms(score):
+    problems = importlib.import_module("problems")
+    for problem in problems.paper():
+        slow = set(problems.classic(problem)) & set(problems.SLOW)
+        assert bool(slow) == problem.name.startswith("K=10 ")
 
 
 def test_a_cell_is_the_simulation_of_that_problem_and_seed(score):

@@ -42,9 +42,9 @@ def drawn(monkeypatch):
     kept = {}
     save = Figure.savefig
 
-    def keep(figure, path):
+    def keep(figure, path, **options):
         kept[path.name] = figure
-        save(figure, path)
+        save(figure, path, **options)
 
     monkeypatch.setattr(Figure, "savefig", keep)
     return kept

@@ -93,7 +93,8 @@ def draw_sweep_figure(
     titles = [_title(panel, "N_b" if batches else "lag", varying) for panel in wanted.panels]
     if wanted.kind == "paper":
         titles = _short_titles(directory, wanted.panels)
-        figure = paper_figure(lines, titles, measure, min(wanted.columns, 3))
+        few = len(lines) <= MOST_COLUMNS
+        figure = paper_figure(lines, titles, measure, 3 if few else MOST_COLUMNS)
         return saved(figure, directory / "figures", wanted.name)
     scale = axis_label(measure, specification["replicas"], max(map(len, lines)))
     if len(lines) == 1:
@@ -177,7 +178,7 @@ def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
     titles = []
     for panel in panels:
         values = ", ".join(f"${symbols.get(key, key)}={panel[key]}$" for key in varying)
-        mean = _mean_reward(directory, panel)
+        mean = _mean_reward(directory, panel) if len(panels) <= MOST_COLUMNS else ""
         titles.append(f"{values} ({mean})" if values and mean else values or mean)
     return titles
 
