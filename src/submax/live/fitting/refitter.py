@@ -57,7 +57,7 @@ class Refitter(Learner):
         # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
         self._ledger: Ledger | None = None
-        self._keeps_rows = False
+        self._led = False
         self._fitted_at, self._took = time.monotonic(), 0.0
         self._deleted: set[int] = set()
         self._versions = VersionFitter(store, name)
@@ -68,22 +68,19 @@ class Refitter(Learner):
     @property
     def ledger(self) -> Ledger:
         """The ledger, restored from the last snapshot."""
-        leads = self._store.leads(self._name)
-        if self._ledger is None or leads != self._keeps_rows:
+        if self._ledger is None:
             ledger = self._empty()
             if not read_snapshot(self._store, self._name, ledger):
                 ledger = self._empty()
             self._snapshot_at = ledger.read_position
-            self._ledger, self._keeps_rows = ledger, leads
+            self._ledger = ledger
         return self._ledger
 
     def step(self) -> Fitted | None:
         """Read new events, and fit a version if it is time; return the version that was fitted."""
         with self._fitting:
             with self._lock:
-                if not self._store.try_lead(self._name):
-                    # Another process leads; the ledger here would become outdated.
-                    self._ledger = None
+                if not self._try_lead():
                     return None
                 self._read()
                 fit_input = self._fit_input() if self._is_time() else None
@@ -92,7 +89,7 @@ class Refitter(Learner):
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
-                if not self._store.try_lead(self._name):
+                if not self._try_lead():
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
                         "a time may: call refit there"
@@ -136,6 +133,18 @@ class Refitter(Learner):
             news = ledger is not None and ledger.read_position > self._snapshot_at
             if ledger is not None and news and self._store.leads(self._name):
                 self._write_snapshot(ledger)
+
+    def _try_lead(self) -> bool:
+        """Whether this process fits versions; the ledger is restored whenever this changes.
+
+        While another process leads, the ledger here would become outdated, and its new segments of
+        rows are only in memory.
+        """
+        leads = self._store.try_lead(self._name)
+        if not leads or not self._led:
+            self._ledger = None
+        self._led = leads
+        return leads
 
     def _empty(self) -> Ledger:
         settings = self._live_state.projection.settings
