@@ -8,7 +8,7 @@ REASONS = {
         "where arms are few and values are large."
     ),
     "Thompson with the true prior does not lose, relative to random, from K=10 to 500": (
-        "Regret is taken relative to that of random choice, which hardly depends on K. With 500 "
+        "The regret of random choice grows with K too, so regret is taken relative to it. With 500 "
         "arms there are 10 observations for each, so no method can find the best arm early."
     ),
     "Thompson with the true prior is the best classic method (K=100, N_b=100)": (
