@@ -149,9 +149,11 @@ def test_in_training_the_density_is_the_same(reals, seed):
     found, slope = jax.jit(jax.vmap(both))(output, numbers)
     mixture = mixture_of(output[None, None, :, None], (), reals)
     exact = np.log(mixture.density(numbers[None, :, None].astype(np.float64), ())[0, :, 0, 0])
-    # (x − m) / s is at most (1 + reach) / narrowest for each number, in some roundings.
+    # z = (x − m) / s is at most (1 + reach) / narrowest for each number. The functions that give m
+    # and s are accurate to about 8 units in the last place each, the difference and the quotient to
+    # one each; the log-density has slopes up to 1 in z, and a few more roundings follow.
     largest = reals * (1 + REACH) / NARROWEST
-    np.testing.assert_allclose(found, exact, rtol=0, atol=16 * largest * np.finfo(np.float32).eps)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=32 * largest * np.finfo(np.float32).eps)
     assert np.isfinite(slope).all()
 
 

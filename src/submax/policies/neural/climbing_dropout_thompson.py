@@ -128,7 +128,7 @@ class ClimbingDropoutThompson(Policy[ClimbingDropoutState]):
     def examples(cls) -> Iterator[Self]:
         """Yield a small network with few training steps."""
         training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(masks=5, climbs=2, hidden=4, training=training)
+        yield cls(masks=3, climbs=1, sweeps=2, hidden=4, training=training)
 
     @classmethod
     def presets(cls) -> dict[str, Self]:

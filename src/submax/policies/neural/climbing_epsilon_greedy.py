@@ -105,7 +105,7 @@ class ClimbingEpsilonGreedy(Policy[ClimbingGreedyState]):
     def examples(cls) -> Iterator[Self]:
         """Yield a small network with few training steps."""
         training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(0.2, climbs=2, hidden=4, dropout=0.0, training=training)
+        yield cls(0.2, climbs=2, sweeps=2, hidden=4, dropout=0.0, training=training)
 
     @classmethod
     def presets(cls) -> dict[str, Self]:
