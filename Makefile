@@ -5,6 +5,7 @@ BIN = $(VENV)/bin
 OUT ?= results
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
+# Packages are compiled when they are first imported: most of their modules never are.
 
 .PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs clean
 
@@ -30,8 +31,7 @@ soak: $(VENV)/.installed-all
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/mypy & types=$$!; $(BIN)/lint-imports && wait $$types
 
 bench: $(VENV)/.installed-neural
 	$(BIN)/python benchmarks/run.py
@@ -52,13 +52,13 @@ $(VENV)/.made:
 	touch $@
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
 $(VENV)/.installed-neural: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --editable ".[neural]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[neural]"
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-all: pyproject.toml | $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --editable ".[all]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[all]"
 	touch $@ $(VENV)/.installed $(VENV)/.installed-neural
