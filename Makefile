@@ -5,7 +5,6 @@ BIN = $(VENV)/bin
 OUT ?= results
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
-# Packages are compiled when they are first imported: most of their modules never are.
 
 .PHONY: reproduce quick reproduce-networks test test-fast soak lint bench docs clean
 
@@ -51,6 +50,7 @@ $(VENV)/.made:
 	$(PYTHON) -m venv --clear $(VENV)
 	touch $@
 
+# Packages are compiled when they are first imported: most of their modules never are.
 $(VENV)/.installed: pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@

@@ -1,7 +1,7 @@
 """Comparisons of two policies that were simulated in the same worlds."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -133,6 +133,15 @@ class Finals:
             if cell[1] == policy and labels.items() <= dict(cell[0]).items():
                 return cell
         return None
+
+
+def less_regret(
+    finals: Finals, lower: str, higher: str, words: Callable[[dict[str, Any]], str]
+) -> Iterator[PairedComparison]:
+    """Compare the final regret of two policies in every configuration that ``words`` describes."""
+    for labels in finals.configurations():
+        left, right = finals.final(lower, **labels), finals.final(higher, **labels)
+        yield from compared(words(labels), left, right)
 
 
 def against_best(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from submax.experiments.paired_comparison import Finals, PairedComparison, compared
+from submax.experiments.paired_comparison import Finals, PairedComparison, less_regret
 from submax.experiments.statements.claim import Claim
 from submax.experiments.statements.statement import Statement
 
@@ -18,12 +18,7 @@ INJECTION = (
 
 
 def _less(lower: str, higher: str) -> Comparisons:
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        for labels in finals.configurations():
-            left, right = finals.final(lower, **labels), finals.final(higher, **labels)
-            yield from compared(_words(labels), left, right)
-
-    return comparisons
+    return lambda finals: less_regret(finals, lower, higher, _words)
 
 
 def _words(labels: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from submax.experiments.paired_comparison import (
     Side,
     against_best,
     compared,
+    less_regret,
 )
 from submax.experiments.statements.claim import Claim
 from submax.experiments.statements.statement import Statement
@@ -144,12 +145,7 @@ def _ahead(**fixed: int) -> Comparisons:
 
 
 def _less(lower: str, higher: str) -> Comparisons:
-    def comparisons(finals: Finals) -> Iterator[PairedComparison]:
-        for labels in finals.configurations():
-            left, right = finals.final(lower, **labels), finals.final(higher, **labels)
-            yield from compared(_words(labels), left, right)
-
-    return comparisons
+    return lambda finals: less_regret(finals, lower, higher, _words)
 
 
 def _best_less(lower: list[str], higher: str) -> Comparisons:

@@ -8,11 +8,12 @@ import numpy as np
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.running.state_file import state_bytes
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, History, Published
+from submax.live.log.stored_columns import stored_columns
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.choices import Change
@@ -136,11 +137,8 @@ def read_history(store: Store, name: str, history: History | None) -> list[Colum
 def read_segment(store: Store, name: str, number: int, history: History) -> Columns:
     """One segment of these rows; an error if it is missing or damaged."""
     data = store.get_blob(_segment_name(name, number, history))
-    try:
-        columns: Any = None if data is None else read_state(data)[0]
-    except InputError:
-        columns = None
-    if not isinstance(columns, Columns) or columns.hash != history.segments[number]:
+    columns = stored_columns(data, history.segments[number])
+    if columns is None:
         raise InputError(
             f"segment {number} of the rows that {name} was started with is missing or damaged: "
             "restore the store from a backup"

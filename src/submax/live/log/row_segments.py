@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 from submax.core.errors import InputError
-from submax.core.running.state_file import read_state, state_bytes
+from submax.core.running.state_file import state_bytes
+from submax.live.log.stored_columns import stored_columns
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -74,11 +74,8 @@ class StoredSegments(RowSegments):
         if number in self._in_memory:
             return self._in_memory[number]
         data = self._store.get_blob(self._blob(number))
-        try:
-            columns: Any = None if data is None else read_state(data)[0]
-        except InputError:
-            columns = None
-        if not isinstance(columns, Columns) or columns.hash != self.hashes[number]:
+        columns = stored_columns(data, self.hashes[number])
+        if columns is None:
             raise DamagedRowsError(
                 f"segment {number} of the rows of {self._name!r} is missing or damaged: the next "
                 "fit makes it anew from the log"
