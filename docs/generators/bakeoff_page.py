@@ -111,15 +111,14 @@ def page() -> str:
 
 
 def _size(regime: str) -> str:
-    """How long the runs were, and where their data is."""
-    rows = read_rows(_summary(regime))
-    lengths = {int(row["observations"]) for row in rows}
+    """How long the runs were, and how they were made."""
+    lengths = {int(row["observations"]) for row in read_rows(_summary(regime))}
     seeds = {int(r["seeds"]) for r in read_rows(_peers()) if r["regime"] == regime}
     decisions = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else str(max(lengths))
     orders = f"{min(seeds)} to {max(seeds)}" if len(seeds) > 1 else str(max(seeds, default=0))
     return (
-        f"{decisions} decisions, {rows[0]['replicas']} replicas of submax's policies, {orders} "
-        f"seeds of the peers ([data](bakeoff/{EXPERIMENTS[regime]}/summary.csv))."
+        f"{decisions} decisions, {orders} seeds of the peers. "
+        f"{published.provenance(EXPERIMENTS[regime])}"
     )
 
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from markdown_tables import table, with_error
-from published import RESULTS, Rows, is_published, publish, rows_of
+from published import RESULTS, Rows, is_published, provenance, publish, rows_of
 
 FIGURES = {
     "ratings": "varying-arms.png",
@@ -53,8 +53,9 @@ BEYOND = {
     ),
     "drifting": (
         "Drift: Bernoulli arms",
-        "Chances that forget themselves within so many decisions (1000000000: they stand still); "
-        "counting everything, against a window and a discount.",
+        "The probabilities drift; after `memory` decisions they have little to do with the first "
+        "ones (1000000000: they do not move). Counting all rewards is compared with a window and "
+        "with a discount.",
         ("memory",),
     ),
     "continual": (
@@ -76,10 +77,10 @@ def main(results: Path) -> None:
     """Copy figures and tables of every finished experiment, and write the page around them."""
     for name, figure in FIGURES.items():
         publish(results, name, {figure: "figure.png"})
-    (RESULTS / "beyond.md").write_text(beyond(), encoding="utf-8")
+    (RESULTS / "beyond.md").write_text(page(), encoding="utf-8")
 
 
-def beyond() -> str:
+def page() -> str:
     """What came out beyond the paper's experiments, as Markdown."""
     parts = [
         "# Results beyond the paper",
@@ -89,8 +90,7 @@ def beyond() -> str:
     for name, (title, text, keys) in BEYOND.items():
         if is_published(name):
             rows = rows_of(name)
-            size = f"{rows[0]['observations']} observations, {rows[0]['replicas']} replicas"
-            parts += [f"## {title}", f"{text} {size} ([data](beyond/{name}/summary.csv))."]
+            parts += [f"## {title}", f"{text} {provenance(name)}"]
             parts += [_by_configuration(rows, keys), f"![{title}](beyond/{name}/figure.png)"]
             if name == "continual":
                 parts += ["Seconds of training, all replicas and refits of a run:", _training(rows)]
@@ -105,9 +105,9 @@ def _offline(rows: Rows) -> list[str]:
     text = (
         "The same sets as logs of a uniform policy: learn from the first half of 10000 rows, say "
         "by the second half what the policy is worth, and compare with what it is worth on the "
-        f"whole set. {rows[0]['replicas']} logs ([data](beyond/offline/summary.csv)). Root mean "
-        "squared error of each estimator, and how many of its 95 % intervals hold the truth. The "
-        "direct method is as wrong as its model of the rewards; the doubly robust ones correct it."
+        "whole set. Root mean squared error of each estimator, and how many of its 95 % intervals "
+        "hold the truth. The direct method is as wrong as its model of the rewards; the doubly "
+        f"robust ones correct it. {provenance('offline')}"
     )
     estimators = list(dict.fromkeys(row["estimator"] for row in rows))
     groups: dict[tuple[str, str], Rows] = {}

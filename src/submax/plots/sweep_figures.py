@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from submax.core.arrays import Floats
 from submax.plots.panel import PanelCurve, axis_label, draw_panel, legend_width, panel_figure
 from submax.plots.paper_figures import paired_figure, paper_figure
+from submax.plots.paper_methods import RANDOM
 from submax.plots.saved import saved
 from submax.plots.style import figure_style
 
@@ -53,9 +54,10 @@ def sweep_figures(directory: Path) -> list[SweepFigure]:
     if specification.get("measure", "regret") == "regret":
         return [*figures, *_paper_figures(specification, figures, "regret")]
     paired = SweepFigure("paired-reward", panels[:1], 1, "reward", "paired")
+    can_pair = len(panels) == 1 and RANDOM in _final_rewards(directory, panels[0])
     return [
         *_paper_figures(specification, figures, "reward"),
-        *([paired] if len(panels) == 1 else []),
+        *([paired] if can_pair else []),
         *(figure._replace(measure="reward") for figure in figures),
         *(figure._replace(name=f"{figure.name}-regret") for figure in figures),
     ]
@@ -196,9 +198,9 @@ def _final_rewards(directory: Path, panel: Labels) -> dict[str, Floats]:
 def _mean_reward(directory: Path, panel: Labels) -> str:
     """The mean reward of random choice in a configuration, as a part of the title."""
     curves = {one.name: one for one in _curves(directory, panel, "reward")}
-    if "random" not in curves:
+    if RANDOM not in curves:
         return ""
-    mean = curves["random"].mean[-1] / curves["random"].steps[-1]
+    mean = curves[RANDOM].mean[-1] / curves[RANDOM].steps[-1]
     return f"$E[\\bar{{R}}]={mean:.3g}$"
 
 
