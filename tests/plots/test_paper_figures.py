@@ -82,6 +82,12 @@ def test_panels_have_letters_ribbons_for_three_curves_and_a_closer_look():
     assert heights[-1] <= top
 
 
+def test_a_single_panel_has_no_empty_columns_beside_it():
+    figure = paper_figure([CURVES], ["$s=-3$"], "reward", 3)
+    (axes,) = figure.axes
+    assert axes.get_title(loc="left") == "$s=-3$"
+
+
 def test_a_panel_without_methods_of_the_paper_is_left_out():
     figure = paper_figure([[curve("kl-ucb", 1.0)]], ["$K=10$"], "regret", 1)
     assert not any(axes.get_visible() for axes in figure.axes)

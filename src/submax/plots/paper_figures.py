@@ -51,6 +51,7 @@ def paper_figure(
     panels: Sequence[Sequence[PanelCurve]], titles: Sequence[str], measure: str, columns: int
 ) -> Figure:
     """Draw lettered panels, each above a closer look at the families with the least regret."""
+    columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     zoomed = measure == "regret"
     width, height = PANEL_INCHES if len(panels) > 1 else SINGLE_PANEL_INCHES
