@@ -109,7 +109,7 @@ def test_a_saturated_classifier_counts(problem, encoding, classifier, seed):
 @pytest.mark.parametrize("memory", [Memory(window=9), Memory(discount=0.8)], ids=repr)
 def test_it_forgets_as_counting_does(memory, seed):
     problem = Problem(Arms(3))
-    pieces = [some_feedback(problem, REPLICAS, 15, (seed, part)) for part in range(3)]
+    pieces = [some_feedback(problem, REPLICAS, 15, 100 * seed + part) for part in range(3)]
     ours, theirs = Classifier(Tabular(), memory=memory), Counting(memory=memory)
     assert ours.facts.forgets
     found, expected = (fitted(one, problem, pieces, seed) for one in (ours, theirs))
@@ -239,7 +239,7 @@ def test_a_stored_state_has_the_same_probabilities(seed):
     policy, rng = make_policy(table), np.random.default_rng(seed)
     state = policy.init(problem, REPLICAS, rng)
     for part in range(2):
-        feedback = weighted(some_feedback(problem, REPLICAS, 20, (seed, part)), seed)
+        feedback = weighted(some_feedback(problem, REPLICAS, 20, 100 * seed + part), seed)
         feedback.weight[part] = 0.0
         state = policy.update(state, feedback, rng)
     context = some_contexts(problem, REPLICAS, 5, seed)
