@@ -23,15 +23,15 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.server.addresses import is_loopback
-from submax.server.description import description
+from submax.server.interface.description import description
+from submax.server.interface.messages import Failure
+from submax.server.interface.operation import Call, Operation
+from submax.server.interface.operations import operations
 from submax.server.keys import Key
-from submax.server.limits import TooLargeError, check_unique_keys, limited_body
-from submax.server.messages import Failure
+from submax.server.limits.addresses import is_loopback
+from submax.server.limits.body import TooLargeError, check_unique_keys, limited_body
+from submax.server.limits.rate_limit import RateLimit
 from submax.server.metrics import Metrics
-from submax.server.operation import Call, Operation
-from submax.server.operations import operations
-from submax.server.rate_limit import RateLimit
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")

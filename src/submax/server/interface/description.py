@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.messages import BanditName, Failure, KeyIdentifier
-from submax.server.operation import Operation
+from submax.server.interface.messages import BanditName, Failure, KeyIdentifier
+from submax.server.interface.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
 PATH_PARAMETERS = {"name": BanditName, "id": KeyIdentifier}

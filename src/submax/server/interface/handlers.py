@@ -16,10 +16,10 @@ from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.event import AppendResult
 from submax.live.store.pending_write import Answer, PendingWrite, joined
 from submax.schema.choices import Change
-from submax.server import messages as m
-from submax.server.details import bandit_details, key_details, version_details
-from submax.server.export_file import exported
-from submax.server.operation import Call
+from submax.server.interface import messages as m
+from submax.server.interface.details import bandit_details, key_details, version_details
+from submax.server.interface.export_file import exported
+from submax.server.interface.operation import Call
 
 LOG = logging.getLogger("submax")
 
