@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Timer
 
@@ -18,7 +19,11 @@ from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
 from submax.server.app import make_app
+from submax.server.connections.admission import Admission
+from submax.server.connections.connection_table import ConnectionTable
+from submax.server.connections.limited_protocol import LimitedProtocol
 from submax.server.limits.addresses import is_loopback
+from submax.server.metrics import Metrics
 from submax.server.service import Service
 
 GRACE_SECONDS = 4
@@ -30,7 +35,9 @@ SWITCH_SECONDS = 0.0005
 BACKLOG = 2048
 """Connections that wait to be accepted, so that a burst of clients is not refused."""
 MAX_CONNECTIONS = 1000
-"""Open connections, idle ones too; requests on further ones are answered with 503."""
+"""Open connections, idle ones too; if there are more, ``ConnectionTable`` closes some of them."""
+RESERVED_FILES = 100
+"""Files and sockets that the process opens beside connections: the store, exports, libraries."""
 
 
 def serve(
@@ -57,16 +64,7 @@ def serve(
         logging.getLogger(name).setLevel(logging.INFO)
     # The writing thread and the answering thread must not wait long for each other.
     sys.setswitchinterval(SWITCH_SECONDS)
-    configuration = uvicorn.Config(
-        make_app(service, rate, _deadline),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        limit_concurrency=MAX_CONNECTIONS,
-        h11_max_incomplete_event_size=65_536,
-    )
+    configuration = _configuration(service, rate)
     bracketed = f"[{host}]" if ":" in host else host
     number = listening.getsockname()[1]
     names = ", ".join(service.names()) or "no bandit yet"
@@ -82,6 +80,35 @@ def serve(
         uvicorn.Server(configuration).run(sockets=[listening])
     except KeyboardInterrupt:
         service.close()
+
+
+def _configuration(service: Service, rate: float) -> uvicorn.Config:
+    """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
+    metrics, most = Metrics(service.opened), _most_connections()
+    table = ConnectionTable(most, metrics.count_closed)
+    app = make_app(service, rate, _deadline, metrics)
+    return uvicorn.Config(
+        Admission(app, service.keys, most, lambda: metrics.count("none", 503, 0.0)),
+        http=partial(LimitedProtocol, table=table),  # type: ignore[arg-type]  # makes protocols
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def _most_connections() -> int:
+    """The limit on connections; lower if the process may open only few files."""
+    try:
+        import resource
+    except ImportError:
+        return MAX_CONNECTIONS
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(1, min(MAX_CONNECTIONS, allowed - RESERVED_FILES))
 
 
 def _opened(
