@@ -155,7 +155,7 @@ class BanditBase:
             ledger = self._learner.ledger_if_read()
         except StoreError:
             ledger = None
-        return bandit_summary(self.name, self._live_state.serving, ledger)
+        return bandit_summary(self.name, self._live_state.serving, ledger, self.failures)
 
     def _append_setting(self, entries: list[Entry]) -> list[AppendResult]:
         stream = settings_stream(self.name)

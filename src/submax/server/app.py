@@ -5,7 +5,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -61,14 +61,9 @@ class RefusedError(Exception):
 def make_app(
     service: Service,
     rate: float = RATE,
-    deadline: Callable[[], AbstractContextManager[None]] = nullcontext,
     metrics: Metrics | None = None,
 ) -> Starlette:
-    """The application that serves a service.
-
-    It starts the service, and closes it within ``deadline``, which ends the process if closing
-    takes too long.
-    """
+    """The application that serves a service, which it starts and closes."""
     pipeline = RequestPipeline(service, rate, metrics or Metrics(service.opened))
     all_operations = [*operations(), *pipeline.operations()]
     text = ENCODER.encode(description(all_operations))
@@ -87,9 +82,8 @@ def make_app(
             yield
         finally:
             service.stop()
-            with deadline():
-                await starting
-                await loop.run_in_executor(None, service.close)
+            await starting
+            await loop.run_in_executor(None, service.close)
 
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: pipeline.no_route}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from threading import Lock, Thread
 from typing import Any
 
-from submax.core.errors import InputError, NotFoundError
+from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.running.names_file import names_file
 from submax.live.background import Background
 from submax.live.bandit import Bandit
@@ -15,6 +15,9 @@ from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
 from submax.live.store.store import Store
+from submax.server.deciding.timed_draws import TimedDraws
+from submax.server.declaring.parameter_limits import check_parameters
+from submax.server.declaring.trial_process import TrialProcess
 from submax.server.keys import KeyRegistry
 
 LOG = logging.getLogger("submax")
@@ -27,11 +30,14 @@ STOP_SECONDS = 3.0
 class Service:
     """Opens every bandit of a store at the start, and later ones when they are asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, trial: TrialProcess | None = None) -> None:
         self.store = store
+        self._trial = trial or TrialProcess()
+        self._owns_trial = trial is None
         self.keys = KeyRegistry(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
+        self._draws: dict[str, TimedDraws] = {}
         self._lock = Lock()
         self._stopping = self._closed = False
         self._key_reader: Background | None = None
@@ -66,10 +72,25 @@ class Service:
     def __getitem__(self, name: str) -> Bandit:
         return self._bandits[name]
 
+    def draws(self, bandit: Bandit) -> TimedDraws:
+        """Draws the decisions of a bandit within a deadline."""
+        found = self._draws.get(bandit.name)
+        if found is None:
+            found = self._draws[bandit.name] = TimedDraws(bandit)
+        return found
+
     def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
-        """Declare and open a new bandit; a name that exists is refused."""
+        """Declare and open a new bandit; a name that exists is refused.
+
+        The bandit is tried in another process first: a policy that takes for ever must not run in
+        this one.
+        """
         check_bandit(name)
+        if name in self.names():
+            raise ConflictError(f"there is a bandit {name!r} already: give another name")
         refuse_files(declaration.get("policy"))
+        check_parameters(declaration)
+        self._trial.check(name, declaration)
         declare(self.store, name, declaration, new=True)
         return self._open(name)
 
@@ -88,6 +109,8 @@ class Service:
         if self._closed:
             return
         self._closed = True
+        if self._owns_trial:
+            self._trial.close()
         if self._key_reader is not None:
             self._key_reader.stop()
         stopping = [Thread(target=bandit.stop, daemon=True) for bandit in self.opened()]

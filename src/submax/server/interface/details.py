@@ -41,6 +41,7 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         bandit.version,
         bandit.held,
         bandit.counts(),
+        bandit.failures,
     )
 
 

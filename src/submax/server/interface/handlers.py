@@ -54,22 +54,15 @@ async def _bandit(call: Call) -> Bandit:
 
 async def decide(call: Call) -> Decision:
     """Make a decision."""
-    bandit, request = await _bandit(call), call.body
-    return await write(bandit, _decision(bandit, request))
-
-
-def _decision(bandit: Bandit, request: m.Decide) -> PendingWrite[Decision]:
-    return bandit.requests.deciding(
-        request.context, id=request.id, eligible=request.eligible, activate=request.activate
-    )
+    bandit = await _bandit(call)
+    return await write(bandit, await call.service.draws(bandit).one(call.body))
 
 
 async def decide_many(call: Call) -> m.Decisions:
-    """Make several decisions, drawn in a thread because that may take long."""
+    """Make several decisions, all or none."""
     bandit = await _bandit(call)
-    requests = call.body.requests
-    pending = await _in_thread(lambda: joined([_decision(bandit, one) for one in requests]))
-    return m.Decisions(await write(bandit, pending))
+    drawn = await call.service.draws(bandit).many(call.body.requests)
+    return m.Decisions(await write(bandit, joined(drawn)))
 
 
 async def reward(call: Call) -> Receipt:
