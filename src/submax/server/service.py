@@ -11,6 +11,7 @@ from submax.core.running.names_file import names_file
 from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.declaring.declare import declare
+from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
@@ -64,10 +65,11 @@ class Service:
 
     def opened(self) -> list[Bandit]:
         """The bandits that are open."""
-        return list(self._bandits.values())
+        return [bandit for bandit in list(self._bandits.values()) if not bandit.deleted]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._bandits
+        bandit = self._bandits.get(name)
+        return bandit is not None and not bandit.deleted
 
     def __getitem__(self, name: str) -> Bandit:
         return self._bandits[name]
@@ -96,12 +98,28 @@ class Service:
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""
-        if name not in self._bandits:
+        if name not in self:
             check_bandit(name)
+            self._drop(name)
             if self.store.find(settings_stream(name), DECLARED) is None:
                 raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
             self._open(name)
         return self._bandits[name]
+
+    def delete(self, name: str) -> None:
+        """Delete a bandit with its log; one that cannot be opened is deleted, too."""
+        delete_bandit(self.store, name)
+        self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        """Stop a bandit that was deleted, here or by another process."""
+        with self._lock:
+            bandit, draws = self._bandits.pop(name, None), self._draws.pop(name, None)
+        if draws is not None:
+            draws.close()
+        if bandit is not None:
+            # In a thread: a fit under way may take long.
+            Thread(target=bandit.stop, daemon=True).start()
 
     def close(self) -> None:
         """Stop everything, and close the store; a second call does nothing."""

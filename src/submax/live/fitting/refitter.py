@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import ConflictError
+from submax.core.errors import ConflictError, NotFoundError
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
@@ -91,17 +91,20 @@ class Refitter(Learner):
         """Read new events, and fit a version if it is time; return the version that was fitted."""
         with self._fitting:
             with self._lock:
+                if self._live_state.deleted:
+                    return None
                 if not self._store.try_lead(self._name):
                     # Another process leads; the ledger here would become outdated.
                     self._ledger = None
                     return None
                 self._read()
                 fit_input = self._fit_input() if self._is_time() else None
-            return None if fit_input is None else self._fit(fit_input)
+            return None if fit_input is None else self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
+                self._live_state.check_exists()
                 if not self._store.try_lead(self._name):
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
@@ -142,7 +145,7 @@ class Refitter(Learner):
 
     def snapshot(self) -> None:
         with self._lock:
-            ledger = self._ledger
+            ledger = None if self._live_state.deleted else self._ledger
             news = ledger is not None and ledger.read_position > self._snapshot_at
             if ledger is not None and news and self._store.leads(self._name):
                 self._write_snapshot(ledger)
@@ -248,6 +251,14 @@ class Refitter(Learner):
             )
         return self._started_with or []
 
+    def _fit_unless_deleted(self, fit_input: FitInput) -> Fitted | None:
+        try:
+            return self._fit(fit_input)
+        except NotFoundError:
+            if self._live_state.deleted:
+                return None
+            raise
+
     def _fit(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
         seed, ahead = fit_input.settings.seed, fit_input.ahead
@@ -255,6 +266,9 @@ class Refitter(Learner):
         data = model.to_bytes()
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, hash_of(data), fit_input.policy)
+        # The bandit may have been deleted meanwhile, and nothing of it may be written again.
+        self._live_state.follow()
+        self._live_state.check_exists()
         projection = self._live_state.projection
         fitted = Fitted(
             version=max(projection.versions, default=0) + 1,

@@ -83,6 +83,7 @@ class Requests:
     def _pending(
         self, identifier: str | None, activate: bool, make: Callable[[], DecisionMade]
     ) -> PendingWrite[Decision]:
+        self._live_state.check_exists()
         if identifier is None:
             identifier = new_identifier()
         else:
@@ -141,6 +142,7 @@ class Requests:
         key: str = DEFAULT_REWARD_KEY,
     ) -> PendingWrite[Receipt]:
         """Check a reward, to be written under its id and key."""
+        self._live_state.check_exists()
         if isinstance(id, Decision):
             raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
@@ -205,6 +207,7 @@ class Requests:
 
     def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """Check an activation of a decision that exists."""
+        self._live_state.check_exists()
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
             raise NotFoundError(

@@ -111,6 +111,12 @@ async def create(call: Call) -> m.BanditDetails:
     return bandit_details(await _in_thread(call.service.create, name, given))
 
 
+async def delete(call: Call) -> m.Bandits:
+    """Delete a bandit, and list the others."""
+    await _in_thread(call.service.delete, call.path["name"])
+    return await list_bandits(call)
+
+
 async def show(call: Call) -> m.BanditDetails:
     """Describe a bandit."""
     return bandit_details(await _bandit(call))

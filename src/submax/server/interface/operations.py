@@ -116,6 +116,15 @@ def _one_bandit() -> list[Operation]:
             "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails, handlers.show
         ),
         Operation(
+            "delete",
+            "DELETE",
+            BANDIT,
+            "admin",
+            "Delete a bandit with its log and versions, for ever; the answer lists the others.",
+            m.Bandits,
+            handlers.delete,
+        ),
+        Operation(
             "change",
             "POST",
             f"{BANDIT}/choices",
