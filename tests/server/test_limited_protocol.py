@@ -141,6 +141,17 @@ def test_headers_after_a_body_are_limited(running):
     assert everything(connection).startswith(b"HTTP/1.1 413")
 
 
+def test_requests_before_the_first_answer_are_limited(running):
+    few = POST % b"" + b"12345" + (POST % b"" + b"12345") * 50
+    connection = running.connect(few)
+    connection.settimeout(5)
+    received = b""
+    while received.count(b"HTTP/1.1 200") < 51:
+        received += connection.recv(65_536)
+    assert b"HTTP/1.1 400" in everything(running.connect((POST % b"" + b"12345") * 1000))
+    assert running.reasons == ["pipelined"]
+
+
 def test_the_oldest_silent_connection_makes_room_first(running):
     idle = running.connect(POST % b"" + b"12345")
     assert answered(idle)

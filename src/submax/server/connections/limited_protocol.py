@@ -10,6 +10,10 @@ from submax.server.connections.connection_table import ConnectionTable
 from submax.server.connections.phase import BODY, HEAD, Phase
 from submax.server.interface.responses import JSON, failure_body
 
+MOST_PIPELINED = 100
+"""Requests that a client may send before it has the answer to the first: a packet of 64 kB could
+hold thousands, each of which takes up far more memory than bytes."""
+
 
 class LimitedProtocol(HttpToolsProtocol):
     """A connection whose requests are limited before anybody reads them.
@@ -58,6 +62,10 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= MOST_PIPELINED:
+            self._table.count("pipelined")
+            # uvicorn answers an error in the middle of parsing with 400, and closes.
+            raise OverflowError("too many requests before the first answer")
         self._enter(BODY)
         self._table.set_busy(self)
         super().on_headers_complete()
