@@ -1,6 +1,7 @@
 """A process in which declarations are tried, and which is killed if a trial takes too long."""
 
 import multiprocessing
+import os
 import warnings
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
@@ -120,6 +121,8 @@ def run_trials(connection: Connection) -> None:
     """Try each declaration that comes, and send back None or the error."""
     end_with_parent()
     _limit_memory()
+    # A GPU would reserve more addresses than the limit, and its memory belongs to the server.
+    os.environ["JAX_PLATFORMS"] = "cpu"
     warnings.simplefilter("ignore")
     while True:
         try:
