@@ -3,8 +3,8 @@ import pytest
 from submax.core.errors import InputError
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
+from submax.server.interface.operations import operations
 from submax.server.keys import SCOPES, KeyRegistry
-from submax.server.operations import operations
 from submax.server.run import check_address, check_port
 from submax.server.service import Service
 

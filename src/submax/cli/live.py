@@ -1,4 +1,4 @@
-"""The commands for live bandits: serve, export, backup, doctor and keys."""
+"""The commands for live bandits: serve, export, backup, doctor, delete and keys."""
 
 from pathlib import Path
 
@@ -103,6 +103,21 @@ def doctor(store: str) -> None:
     from submax.cli.inspection import run_doctor
 
     run_doctor(store)
+
+
+@main.command()
+@STORE
+@click.argument("bandit", metavar="NAME")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+def delete(store: str, bandit: str, yes: bool) -> None:
+    """Delete a bandit with its log, versions and settings.
+
+    This cannot be undone: make a copy first by submax backup or submax export. The name can be
+    declared again. While a server has the store file open, send DELETE /bandits/NAME instead.
+    """
+    from submax.cli.deletion import run_delete
+
+    run_delete(store, bandit, yes=yes)
 
 
 @main.group()

@@ -5,7 +5,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,26 +23,22 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.server.addresses import is_loopback
-from submax.server.description import description
+from submax.server.interface.description import description
+from submax.server.interface.operation import Call, Operation
+from submax.server.interface.operations import operations
+from submax.server.interface.responses import ENCODER, JSON, failure
 from submax.server.keys import Key
-from submax.server.limits import TooLargeError, check_unique_keys, limited_body
-from submax.server.messages import Failure
+from submax.server.limits.addresses import is_loopback
+from submax.server.limits.body import TooLargeError, check_unique_keys, limited_body
+from submax.server.limits.rate_limit import RateLimit
 from submax.server.metrics import Metrics
-from submax.server.operation import Call, Operation
-from submax.server.operations import operations
-from submax.server.rate_limit import RateLimit
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
-JSON = "application/json"
 RATE = 20_000.0
 """Requests a second for each key and bandit, if the key has no rate of its own: more than one
 process can answer, so that only a runaway client meets it."""
-MAX_ERROR_LENGTH = 500
-"""Characters of an error message; longer ones, which may repeat a whole request, are cut."""
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-ENCODER = msgspec.json.Encoder()
 Endpoint = Callable[[Request], Awaitable[Response]]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
@@ -53,18 +49,6 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
     (StoreError, 503),
 )
 """The HTTP status of each error of the package; the first class that fits counts."""
-CODES = {
-    400: "invalid-input",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not-found",
-    405: "method-not-allowed",
-    415: "not-json",
-    429: "too-many-requests",
-    500: "defect",
-    503: "unavailable",
-}
-"""The error codes of answers that do not come from an error of the package, by status."""
 
 
 class RefusedError(Exception):
@@ -77,14 +61,10 @@ class RefusedError(Exception):
 def make_app(
     service: Service,
     rate: float = RATE,
-    deadline: Callable[[], AbstractContextManager[None]] = nullcontext,
+    metrics: Metrics | None = None,
 ) -> Starlette:
-    """The application that serves a service.
-
-    It starts the service, and closes it within ``deadline``, which ends the process if closing
-    takes too long.
-    """
-    pipeline = RequestPipeline(service, rate)
+    """The application that serves a service, which it starts and closes."""
+    pipeline = RequestPipeline(service, rate, metrics or Metrics(service.opened))
     all_operations = [*operations(), *pipeline.operations()]
     text = ENCODER.encode(description(all_operations))
     pipeline.described = text
@@ -102,9 +82,8 @@ def make_app(
             yield
         finally:
             service.stop()
-            with deadline():
-                await starting
-                await loop.run_in_executor(None, service.close)
+            await starting
+            await loop.run_in_executor(None, service.close)
 
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: pipeline.no_route}
@@ -125,8 +104,8 @@ def _by_method(endpoints: dict[str, Endpoint]) -> Endpoint:
 class RequestPipeline:
     """The steps of every request: key, body, rate limit, operation, answer, and metrics."""
 
-    def __init__(self, service: Service, rate: float) -> None:
-        self.metrics = Metrics(service.opened)
+    def __init__(self, service: Service, rate: float, metrics: Metrics) -> None:
+        self.metrics = metrics
         self.described = b""
         self._service, self._rate = service, rate
         self._limit = RateLimit()
@@ -278,19 +257,6 @@ async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
         return failure(
             500, "the server failed, which is a defect of submax: see the log of the server"
         )
-
-
-def failure(
-    status: int,
-    sentence: str,
-    headers: dict[str, str] | None = None,
-    code: str | None = None,
-) -> Response:
-    """The answer to a request that failed; a long sentence is cut."""
-    if len(sentence) > MAX_ERROR_LENGTH:
-        sentence = f"{sentence[: MAX_ERROR_LENGTH - 3]}..."
-    body = Failure(sentence, code or CODES.get(status, "invalid-input"))
-    return Response(ENCODER.encode(body), status, headers, media_type=JSON)
 
 
 def check_local(request: Request) -> None:

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from threading import Lock, Thread
 from typing import Any
 
-from submax.core.errors import InputError, NotFoundError
+from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.running.names_file import names_file
 from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.declaring.declare import declare
+from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
 from submax.live.store.store import Store
+from submax.server.deciding.timed_draws import TimedDraws
+from submax.server.declaring.parameter_limits import check_parameters
+from submax.server.declaring.trial_process import TrialProcess
 from submax.server.keys import KeyRegistry
 
 LOG = logging.getLogger("submax")
@@ -27,11 +31,14 @@ STOP_SECONDS = 3.0
 class Service:
     """Opens every bandit of a store at the start, and later ones when they are asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, trial: TrialProcess | None = None) -> None:
         self.store = store
+        self._trial = trial or TrialProcess()
+        self._owns_trial = trial is None
         self.keys = KeyRegistry(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
+        self._draws: dict[str, TimedDraws] = {}
         self._lock = Lock()
         self._stopping = self._closed = False
         self._key_reader: Background | None = None
@@ -58,29 +65,61 @@ class Service:
 
     def opened(self) -> list[Bandit]:
         """The bandits that are open."""
-        return list(self._bandits.values())
+        return [bandit for bandit in list(self._bandits.values()) if not bandit.deleted]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._bandits
+        bandit = self._bandits.get(name)
+        return bandit is not None and not bandit.deleted
 
     def __getitem__(self, name: str) -> Bandit:
         return self._bandits[name]
 
+    def draws(self, bandit: Bandit) -> TimedDraws:
+        """Draws the decisions of a bandit within a deadline."""
+        found = self._draws.get(bandit.name)
+        if found is None:
+            found = self._draws[bandit.name] = TimedDraws(bandit)
+        return found
+
     def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
-        """Declare and open a new bandit; a name that exists is refused."""
+        """Declare and open a new bandit; a name that exists is refused.
+
+        The bandit is tried in another process first: a policy that takes for ever must not run in
+        this one.
+        """
         check_bandit(name)
+        if name in self.names():
+            raise ConflictError(f"there is a bandit {name!r} already: give another name")
         refuse_files(declaration.get("policy"))
+        check_parameters(declaration)
+        self._trial.check(name, declaration)
         declare(self.store, name, declaration, new=True)
         return self._open(name)
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""
-        if name not in self._bandits:
+        if name not in self:
             check_bandit(name)
+            self._drop(name)
             if self.store.find(settings_stream(name), DECLARED) is None:
                 raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
             self._open(name)
         return self._bandits[name]
+
+    def delete(self, name: str) -> None:
+        """Delete a bandit with its log; one that cannot be opened is deleted, too."""
+        delete_bandit(self.store, name)
+        self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        """Stop a bandit that was deleted, here or by another process."""
+        with self._lock:
+            bandit, draws = self._bandits.pop(name, None), self._draws.pop(name, None)
+        if draws is not None:
+            draws.close()
+        if bandit is not None:
+            # In a thread: a fit under way may take long.
+            Thread(target=bandit.stop, daemon=True).start()
 
     def close(self) -> None:
         """Stop everything, and close the store; a second call does nothing."""
@@ -88,6 +127,8 @@ class Service:
         if self._closed:
             return
         self._closed = True
+        if self._owns_trial:
+            self._trial.close()
         if self._key_reader is not None:
             self._key_reader.stop()
         stopping = [Thread(target=bandit.stop, daemon=True) for bandit in self.opened()]

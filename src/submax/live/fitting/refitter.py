@@ -8,7 +8,7 @@ from threading import Lock
 
 import msgspec
 
-from submax.core.errors import ConflictError, StoreError
+from submax.core.errors import ConflictError, NotFoundError, StoreError
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
 from submax.live.fitting.reasons import why_nothing_matured
@@ -80,15 +80,18 @@ class Refitter(Learner):
         """Read new events, and fit a version if it is time; return the version that was fitted."""
         with self._fitting:
             with self._lock:
+                if self._live_state.deleted:
+                    return None
                 if not self._try_lead():
                     return None
                 self._read()
                 fit_input = self._fit_input() if self._is_time() else None
-            return None if fit_input is None else self._fit(fit_input)
+            return None if fit_input is None else self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
+                self._live_state.check_exists()
                 if not self._try_lead():
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
@@ -129,7 +132,7 @@ class Refitter(Learner):
 
     def snapshot(self) -> None:
         with self._lock:
-            ledger = self._ledger
+            ledger = None if self._live_state.deleted else self._ledger
             news = ledger is not None and ledger.read_position > self._snapshot_at
             if ledger is not None and news and self._store.leads(self._name):
                 self._write_snapshot(ledger)
@@ -259,6 +262,14 @@ class Refitter(Learner):
             )
         return self._started_with or []
 
+    def _fit_unless_deleted(self, fit_input: FitInput) -> Fitted | None:
+        try:
+            return self._fit(fit_input)
+        except NotFoundError:
+            if self._live_state.deleted:
+                return None
+            raise
+
     def _fit(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
         try:
@@ -269,6 +280,9 @@ class Refitter(Learner):
         data = model.to_bytes()
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, hash_of(data), fit_input.policy)
+        # The bandit may have been deleted meanwhile, and nothing of it may be written again.
+        self._live_state.follow()
+        self._live_state.check_exists()
         projection = self._live_state.projection
         fitted = Fitted(
             version=max(projection.versions, default=0) + 1,

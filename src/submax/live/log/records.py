@@ -15,13 +15,14 @@ from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 """The kinds of events in the log. A tick has no content: it records the time."""
-DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY = (
+DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, DELETED = (
     "declared",
     "changed",
     "choice",
     "version",
     "published",
     "history",
+    "deleted",
 )
 Body = TypeVar("Body")
 

@@ -56,8 +56,7 @@ class MemoryStore(Store):
             begin = bisect_right(events, after, key=lambda event: event.position)
             return events[begin : begin + limit]
 
-    def forget(self, stream: str, up_to: int) -> None:
-        """Forget the events of a stream up to a position, so that memory does not grow."""
+    def delete_events(self, stream: str, up_to: int) -> None:
         with self._lock:
             events = self._events.get(stream, [])
             end = bisect_right(events, up_to, key=lambda event: event.position)
@@ -65,6 +64,8 @@ class MemoryStore(Store):
                 if event.key is not None:
                     del self._keys[stream, event.key]
             del events[:end]
+            if not events:
+                self._events.pop(stream, None)
 
     def first_position(self, stream: str) -> int:
         """The position of the oldest event of a stream; 0 if there is none."""
@@ -105,12 +106,19 @@ class MemoryStore(Store):
     def delete_blob(self, name: str) -> None:
         self._blobs.pop(name, None)
 
+    def delete_blobs(self, prefix: str) -> None:
+        for name in [name for name in self._blobs if name.startswith(prefix)]:
+            del self._blobs[name]
+
     def try_lead(self, task: str) -> bool:
         return True
 
     def leads(self, task: str) -> bool:
         """True: no other process can use a store in memory."""
         return True
+
+    def resign(self, task: str) -> None:
+        """Do nothing: no other process can lead."""
 
     def backup(self, path: Path) -> None:
         write_copy(path, self.contents(), self._blobs.items())

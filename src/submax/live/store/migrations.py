@@ -49,6 +49,8 @@ POSTGRES: Sequence[Migration] = (
 
 COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
 """The columns of an event, in the order of the fields of ``Event``."""
+DELETED_AT_ONCE = 10_000
+"""The most events that are deleted in one transaction, so that other writers do not wait long."""
 STREAMS = """
 WITH RECURSIVE names(name) AS (
     SELECT min(stream) FROM events

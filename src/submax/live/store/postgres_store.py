@@ -12,7 +12,15 @@ from submax.core.running.extras import require_extra
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
-from submax.live.store.migrations import COLUMNS, POSTGRES, STREAMS, Migration, check_known, pending
+from submax.live.store.migrations import (
+    COLUMNS,
+    DELETED_AT_ONCE,
+    POSTGRES,
+    STREAMS,
+    Migration,
+    check_known,
+    pending,
+)
 from submax.live.store.store import PAGE, Store
 
 if TYPE_CHECKING:
@@ -38,6 +46,11 @@ SELECT false, {COLUMNS} FROM events WHERE stream = %(stream)s::text AND key = %(
 """Writes an event, unless the stream has one with the same key. Returns the event under this key,
 after a column that says whether it is new. Both halves of the union see the table as it was before
 the statement, so exactly one half returns a row."""
+DELETE = """
+DELETE FROM events WHERE position IN (
+    SELECT position FROM events WHERE stream = %s AND position <= %s ORDER BY position LIMIT %s
+)
+"""
 LOCK = "SELECT count(pg_advisory_xact_lock(lock)) FROM unnest(%s::bigint[]) AS lock"
 """Waits for several advisory locks, which are released at the end of the transaction."""
 
@@ -157,6 +170,17 @@ class PostgresStore(Store):
         with self._transaction() as connection:
             connection.execute("DELETE FROM blobs WHERE name = %s", (name,))
 
+    def delete_events(self, stream: str, up_to: int) -> None:
+        deleted = DELETED_AT_ONCE
+        while deleted == DELETED_AT_ONCE:
+            with self._transaction() as connection:
+                values = (stream, up_to, DELETED_AT_ONCE)
+                deleted = connection.execute(DELETE, values).rowcount
+
+    def delete_blobs(self, prefix: str) -> None:
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM blobs WHERE left(name, %s) = %s", (len(prefix), prefix))
+
     def try_lead(self, task: str) -> bool:
         return self._leadership(task, acquire=True)
 
@@ -183,6 +207,13 @@ class PostgresStore(Store):
             ):
                 held.add(task)
             return task in held
+
+    def resign(self, task: str) -> None:
+        if not self._leadership(task, acquire=False):
+            return
+        with self._leader.use() as connection:
+            self._led[1].discard(task)
+            connection.execute("SELECT pg_advisory_unlock(%s)", (self._lock("lead", task),))
 
     def backup(self, path: Path) -> None:
         with (

@@ -14,7 +14,15 @@ from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.file_lock import FileLock, holder_of
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
-from submax.live.store.migrations import COLUMNS, SQLITE, STREAMS, Migration, check_known, pending
+from submax.live.store.migrations import (
+    COLUMNS,
+    DELETED_AT_ONCE,
+    SQLITE,
+    STREAMS,
+    Migration,
+    check_known,
+    pending,
+)
 from submax.live.store.store import PAGE, Store
 
 INSERT = f"""
@@ -26,6 +34,11 @@ ON CONFLICT (stream, key) DO NOTHING
 RETURNING {COLUMNS}
 """
 FIND = f"SELECT {COLUMNS} FROM events WHERE stream = ? AND key = ?"
+DELETE = """
+DELETE FROM events WHERE position IN (
+    SELECT position FROM events WHERE stream = ? AND position <= ? ORDER BY position LIMIT ?
+)
+"""
 BUSY_SECONDS = 10.0
 """How long a statement waits for a lock of SQLite, which another program may hold for a backup."""
 
@@ -135,12 +148,28 @@ class SQLiteStore(Store):
         with self._transaction() as connection:
             connection.execute("DELETE FROM blobs WHERE name = ?", (name,))
 
+    def delete_events(self, stream: str, up_to: int) -> None:
+        deleted = DELETED_AT_ONCE
+        while deleted == DELETED_AT_ONCE:
+            with self._transaction() as connection:
+                values = (stream, up_to, DELETED_AT_ONCE)
+                deleted = connection.execute(DELETE, values).rowcount
+
+    def delete_blobs(self, prefix: str) -> None:
+        with self._transaction() as connection:
+            connection.execute(
+                "DELETE FROM blobs WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
+            )
+
     def try_lead(self, task: str) -> bool:
         return self.leads(task)
 
     def leads(self, task: str) -> bool:
         """Whether this process may write: the one process that may leads every task."""
         return self._lock is not None and self._lock.held
+
+    def resign(self, task: str) -> None:
+        """Do nothing: no other process can lead while this one has the file open."""
 
     def problems(self) -> str:
         """What SQLite finds wrong with the file; an empty text if it finds nothing."""

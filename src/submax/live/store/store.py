@@ -12,7 +12,7 @@ PAGE = 10_000
 
 
 class Store(ABC):
-    """Append-only streams of events, and named blobs of bytes beside them.
+    """Streams of events, which are appended, and named blobs of bytes beside them.
 
     Positions rise within a stream in the order in which events become visible: a reader that has
     seen position p never misses an event below p. All methods may be called from any thread.
@@ -51,6 +51,17 @@ class Store(ABC):
         """Delete the blob of this name, if there is one."""
 
     @abstractmethod
+    def delete_events(self, stream: str, up_to: int) -> None:
+        """Delete the events of a stream up to a position; their keys can be used again.
+
+        Later events have higher positions than any that was deleted.
+        """
+
+    @abstractmethod
+    def delete_blobs(self, prefix: str) -> None:
+        """Delete all blobs whose names begin with ``prefix``."""
+
+    @abstractmethod
     def try_lead(self, task: str) -> bool:
         """Become the leader of a task if nobody leads it; whether this store leads it now.
 
@@ -60,6 +71,10 @@ class Store(ABC):
     @abstractmethod
     def leads(self, task: str) -> bool:
         """Whether this store leads a task already; it does not try to become the leader."""
+
+    @abstractmethod
+    def resign(self, task: str) -> None:
+        """Lead a task no longer, if this store leads it, so that another one can."""
 
     @abstractmethod
     def backup(self, path: Path) -> None:

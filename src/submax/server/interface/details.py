@@ -7,8 +7,13 @@ import msgspec
 from submax.live.bandit import Bandit
 from submax.live.log.records import Fitted
 from submax.schema.context_schema import Field, Number
+from submax.server.interface.messages import (
+    BanditDetails,
+    ChoiceDetails,
+    KeyDetails,
+    VersionDetails,
+)
 from submax.server.keys import Key
-from submax.server.messages import BanditDetails, ChoiceDetails, KeyDetails, VersionDetails
 
 
 def bandit_details(bandit: Bandit) -> BanditDetails:
@@ -36,6 +41,7 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         bandit.version,
         bandit.held,
         bandit.counts(),
+        bandit.failures,
     )
 
 

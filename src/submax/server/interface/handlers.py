@@ -16,10 +16,10 @@ from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.event import AppendResult
 from submax.live.store.pending_write import Answer, PendingWrite, joined
 from submax.schema.choices import Change
-from submax.server import messages as m
-from submax.server.details import bandit_details, key_details, version_details
-from submax.server.export_file import exported
-from submax.server.operation import Call
+from submax.server.interface import messages as m
+from submax.server.interface.details import bandit_details, key_details, version_details
+from submax.server.interface.export_file import exported
+from submax.server.interface.operation import Call
 
 LOG = logging.getLogger("submax")
 
@@ -54,22 +54,15 @@ async def _bandit(call: Call) -> Bandit:
 
 async def decide(call: Call) -> Decision:
     """Make a decision."""
-    bandit, request = await _bandit(call), call.body
-    return await write(bandit, _decision(bandit, request))
-
-
-def _decision(bandit: Bandit, request: m.Decide) -> PendingWrite[Decision]:
-    return bandit.requests.deciding(
-        request.context, id=request.id, eligible=request.eligible, activate=request.activate
-    )
+    bandit = await _bandit(call)
+    return await write(bandit, await call.service.draws(bandit).one(call.body))
 
 
 async def decide_many(call: Call) -> m.Decisions:
-    """Make several decisions, drawn in a thread because that may take long."""
+    """Make several decisions, all or none."""
     bandit = await _bandit(call)
-    requests = call.body.requests
-    pending = await _in_thread(lambda: joined([_decision(bandit, one) for one in requests]))
-    return m.Decisions(await write(bandit, pending))
+    drawn = await call.service.draws(bandit).many(call.body.requests)
+    return m.Decisions(await write(bandit, joined(drawn)))
 
 
 async def reward(call: Call) -> Receipt:
@@ -116,6 +109,12 @@ async def create(call: Call) -> m.BanditDetails:
     # Null means "left out", but for settings that can be None.
     given = {word: value for word, value in table.items() if value is not None or allows_none(word)}
     return bandit_details(await _in_thread(call.service.create, name, given))
+
+
+async def delete(call: Call) -> m.Bandits:
+    """Delete a bandit, and list the others."""
+    await _in_thread(call.service.delete, call.path["name"])
+    return await list_bandits(call)
 
 
 async def show(call: Call) -> m.BanditDetails:

@@ -139,7 +139,8 @@ class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
 class BanditDetails(msgspec.Struct, frozen=True):
     """A bandit with its settings and counts; plain arms are one slot with an empty name.
 
-    ``context_ignored``: there is a context, and the policy does not use it.
+    ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
+    something failed since the server was started, and the bandit went on, by kind of failure.
     """
 
     name: str
@@ -156,6 +157,7 @@ class BanditDetails(msgspec.Struct, frozen=True):
     version: int
     held: bool
     counts: dict[str, int]
+    failures: dict[str, int]
 
 
 class Bandits(msgspec.Struct, frozen=True):

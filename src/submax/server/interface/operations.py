@@ -1,9 +1,9 @@
 """All operations of the interface."""
 
 from submax.live.serving.decision import Decision, Receipt
-from submax.server import handlers
-from submax.server import messages as m
-from submax.server.operation import Operation
+from submax.server.interface import handlers
+from submax.server.interface import messages as m
+from submax.server.interface.operation import Operation
 
 BANDIT = "/bandits/{name}"
 """The path of one bandit."""
@@ -114,6 +114,15 @@ def _one_bandit() -> list[Operation]:
     return [
         Operation(
             "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails, handlers.show
+        ),
+        Operation(
+            "delete",
+            "DELETE",
+            BANDIT,
+            "admin",
+            "Delete a bandit with its log and versions, for ever; the answer lists the others.",
+            m.Bandits,
+            handlers.delete,
         ),
         Operation(
             "change",

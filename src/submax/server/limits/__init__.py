@@ -1,0 +1,1 @@
+"""Limits on requests: their size, their rate, and where they come from."""
