@@ -86,7 +86,8 @@ def export(store: str, bandit: str | None, out: Path | None, rewards: Path | Non
 def backup(store: str, file: Path) -> None:
     """Copy a store to a file that can be opened in its place.
 
-    The store may be in use. A PostgreSQL store becomes a file, too.
+    The store may be in use. A PostgreSQL store becomes a file, too. The copy is searched for
+    damage, and is kept only if there is none.
     """
     from submax.cli.inspection import run_backup
 
@@ -96,9 +97,10 @@ def backup(store: str, file: Path) -> None:
 @main.command()
 @STORE
 def doctor(store: str) -> None:
-    """Check a store for damage, and its bandits for problems.
+    """Check a store for damage, and give advice about it.
 
-    The exit status is 1 if there are any.
+    Every event and every blob is compared with its checksum, models and snapshots with the log.
+    The exit status is 1 if anything is damaged or missing, and 0 if there is only advice.
     """
     from submax.cli.inspection import run_doctor
 

@@ -11,13 +11,13 @@ far behind the name of the holder, which others read."""
 
 
 class FileLock:
-    """An exclusive lock on a file, in which the holder writes its name.
+    """An exclusive lock on a file, in which the holder writes its name, and a note if there is one.
 
-    The operating system releases the lock when the file is closed or the process ends, however it
+    ``note_before`` is the note of the holder before this one. The operating system releases the lock when the file is closed or the process ends, however it
     ends. The file itself stays.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, note: str = "") -> None:
         """Take the lock; ``BlockingIOError`` if it is held, by a process or in this one."""
         self._file = path.open("a+", encoding="utf-8")
         try:
@@ -25,8 +25,10 @@ class FileLock:
         except BaseException:
             self._file.close()
             raise
+        self._file.seek(0)
+        self.note_before = self._file.read().partition("\n")[2]
         self._file.truncate(0)
-        self._file.write(f"process {os.getpid()}")
+        self._file.write(f"process {os.getpid()}" + (f"\n{note}" if note else ""))
         self._file.flush()
 
     @property
@@ -47,7 +49,7 @@ class FileLock:
 
 def holder_of(path: Path) -> str:
     """The name of the process that holds the lock on a file, as far as it can be read."""
-    holder = path.read_text(encoding="utf-8").strip() or "another process"
+    holder = path.read_text(encoding="utf-8").partition("\n")[0].strip() or "another process"
     return f"this process, {holder}" if holder == f"process {os.getpid()}" else holder
 
 

@@ -1,14 +1,19 @@
 """Contract of a store of events."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from os import urandom
 from pathlib import Path
 
 from submax.live.store.event import AppendResult, Entry, Event
 
 PAGE = 10_000
 """The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
+PROBE = "probe"
+"""The name of the blob that ``check_writable`` writes."""
+PROBE_BYTES = 16_384
+"""The size of that blob: it needs at least as much room on the disk as a decision."""
 
 
 class Store(ABC):
@@ -63,7 +68,23 @@ class Store(ABC):
 
     @abstractmethod
     def backup(self, path: Path) -> None:
-        """Copy everything that is committed into a new SQLite file; others may go on writing."""
+        """Copy everything that is committed into a new SQLite file; others may go on writing.
+
+        The copy is searched for damage, and gets its name only if there is none.
+        """
+
+    @abstractmethod
+    def damage(self) -> Iterator[str]:
+        """Look at every event and blob, and yield a sentence for everything that was damaged."""
+
+    @property
+    def place(self) -> str | None:
+        """The path or address at which other processes can read the store; None if they cannot."""
+        return None
+
+    def check_writable(self) -> None:
+        """Write a small blob in place of the last one; StoreError if the store cannot write now."""
+        self.put_blob(PROBE, urandom(PROBE_BYTES))
 
     @abstractmethod
     def close(self) -> None:
