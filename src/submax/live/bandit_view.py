@@ -31,6 +31,9 @@ def bandit_summary(name: str, serving: Serving, ledger: Ledger | None) -> Summar
         sentences.append(
             f"{counted(counts['late rewards'], 'reward')} came too late to be learned from"
         )
+    if counts.get("dropped from quarantine"):
+        dropped = counted(counts["dropped from quarantine"], "reward")
+        sentences.append(f"{dropped} of unknown decisions were dropped, because too many waited")
     if ledger is None:
         sentences.append("the log is read by another process, so that nothing was counted here")
     tally = ActionTally.empty(len(menu.slots), len(menu.ranges))

@@ -85,7 +85,8 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
         "ok",
         f"{name}: {counts['decisions']} decisions, {counts['rewards']} rewards, "
         f"{counts['late rewards']} late, {counts['matured']} matured, {len(ledger.rows)} learned, "
-        f"{len(ledger.waiting)} in quarantine, {counts['orphans']} orphans",
+        f"{len(ledger.quarantine)} in quarantine, {counts['dropped from quarantine']} dropped from "
+        f"it, {counts['orphans']} orphans",
     )
     yield from _history(store, name, projection)
     yield from _models(store, name, projection)

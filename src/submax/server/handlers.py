@@ -75,10 +75,17 @@ async def decide_many(call: Call) -> m.Decisions:
 async def reward(call: Call) -> Receipt:
     """Record a reward."""
     bandit, given = await _bandit(call), call.body
-    pending = bandit.requests.rewarding(given.id, given.value, key=given.key)
+    pending = bandit.requests.rewarding(
+        given.id, given.value, key=given.key, source=_source(call)
+    )
     receipt = await write(bandit, pending)
     _log_if_late(bandit)
     return receipt
+
+
+def _source(call: Call) -> str:
+    """The id of the key that sent a request; empty if the server needs no keys."""
+    return "" if call.key is None else call.key.id
 
 
 def _log_if_late(bandit: Bandit) -> None:
@@ -91,7 +98,8 @@ async def reward_many(call: Call) -> m.Receipts:
     """Record several rewards."""
     bandit = await _bandit(call)
     given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
-    receipts = await write(bandit, bandit.requests.rewarding_many(given))
+    pending = bandit.requests.rewarding_many(given, source=_source(call))
+    receipts = await write(bandit, pending)
     _log_if_late(bandit)
     return m.Receipts(receipts)
 

@@ -11,6 +11,7 @@ from submax.live.log.action_tally import ActionTally
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.position_set import PositionSet
+from submax.live.log.quarantine import Quarantine, Waiting
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -28,7 +29,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     settled_clock: tuple[float, float | None]
     rewards: dict[str, float]
     activated: set[str]
-    waiting: dict[str, float]
+    waiting: dict[str, Waiting]
     counts: dict[str, int]
     segments: list[str]
     last: bytes
@@ -45,7 +46,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             (ledger.settled_clock.elapsed, ledger.settled_clock.last),
             ledger.rewards,
             ledger.activated,
-            ledger.waiting,
+            ledger.quarantine.items(),
             dict(ledger.counts),
             [columns.hash for columns in ledger.rows.full],
             state_bytes(ledger.rows.last, {}),
@@ -60,7 +61,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.read_position, ledger.settled = self.read_position, self.settled
         ledger.clock, ledger.settled_clock = LogClock(*self.clock), LogClock(*self.settled_clock)
         ledger.rewards, ledger.activated = self.rewards, self.activated
-        ledger.waiting = self.waiting
+        ledger.quarantine = Quarantine(self.waiting)
         ledger.counts.update(self.counts)
         ledger.closed = PositionSet(*self.closed)
         ledger.tally = self.tally

@@ -12,9 +12,9 @@ BUSY_SECONDS = 10.0
 
 
 def connected(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection that begins no transaction by itself; ``mode`` is ``ro`` or ``rwc``."""
+    """A connection that begins no transaction by itself; ``mode`` is that of SQLite's URI."""
     place = path.absolute().as_uri()
-    if mode == "ro" and not path.exists():
+    if mode != "rwc" and not path.exists():
         raise InputError(
             f"there is no store {str(path)!r}: check the name, or make it by submax.open"
         )

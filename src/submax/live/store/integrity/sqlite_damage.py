@@ -14,9 +14,9 @@ SHOWN = 3
 """Findings that are named in an error; the doctor names more."""
 
 
-def sqlite_damage(path: Path) -> Iterator[str]:
+def sqlite_damage(path: Path, mode: str = "ro") -> Iterator[str]:
     """What is wrong with the file, its events and its blobs, as they are at this moment."""
-    with store_errors(path), closing(connected(path, "ro")) as connection:
+    with store_errors(path), closing(connected(path, mode)) as connection:
         # Text of a damaged row may be no UTF-8, and must not stop the search.
         connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
         connection.execute("BEGIN")
@@ -31,7 +31,8 @@ def sqlite_damage(path: Path) -> Iterator[str]:
 
 def check_copy(copy: Path, source: str) -> None:
     """Refuse a copy that has damage, before it gets its name."""
-    found = list(sqlite_damage(copy))
+    # Nobody else uses the copy, and a reader of a mutable file would leave files beside it.
+    found = list(sqlite_damage(copy, "ro&immutable=1"))
     if found:
         raise StoreError(
             f"the copy of {source} is not kept, because it is damaged ({'; '.join(found[:SHOWN])}): "
