@@ -13,14 +13,15 @@ from psycopg.pq import TransactionStatus
 from submax.core.errors import InputError, StoreError
 
 TIMEOUTS = {
-    "connect_timeout": 10,
+    "connect_timeout": 3,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
 """Seconds (``tcp_user_timeout``: milliseconds): a server that stops answering without closing the
-connection is noticed within half a minute."""
+connection is noticed within half a minute. An attempt to connect that began during an outage ends
+soon, so that the next one finds the server again; an address can give a longer time."""
 UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 """Transaction states in which it is not known whether a commit came through."""
 FULL_SYNC = """

@@ -33,7 +33,7 @@ class WriterLock:
             if folder is not None:
                 found = real.stat()
                 file = folder / f"{found.st_dev:x}-{found.st_ino:x}.lock"
-                by_inode = taken.enter_context(_taken(path, file, note=str(real)))
+                by_inode = taken.enter_context(_taken(path, file, str(real)))
                 _check_other_name(real, by_inode.note_before)
             self._taken = taken.pop_all()
 
@@ -51,7 +51,7 @@ class WriterLock:
 
 def _taken(path: Path, file: Path, note: str = "") -> FileLock:
     try:
-        return FileLock(file, note)
+        return FileLock(file, note, temporary=bool(note))
     except BlockingIOError as error:
         raise StoreError(
             f"{path} is open for writing in {holder_of(file)}: close it there, send requests "
