@@ -226,8 +226,8 @@ def test_keys_are_added_listed_and_revoked(tmp_path):
     assert f"Its id is {number}" in added.stderr
     done("keys", "add", path, "--scope", "admin", "--rate", "5")
     first, second = done("keys", "list", path).splitlines()
-    assert first == f"{number}  decide, read  page"
-    assert second.endswith("admin  all bandits, 5 requests a second")
+    assert first == f"{number}  decide, read  page, never used"
+    assert second.endswith("admin  all bandits, 5 requests a second, never used")
     assert secret not in first
     assert "is revoked" in done("keys", "revoke", path, number)
     assert done("keys", "list", path).splitlines() == [second]

@@ -9,7 +9,7 @@ from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.history import _segment_name
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.keys import KeyRegistry
+from submax.server.access.key_registry import KeyRegistry
 
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 OWN = """

@@ -1,4 +1,4 @@
-"""The commands for live bandits: serve, export, backup, doctor and keys."""
+"""The commands for live bandits: serve, export, backup, doctor, keys and audit."""
 
 from pathlib import Path
 
@@ -132,8 +132,20 @@ def keys() -> None:
 @click.option(
     "--rate", type=float, metavar="N", help="Most requests per second; the server's if absent."
 )
+@click.option("--name", default="", metavar="TEXT", help="A name for lists and the audit.")
+@click.option(
+    "--expires",
+    metavar="DATE",
+    help="When the key becomes invalid, such as 2030-01-31 or 2030-01-31T12:00:00Z; never if "
+    "absent.",
+)
 def add_key(
-    store: str, scopes: tuple[str, ...], bandits: tuple[str, ...], rate: float | None
+    store: str,
+    scopes: tuple[str, ...],
+    bandits: tuple[str, ...],
+    rate: float | None,
+    name: str,
+    expires: str | None,
 ) -> None:
     """Add a key and print its text.
 
@@ -141,13 +153,13 @@ def add_key(
     """
     from submax.cli.key_commands import run_add
 
-    run_add(store, scopes, bandits, rate)
+    run_add(store, scopes, bandits, rate, name, expires)
 
 
 @keys.command("list")
 @STORE
 def list_keys(store: str) -> None:
-    """List the keys, without their secrets."""
+    """List the keys with their expiry and last use, without their secrets."""
     from submax.cli.key_commands import run_list
 
     run_list(store)
@@ -161,3 +173,20 @@ def revoke_key(store: str, number: str) -> None:
     from submax.cli.key_commands import run_revoke
 
     run_revoke(store, number)
+
+
+@main.command()
+@STORE
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Number of changes to print.",
+)
+def audit(store: str, last: int) -> None:
+    """Print who changed what: changes over HTTP, and of keys by commands, newest first."""
+    from submax.cli.key_commands import run_audit
+
+    run_audit(store, last)

@@ -73,7 +73,10 @@ def _stored(store: Store) -> Iterator[Finding]:
     if more:
         yield Finding("damage", f"{more} more events or blobs are damaged or missing")
     if not found:
-        yield Finding("ok", "the store is whole: all events and blobs have their checksums, and no end is missing")
+        yield Finding(
+            "ok",
+            "the store is whole: all events and blobs have their checksums",
+        )
 
 
 def _bandit(store: Store, name: str) -> Iterator[Finding]:
@@ -148,7 +151,9 @@ def _advice(name: str, projection: SettingsProjection, ledger: Ledger) -> Iterat
     preset = isinstance(specification, str) and not names_file(specification)
     has_context = projection.settings.context.width > 0
     if preset and has_context and not make_policy(specification).facts.uses_context:
-        yield Finding("advice", f"{name}: the policy {specification!r} does not look at the context")
+        yield Finding(
+            "advice", f"{name}: the policy {specification!r} does not look at the context"
+        )
     if counts["matured"] >= MANY_DECISIONS and counts["by default"] == counts["learned"]:
         yield Finding(
             "advice", f"{name}: no decision that matured had a reward: do they arrive in time?"

@@ -17,7 +17,7 @@ from submax.core.errors import InputError
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
-from submax.server.addresses import is_loopback
+from submax.server.access.addresses import is_loopback
 from submax.server.app import make_app
 from submax.server.service import Service
 

@@ -282,7 +282,9 @@ def test_a_migration_reaches_the_newest_schema(postgres_address, filled):
     with closing(PostgresStore(postgres_address, migrations=(*POSTGRES, NEXT))) as store:
         append(store, "after")
         assert keys(store) == ["before", "after"][not filled :]
-    assert select(postgres_address, "SELECT version FROM submax_schema") == [(newest(POSTGRES) + 1,)]
+    assert select(postgres_address, "SELECT version FROM submax_schema") == [
+        (newest(POSTGRES) + 1,)
+    ]
     assert select(postgres_address, "SELECT extra FROM events") == [(None,)] * (1 + filled)
 
 

@@ -14,7 +14,10 @@ BLOB = "INSERT INTO blobs (name, data, checksum) VALUES (?, ?, ?)"
 
 
 def write_copy(
-    path: Path, source: str, events: Iterable[SealedEvent], blobs: Iterable[tuple[str, bytes, bytes]]
+    path: Path,
+    source: str,
+    events: Iterable[SealedEvent],
+    blobs: Iterable[tuple[str, bytes, bytes]],
 ) -> None:
     """Write sealed events, in order of position, and blobs with checksums into a new file.
 

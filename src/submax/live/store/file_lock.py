@@ -71,7 +71,10 @@ def _locked(path: Path) -> IO[str]:
 
 def _is_at(file: IO[str], path: Path) -> bool:
     """Whether an open file is still the one at a path."""
-    return path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file: IO[str]) -> None:

@@ -15,7 +15,7 @@ def damaged_events(events: Iterable[SealedEvent], ends: Mapping[str, int]) -> It
     for sealed in events:
         stream, position = sealed.stream, sealed.event.position
         if not sealed.whole:
-            yield f"event {position} of {stream!r:.80} does not have the checksum it was stored with"
+            yield f"event {position} of {stream!r:.80} does not have the checksum of its writing"
         elif sealed.previous != last.get(stream, 0):
             yield (
                 f"events of {stream!r:.80} are missing between the positions "
@@ -43,7 +43,7 @@ def damaged_blobs(blobs: Iterable[tuple[str, bytes, bytes]]) -> Iterator[str]:
     """A sentence for every blob that does not have its checksum; each is (name, data, checksum)."""
     for name, data, stored in blobs:
         if not isinstance(data, bytes) or checksum(_named(name, data)) != stored:
-            yield f"the blob {name!r:.80} does not have the checksum it was stored with"
+            yield f"the blob {name!r:.80} does not have the checksum of its writing"
 
 
 def blob_checksum(name: str, data: bytes) -> bytes:

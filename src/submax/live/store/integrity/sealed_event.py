@@ -70,9 +70,7 @@ class SealedEvent(NamedTuple):
 
 def checksum_of(stream: str, event: Event, previous: int) -> bytes:
     """The checksum of an event; ``POSTGRES_CHECKSUM`` computes the same in SQL."""
-    parts = [
-        NUMBERS.pack(event.position, previous, event.at, event.about_position, event.about_at)
-    ]
+    parts = [NUMBERS.pack(event.position, previous, event.at, event.about_position, event.about_at)]
     for text in (stream, event.kind, event.key, event.about):
         # Bytes that are no UTF-8 come from a damaged file, and must not stop the search.
         data = None if text is None else text.encode("utf-8", "surrogateescape")

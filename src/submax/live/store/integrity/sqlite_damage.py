@@ -35,6 +35,6 @@ def check_copy(copy: Path, source: str) -> None:
     found = list(sqlite_damage(copy, "ro&immutable=1"))
     if found:
         raise StoreError(
-            f"the copy of {source} is not kept, because it is damaged ({'; '.join(found[:SHOWN])}): "
+            f"the copy of {source} is not kept, since it is damaged ({'; '.join(found[:SHOWN])}): "
             "run submax doctor on the store; if the store is whole, the disk of the copy is not"
         )
