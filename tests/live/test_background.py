@@ -92,13 +92,41 @@ def test_a_version_is_fitted_within_seconds_after_an_outage():
     with open_bandit(
         store, actions=["A", "B"], reward_wait=0, refit_rows=5, refit_seconds=1.0
     ) as bandit:
-        for made in bandit.decide_many([{}] * 50):
-            bandit.reward(made.id, 1.0)
+        _reward(bandit)
         store.down = True
         time.sleep(OUTAGE_SECONDS)
         before, store.down, end = bandit.version, False, time.monotonic() + RESUMED_SECONDS
-        for made in bandit.decide_many([{}] * 50):
-            bandit.reward(made.id, 1.0)
-        while bandit.version == before:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        _reward(bandit)
+        _until(lambda: bandit.version > before, end - time.monotonic())
+
+
+@pytest.mark.slow
+def test_followers_and_fits_resume_within_seconds_after_postgres_is_back(
+    postgres, postgres_address
+):
+    with open_bandit(
+        postgres_address, name="page", actions=["A"], reward_wait=0, refit_rows=5
+    ) as bandit:
+        _reward(bandit)
+        _until(lambda: bandit.version == 1)
+        postgres.stop()
+        try:
+            time.sleep(OUTAGE_SECONDS)
+        finally:
+            postgres.start()
+        back = time.monotonic()
+        _reward(bandit)
+        _until(lambda: bandit.version == 2)
+        assert time.monotonic() - back < RESUMED_SECONDS
+
+
+def _reward(bandit):
+    for made in bandit.decide_many([{}] * 50):
+        bandit.reward(made.id, 1.0)
+
+
+def _until(condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -96,9 +96,16 @@ class SQLiteStore(Store):
     ) -> AppendResult:
         """Insert an entry that is new; ``ends`` gets the position of the stream's last event."""
         values = {"stream": stream, "about": entry.about}
-        position, previous, *about = connection.execute(NEXT, values).fetchone()
+        position, previous, about_position, about_at = connection.execute(NEXT, values).fetchone()
         event = Event(
-            position, self._clock(), entry.kind, entry.key, entry.about, *about, entry.body
+            position,
+            self._clock(),
+            entry.kind,
+            entry.key,
+            entry.about,
+            about_position,
+            about_at,
+            entry.body,
         )
         sealed = SealedEvent.of(stream, event, previous)
         if connection.execute(INSERT, sealed.row).rowcount == 1:
