@@ -64,11 +64,9 @@ def test_a_defect_is_tried_less_often(started, monkeypatch):
 def test_an_outage_is_logged_when_it_begins_and_when_it_ends(started, caplog):
     failing = Failing(StoreError("the disk is full"))
     running = started(failing.step, 0.001)
-    while running.failures < 5:
-        time.sleep(0.01)
+    _until(lambda: running.failures >= 5)
     failing.error = None
-    while "can be used again" not in caplog.text:
-        time.sleep(0.01)
+    _until(lambda: "can be used again" in caplog.text, RESUMED_SECONDS)
     assert [record.getMessage() for record in caplog.records] == [
         "test: the disk is full",
         "test: the store can be used again",

@@ -9,12 +9,15 @@ from contextlib import ExitStack, closing, contextmanager
 from random import Random
 
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 
 from submax.core.errors import InputError, StoreError
+from submax.live.open import open_bandit
 from submax.live.store.event import Entry
 from submax.live.store.migrations import POSTGRES, newest
 from submax.live.store.postgres_store import PostgresStore
+from submax.server.exports.export_runner import ExportRunner
 
 PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (8, 100)
 KEYS = PROCESSES * APPENDS // 2
@@ -333,3 +336,23 @@ def test_closing_twice_does_nothing_and_writes_what_is_queued(postgres_address):
     assert all(each.done() and each.result()[0].new for each in appends)
     with pytest.raises(StoreError, match="closed"):
         store.try_lead("matter")
+
+
+def test_a_process_of_its_own_exports_and_its_arguments_hold_no_password(
+    postgres_address, tmp_path, monkeypatch
+):
+    started, arguments = subprocess.Popen, []
+
+    def watched(command, **options):
+        arguments.extend(command)
+        return started(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", watched)
+    with closing(PostgresStore(postgres_address)) as store:
+        bandit = open_bandit(store, name="page", actions=["A"], background=False)
+        bandit.decide(id="d")
+        ExportRunner(store).write("page", tmp_path / "out.parquet")
+        store.check_writable()
+    assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == ["d"]
+    assert arguments
+    assert postgres_address not in arguments

@@ -53,6 +53,9 @@ class SQLiteStore(Store):
     time share one sync. A reader sees everything that was committed.
     """
 
+    # A probe needs at least as much room in the write-ahead log as a decision.
+    probe_bytes = 16_384
+
     def __init__(
         self,
         path: Path | str,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from os import urandom
 from pathlib import Path
+from typing import ClassVar
 
 from submax.live.store.event import AppendResult, Entry, Event
 
@@ -12,8 +13,6 @@ PAGE = 10_000
 """The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
 PROBE = "probe"
 """The name of the blob that ``check_writable`` writes."""
-PROBE_BYTES = 16_384
-"""The size of that blob: it needs at least as much room on the disk as a decision."""
 
 
 class Store(ABC):
@@ -22,6 +21,9 @@ class Store(ABC):
     Positions rise within a stream in the order in which events become visible: a reader that has
     seen position p never misses an event below p. All methods may be called from any thread.
     """
+
+    probe_bytes: ClassVar[int] = 16
+    """The size of the blob that ``check_writable`` writes."""
 
     @abstractmethod
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
@@ -84,7 +86,7 @@ class Store(ABC):
 
     def check_writable(self) -> None:
         """Write a small blob in place of the last one; StoreError if the store cannot write now."""
-        self.put_blob(PROBE, urandom(PROBE_BYTES))
+        self.put_blob(PROBE, urandom(self.probe_bytes))
 
     @abstractmethod
     def close(self) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from submax.live.store.store import Store
 
-BLOB = "keys/last use"
+BLOB = "last use of keys"
 """The blob that holds the times, by key."""
 
 
