@@ -104,5 +104,5 @@ def test_doctor_says_how_many_rows_a_bandit_was_started_with_and_finds_damage(fo
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 1
     assert (
-        "PROBLEM page: segment 0 of the rows that page was started with is missing" in result.stdout
+        "DAMAGE page: segment 0 of the rows that page was started with is missing" in result.stdout
     )
