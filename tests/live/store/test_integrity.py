@@ -202,14 +202,16 @@ def test_advice_is_no_damage(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "risky"),
-    [("3.40.1", True), ("3.50.6", True), ("3.50.7", False), ("3.51.2", True), ("3.53.0", False)],
+    [("3.40.1", True), ("3.50.6", True), ("3.51.2", True), ("3.51.3", False), ("3.53.0", False)],
 )
 def test_doctor_names_the_version_of_sqlite_and_its_known_bugs(file, monkeypatch, version, risky):
     monkeypatch.setattr("submax.live.doctor.sqlite3.sqlite_version", version)
     result = invoke("doctor", file)
     assert result.exit_code == 0
     assert result.output.startswith(
-        f"ADVICE SQLite {version} has the WAL-reset bug" if risky else f"ok     SQLite {version}\n"
+        f"ADVICE SQLite {version} is older than 3.51.3, which fixed the WAL-reset bug"
+        if risky
+        else f"ok     SQLite {version}\n"
     )
 
 
