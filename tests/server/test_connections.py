@@ -9,7 +9,7 @@ import pytest
 
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.keys import KeyRegistry
+from submax.server.access.key_registry import KeyRegistry
 
 KILOBYTE = 1000
 DECIDE = (

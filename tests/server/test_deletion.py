@@ -13,7 +13,7 @@ from submax.live.log.records import DECLARED, TICK
 from submax.live.open import open_bandit, open_store
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.random import Random
-from submax.server.keys import KeyRegistry
+from submax.server.access.key_registry import KeyRegistry
 
 ARMS = {"name": "arms", "actions": ["A", "B"], "reward_wait": 0.05, "refit_rows": 1}
 

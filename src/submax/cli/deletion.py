@@ -3,6 +3,7 @@
 import click
 
 from submax.cli.inspection import opened_for_reading
+from submax.live.audit_log import COMMAND_LINE, AuditEntry, AuditLog
 from submax.live.declaring.delete import delete_bandit
 from submax.live.open import open_store
 
@@ -17,6 +18,7 @@ def run_delete(place: str, name: str, *, yes: bool) -> None:
     store = open_store(place)
     try:
         delete_bandit(store, name)
+        AuditLog(store).write(AuditEntry("delete", name, "", COMMAND_LINE))
     finally:
         store.close()
     click.echo(f"The bandit {name} and its log are deleted.")

@@ -34,6 +34,9 @@ def bandit_summary(
         sentences.append(
             f"{counted(counts['late rewards'], 'reward')} came too late to be learned from"
         )
+    if counts.get("dropped from quarantine"):
+        dropped = counted(counts["dropped from quarantine"], "reward")
+        sentences.append(f"{dropped} of unknown decisions were dropped, because too many waited")
     failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
     if failed:
         sentences.append(f"failures after which the bandit went on: {', '.join(failed)}")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.bandit_base import BanditBase
 from submax.live.declaring.delete import delete_bandit
 from submax.live.fitting.online_learner import OnlineLearner
@@ -76,6 +77,7 @@ class ManagedBandit(BanditBase):
                 "and delete the files that save has written"
             )
         delete_bandit(self.store, self.name)
+        AuditLog(self.store).write(AuditEntry("delete", self.name, "", PYTHON))
         self._live_state.follow()
         self.close()
 

@@ -23,14 +23,17 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
+from submax.live.audit_log import WITHOUT_KEY, AuditEntry
+from submax.server.access.addresses import is_loopback
+from submax.server.access.failed_attempts import MAX_FAILURES, WINDOW_SECONDS, FailedAttempts
+from submax.server.access.key import Key
+from submax.server.access.rate_limit import RateLimit
+from submax.server.exports.too_many_exports_error import TooManyExportsError
+from submax.server.interface.body import TooLargeError, check_unique_keys, limited_body
 from submax.server.interface.description import description
 from submax.server.interface.operation import Call, Operation
 from submax.server.interface.operations import operations
 from submax.server.interface.responses import ENCODER, JSON, failure
-from submax.server.keys import Key
-from submax.server.limits.addresses import is_loopback
-from submax.server.limits.body import TooLargeError, check_unique_keys, limited_body
-from submax.server.limits.rate_limit import RateLimit
 from submax.server.metrics import Metrics
 from submax.server.service import Service
 
@@ -42,6 +45,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Endpoint = Callable[[Request], Awaitable[Response]]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
+    (TooManyExportsError, 429),
     (NotFoundError, 404),
     (ConflictError, 409),
     (InputError, 400),
@@ -108,7 +112,7 @@ class RequestPipeline:
         self.metrics = metrics
         self.described = b""
         self._service, self._rate = service, rate
-        self._limit = RateLimit()
+        self._limit, self._failed = RateLimit(), FailedAttempts()
 
     def endpoint(self, operation: Operation) -> Endpoint:
         """The endpoint of an operation, with all steps around it."""
@@ -124,6 +128,8 @@ class RequestPipeline:
                 self._check_rate(request, key, operation.cost(body))
             call = Call(self._service, request.path_params, body, key)
             found = await operation.call(call)
+            if operation.audited:
+                await self._audit(operation, call, found)
             if isinstance(found, Response):
                 return found
             return Response(ENCODER.encode(found), operation.status, media_type=JSON)
@@ -207,14 +213,8 @@ class RequestPipeline:
         kind, _, text = request.headers.get("authorization", "").partition(" ")
         key = self._service.keys.find(text.strip()) if kind.lower() == "bearer" else None
         if key is None:
-            sent = kind.lower() == "bearer" and bool(text.strip())
-            raise RefusedError(
-                401,
-                "this key is unknown or was revoked: use another, or make one by submax keys add"
-                if sent
-                else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
-                {"WWW-Authenticate": "Bearer"},
-            )
+            raise self._unknown_key(request, sent=kind.lower() == "bearer" and bool(text.strip()))
+        self._service.last_use.note(key.id)
         bandit = request.path_params.get("name")
         if not key.allows(scope, bandit) and not (partial and key.may_list):
             raise RefusedError(
@@ -223,6 +223,35 @@ class RequestPipeline:
                 "this bandit",
             )
         return key
+
+    def _unknown_key(self, request: Request, *, sent: bool) -> RefusedError:
+        """Why a request without a valid key is refused; too many wrong keys are refused longer."""
+        address = request.client.host if request.client is not None else ""
+        if sent and not self._failed.allows(address):
+            return RefusedError(
+                429,
+                f"more than {MAX_FAILURES} requests with wrong keys came from this address within "
+                f"{WINDOW_SECONDS:g} seconds: wait, and send a valid key",
+                {"Retry-After": str(math.ceil(WINDOW_SECONDS / MAX_FAILURES))},
+            )
+        return RefusedError(
+            401,
+            "this key has expired, is unknown or was revoked: use another, or make one by submax "
+            "keys add"
+            if sent
+            else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+    async def _audit(self, operation: Operation, call: Call, answer: Any) -> None:
+        """Record a change; if only the record fails, the change stays and the failure is logged."""
+        key, name = ("", WITHOUT_KEY) if call.key is None else (call.key.id, call.key.name)
+        detail = "" if call.body is None else ENCODER.encode(call.body).decode()
+        entry = AuditEntry(operation.name, operation.subject(call, answer), key, name, detail)
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, call.service.audit.write, entry)
+        except StoreError as error:
+            LOG.error("a change was made and not recorded, %s: %s", entry, error)
 
     def _check_rate(self, request: Request, key: Key | None, cost: float) -> None:
         name = request.path_params.get("name", "")

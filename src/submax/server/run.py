@@ -16,12 +16,12 @@ from submax.core.errors import InputError
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
+from submax.server.access.addresses import is_loopback
 from submax.server.app import make_app
 from submax.server.connections.admission import Admission
 from submax.server.connections.connection_table import ConnectionTable
 from submax.server.connections.limited_protocol import LimitedProtocol
 from submax.server.ending import Ending
-from submax.server.limits.addresses import is_loopback
 from submax.server.metrics import Metrics
 from submax.server.service import Service
 from submax.server.stoppable_server import StoppableServer

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from threading import Lock, Thread
 from typing import Any
 
-from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
 from submax.core.running.names_file import names_file
+from submax.live.audit_log import AuditLog
 from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.declaring.declare import declare
@@ -16,14 +17,19 @@ from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
 from submax.live.store.store import Store
+from submax.server.access.key_registry import KeyRegistry
+from submax.server.access.last_use import LastUse
 from submax.server.deciding.timed_draws import TimedDraws
 from submax.server.declaring.parameter_limits import check_parameters
 from submax.server.declaring.trial_process import TrialProcess
-from submax.server.keys import KeyRegistry
+from submax.server.exports.export_runner import ExportRunner
+from submax.server.write_probe import WriteProbe
 
 LOG = logging.getLogger("submax")
 FOLLOW_SECONDS = 1.0
 """After how long a key that another process made or revoked is known here."""
+LAST_USE_SECONDS = 60.0
+"""How often the times at which keys were used are written to the store."""
 STOP_SECONDS = 3.0
 """How long closing waits for a fit under way; if it is cut off, the next process fits again."""
 
@@ -35,17 +41,22 @@ class Service:
         self.store = store
         self._trial = trial or TrialProcess()
         self._owns_trial = trial is None
-        self.keys = KeyRegistry(store)
+        self.keys, self.last_use = KeyRegistry(store), LastUse(store)
+        self.audit = AuditLog(store)
+        self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
         self._draws: dict[str, TimedDraws] = {}
         self._lock = Lock()
         self._stopping = self._closed = False
-        self._key_reader: Background | None = None
+        self._background: list[Background] = []
 
     def start(self) -> None:
         """Open all bandits; one that cannot be opened is logged, and the others serve."""
-        self._key_reader = Background("submax-keys", self.keys.follow, FOLLOW_SECONDS)
+        self._background = [
+            Background("submax-keys", self.keys.follow, FOLLOW_SECONDS),
+            Background("submax-last-use", self.last_use.write, LAST_USE_SECONDS),
+        ]
         for name in self.names():
             if self._stopping:
                 return
@@ -129,8 +140,10 @@ class Service:
         self._closed = True
         if self._owns_trial:
             self._trial.close()
-        if self._key_reader is not None:
-            self._key_reader.stop()
+        self.exports.close()
+        for one in self._background:
+            one.stop()
+        self._write_last_use()
         stopping = [Thread(target=bandit.stop, daemon=True) for bandit in self.opened()]
         for thread in stopping:
             thread.start()
@@ -140,6 +153,12 @@ class Service:
         if any(thread.is_alive() for thread in stopping):
             LOG.warning("a fit did not end in time and is cut off: the next process fits again")
         self.store.close()
+
+    def _write_last_use(self) -> None:
+        try:
+            self.last_use.write()
+        except StoreError as error:
+            LOG.warning("the last uses of keys were not written: %s", error)
 
     def _open(self, name: str) -> Bandit:
         with self._lock:

@@ -210,8 +210,10 @@ def _check_deleting(store: Store) -> None:
     (again,) = _append(store, "delete", Entry("kind", b"", "k0"))
     require(again.new, store, "the key of a deleted event can be used again")
     require(_rises([*rest, again.event]), store, "positions of deleted events are not used again")
+    require(not list(store.damage()), store, "the events that are left follow each other")
     store.delete_events("delete", again.event.position)
     require("delete" not in store.streams(), store, "a stream without events is not listed")
+    require(not list(store.damage()), store, "a stream that was deleted is no damage")
     store.delete_blobs("delete/")
     left = [store.get_blob(name) for name in ("delete/a", "delete/b", "delete%b", "Delete/a")]
     require(left == [None, None, b"1", b"1"], store, "blobs are deleted by the exact prefix")

@@ -70,7 +70,7 @@ class Refitter(Learner):
         """The ledger, restored from the last snapshot."""
         if self._ledger is None:
             ledger = self._empty()
-            if not read_snapshot(self._store, self._name, ledger):
+            if not read_snapshot(self._store, self._name, ledger, self._may_write):
                 ledger = self._empty()
             self._snapshot_at = ledger.read_position
             self._ledger = ledger
@@ -132,9 +132,8 @@ class Refitter(Learner):
 
     def snapshot(self) -> None:
         with self._lock:
-            ledger = None if self._live_state.deleted else self._ledger
-            news = ledger is not None and ledger.read_position > self._snapshot_at
-            if ledger is not None and news and self._store.leads(self._name):
+            ledger = self._ledger
+            if ledger is not None and ledger.read_position > self._snapshot_at:
                 self._write_snapshot(ledger)
 
     def _try_lead(self) -> bool:
@@ -149,9 +148,14 @@ class Refitter(Learner):
         self._led = leads
         return leads
 
+    def _may_write(self) -> bool:
+        """Whether this process may write: it leads, and the bandit was not deleted meanwhile."""
+        self._live_state.follow()
+        return not self._live_state.deleted and self._store.leads(self._name)
+
     def _empty(self) -> Ledger:
         settings = self._live_state.projection.settings
-        segments = StoredSegments(self._store, self._name)
+        segments = StoredSegments(self._store, self._name, leads=self._may_write)
         return ledger_of(self._store, self._name, settings, segments=segments)
 
     def _read(self) -> None:
@@ -164,7 +168,7 @@ class Refitter(Learner):
             raise
         if not self._store.leads(self._name):
             return
-        if self._must_tick(ledger):
+        if self._must_tick(ledger) and self._may_write():
             before, expected = ledger.settled, ledger.due(self._clock())
             self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
             ledger.follow()
@@ -188,6 +192,8 @@ class Refitter(Learner):
         return ledger.open and waited >= HEARTBEAT_SECONDS
 
     def _write_snapshot(self, ledger: Ledger) -> None:
+        if not self._may_write():
+            return
         write_snapshot(self._store, self._name, ledger)
         self._versions.write_state()
         self._snapshot_at = ledger.read_position

@@ -46,9 +46,10 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class RewardGiven(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A reward."""
+    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none."""
 
     value: float
+    source: str = ""
 
 
 class Fitted(msgspec.Struct, frozen=True):

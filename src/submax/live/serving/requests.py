@@ -140,8 +140,9 @@ class Requests:
         value: float,
         *,
         key: str = DEFAULT_REWARD_KEY,
+        source: str = "",
     ) -> PendingWrite[Receipt]:
-        """Check a reward, to be written under its id and key."""
+        """Check a reward, to be written under its id and key; ``source`` is who sent it."""
         self._live_state.check_exists()
         if isinstance(id, Decision):
             raise InputError(
@@ -150,7 +151,7 @@ class Requests:
         check_identifier("the id of a decision", id)
         check_identifier("the key of a reward", key)
         given = self._value(value)
-        body = ENCODER.encode(RewardGiven(given))
+        body = ENCODER.encode(RewardGiven(given, source))
         entry = Entry(REWARD, body, reward_key(id, key), decision_key(id))
 
         def answer(written: list[AppendResult]) -> Receipt:
@@ -167,18 +168,22 @@ class Requests:
 
         return PendingWrite(self._stream, [entry], answer)
 
-    def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> PendingWrite[list[Receipt]]:
+    def rewarding_many(
+        self, rewards: Iterable[Mapping[str, Any]], *, source: str = ""
+    ) -> PendingWrite[list[Receipt]]:
         """Check several rewards; one that conflicts gets the receipt ``conflict``."""
-        return joined([self._rewarding_without_error(**reward) for reward in rewards])
+        return joined([self._rewarding_without_error(source, **reward) for reward in rewards])
 
     def _rewarding_without_error(
         self,
+        source: str,
+        /,
         id: str,  # noqa: A002 - the same word as in decide
         value: float,
         *,
         key: str = DEFAULT_REWARD_KEY,
     ) -> PendingWrite[Receipt]:
-        strict = self.rewarding(id, value, key=key)
+        strict = self.rewarding(id, value, key=key, source=source)
 
         def answer(written: list[AppendResult]) -> Receipt:
             try:

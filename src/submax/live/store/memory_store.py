@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,8 @@ from threading import Lock
 
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
+from submax.live.store.integrity.damage import blob_checksum
+from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.store import PAGE, Store
 
 
@@ -121,7 +123,18 @@ class MemoryStore(Store):
         """Do nothing: no other process can lead."""
 
     def backup(self, path: Path) -> None:
-        write_copy(path, self.contents(), self._blobs.items())
+        blobs = [(name, data, blob_checksum(name, data)) for name, data in self._blobs.items()]
+        write_copy(path, "the store in memory", self._sealed(), blobs)
+
+    def _sealed(self) -> Iterator[SealedEvent]:
+        last: dict[str, int] = {}
+        for stream, event in self.contents():
+            yield SealedEvent.of(stream, event, last.get(stream, 0))
+            last[stream] = event.position
+
+    def damage(self) -> Iterator[str]:
+        """Nothing: memory is not searched."""
+        return iter(())
 
     def close(self) -> None:
         """Do nothing: the events stay, so that a bandit can be opened on this store again."""

@@ -1,14 +1,18 @@
 """Contract of a store of events."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from os import urandom
 from pathlib import Path
+from typing import ClassVar
 
 from submax.live.store.event import AppendResult, Entry, Event
 
 PAGE = 10_000
 """The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
+PROBE = "probe"
+"""The name of the blob that ``check_writable`` writes."""
 
 
 class Store(ABC):
@@ -17,6 +21,9 @@ class Store(ABC):
     Positions rise within a stream in the order in which events become visible: a reader that has
     seen position p never misses an event below p. All methods may be called from any thread.
     """
+
+    probe_bytes: ClassVar[int] = 16
+    """The size of the blob that ``check_writable`` writes."""
 
     @abstractmethod
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
@@ -78,7 +85,23 @@ class Store(ABC):
 
     @abstractmethod
     def backup(self, path: Path) -> None:
-        """Copy everything that is committed into a new SQLite file; others may go on writing."""
+        """Copy everything that is committed into a new SQLite file; others may go on writing.
+
+        The copy is searched for damage, and gets its name only if there is none.
+        """
+
+    @abstractmethod
+    def damage(self) -> Iterator[str]:
+        """Look at every event and blob, and yield a sentence for everything that was damaged."""
+
+    @property
+    def place(self) -> str | None:
+        """The path or address at which other processes can read the store; None if they cannot."""
+        return None
+
+    def check_writable(self) -> None:
+        """Write a small blob in place of the last one; StoreError if the store cannot write now."""
+        self.put_blob(PROBE, urandom(self.probe_bytes))
 
     @abstractmethod
     def close(self) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from submax.server.access.key_registry import KeyRegistry
 from submax.server.interface.responses import failure
-from submax.server.keys import KeyRegistry
 
 STRANGERS_SHARE = 0.8
 """The share of the connections that requests without a known key may use at the same time."""

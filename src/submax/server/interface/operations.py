@@ -106,6 +106,7 @@ def _bandits() -> list[Operation]:
             handlers.create,
             m.Create,
             status=201,
+            subject=lambda call, made: str(made.name),
         ),
     ]
 
@@ -201,6 +202,7 @@ def _keys() -> list[Operation]:
             handlers.add_key,
             m.NewKey,
             status=201,
+            subject=lambda call, made: str(made.id),
         ),
         Operation(
             "revoke-key",
@@ -210,6 +212,15 @@ def _keys() -> list[Operation]:
             "Revoke a key.",
             m.Keys,
             handlers.revoke_key,
+        ),
+        Operation(
+            "audit",
+            "GET",
+            "/audit",
+            "admin",
+            "The last 1000 changes, newest first: who made them, when, and what they changed.",
+            m.Audit,
+            handlers.audit,
         ),
     ]
 
@@ -231,8 +242,9 @@ def _health() -> list[Operation]:
             "GET",
             "/readyz",
             None,
-            "Whether every bandit was opened, or named in the log as impossible to open.",
+            "Whether the store can write, and every bandit was opened, or named in the log as "
+            "impossible to open.",
             m.Health,
-            handlers.healthy,
+            handlers.ready,
         ),
     ]

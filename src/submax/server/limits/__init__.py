@@ -1,1 +1,0 @@
-"""Limits on requests: their size, their rate, and where they come from."""
