@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import submax
 from submax.cli import main
 from submax.core.errors import InputError, NotFoundError
+from submax.live.audit_log import AuditLog
 from submax.live.log.records import DECLARED, TICK
 from submax.live.open import open_bandit, open_store
 from submax.live.store.memory_store import MemoryStore
@@ -84,6 +85,10 @@ def test_deleting_needs_an_admin_key(serving, store):
     assert http.delete("/bandits/arms").status_code == 401
     headers = {"authorization": f"Bearer {keys['admin']}"}
     assert http.delete("/bandits/arms", headers=headers).json() == {"bandits": []}
+    (_, entry), *others = AuditLog(store).newest(10)
+    assert (entry.operation, entry.subject) == ("delete", "arms")
+    assert entry.key == keys["admin"].split(".")[1]
+    assert others == []
 
 
 def test_another_process_learns_that_a_bandit_was_deleted(store, eventually):

@@ -229,6 +229,9 @@ class Refitter(Learner):
 
     def _with_new_rows(self) -> FitInput:
         """Return the input of a fit after all rows were made anew from the log."""
+        # The rows of a bandit that is being deleted are gone, and must not be made anew.
+        self._live_state.follow()
+        self._live_state.check_exists()
         LOG.warning("%s: stored rows are damaged and are made anew from the log", self._name)
         with self._lock:
             self._follower.read_again()
