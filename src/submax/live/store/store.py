@@ -61,7 +61,9 @@ class Store(ABC):
     def delete_events(self, stream: str, up_to: int) -> None:
         """Delete the events of a stream up to a position; their keys can be used again.
 
-        Later events have higher positions than any that was deleted.
+        Later events have higher positions than any that was deleted. What is left has no damage:
+        the first event after the deleted ones becomes the first one of its stream, and a stream
+        without events has no recorded end.
         """
 
     @abstractmethod
