@@ -77,9 +77,9 @@ class LedgerFollower:
             # An event may have been processed in part, so the ledger is restored next time.
             self.restored = None
             raise
-        if not self._store.leads(self._name):
+        if self._live_state.deleted or not self._store.leads(self._name):
             return ledger
-        if self._must_tick(ledger) and self._may_write():
+        if self._must_tick(ledger):
             self._tick(ledger)
         if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
             self._write_snapshot(ledger)
@@ -104,7 +104,10 @@ class LedgerFollower:
         self._snapshot_at = ledger.read_position
 
     def _may_write(self) -> bool:
-        """Whether this process may write: it leads, and the bandit was not deleted meanwhile."""
+        """Whether this process may write blobs: it leads, and the bandit was not deleted meanwhile.
+
+        The settings are read first, because a long log may have been read since they were.
+        """
         self._live_state.follow()
         return not self._live_state.deleted and self._store.leads(self._name)
 
