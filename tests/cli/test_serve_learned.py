@@ -9,7 +9,7 @@ from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.history import _segment_name
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.keys import KeyRegistry
+from submax.server.access.key_registry import KeyRegistry
 
 LOG = {"action": ["A", "B"] * 20, "reward": [1, 0] * 20}
 OWN = """
@@ -104,5 +104,5 @@ def test_doctor_says_how_many_rows_a_bandit_was_started_with_and_finds_damage(fo
     result = CliRunner().invoke(main, ["doctor", "page.db"])
     assert result.exit_code == 1
     assert (
-        "PROBLEM page: segment 0 of the rows that page was started with is missing" in result.stdout
+        "DAMAGE page: segment 0 of the rows that page was started with is missing" in result.stdout
     )

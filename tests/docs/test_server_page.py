@@ -39,10 +39,12 @@ def commands(language):
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
 @pytest.mark.slow
 def test_a_newcomer_follows_the_page(serving, port, bash):
+    def say(block):
+        return bash(serving, block.replace("curl ", "curl -sS ").replace(":8000", f":{port}"))
+
     shell = [block for block in commands("sh") if "curl" in block or "submax export" in block]
-    said = ""
-    for block in shell:
-        said += bash(serving, block.replace("curl ", "curl -sS ").replace(":8000", f":{port}"))
+    deletion = shell.pop()
+    said = "".join(map(say, shell))
     assert '"id":"visit-1","status":"accepted","repeated":false' in said
     (row,) = pq.read_table(serving / "log.parquet").to_pylist()
     assert (row["id"], row["reward"], row["status"]) == ("visit-1", 1.0, "pending")
@@ -54,6 +56,7 @@ def test_a_newcomer_follows_the_page(serving, port, bash):
         [sys.executable, "-c", client], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, "accepted\n"), done.stderr
+    assert say(deletion) == '{"bandits":[]}'
 
 
 def test_the_commands_of_the_page_exist():

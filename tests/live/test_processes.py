@@ -113,7 +113,7 @@ def test_numbers_of_numpy_are_numbers(opened):
 
 
 def test_time_goes_on_after_the_clock_was_set_back(opened, clock, monkeypatch):
-    monkeypatch.setattr("submax.live.fitting.refitter.HEARTBEAT_SECONDS", 0.0)
+    monkeypatch.setattr("submax.live.fitting.ledger_follower.HEARTBEAT_SECONDS", 0.0)
     bandit = opened(actions=ARMS, reward_wait=60.0)
     bandit.decide()
     clock.now -= 86_400

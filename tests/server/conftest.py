@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.store.memory_store import MemoryStore
 from submax.server.app import make_app
+from submax.server.declaring.trial_process import TrialProcess
 from submax.server.service import Service
 
 Events = dict[str, list]
@@ -59,13 +60,21 @@ def store():
     return MemoryStore()
 
 
+@pytest.fixture(scope="session")
+def trial():
+    """One process for the trials of all tests, because it takes seconds to start one."""
+    trial = TrialProcess()
+    yield trial
+    trial.close()
+
+
 @pytest.fixture
-def serving():
+def serving(trial):
     """An application over a store, or over a service that need not be ready."""
     opened = []
 
     def serving(store, **options) -> InProcess:
-        service = store if isinstance(store, Service) else Service(store)
+        service = store if isinstance(store, Service) else Service(store, trial)
         client = InProcess(make_app(service, **options))
         opened.append(client)
         if service is not store:

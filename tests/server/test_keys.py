@@ -3,8 +3,9 @@ import pytest
 from submax.core.errors import InputError
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
-from submax.server.keys import SCOPES, KeyRegistry
-from submax.server.operations import operations
+from submax.server.access.key import SCOPES
+from submax.server.access.key_registry import KeyRegistry
+from submax.server.interface.operations import operations
 from submax.server.run import check_address, check_port
 from submax.server.service import Service
 
@@ -180,7 +181,15 @@ def test_a_key_made_over_http_is_told_once(serving, store, key):
     shown = http.get("/keys", headers=admin)
     assert made["key"].split(".")[2] not in shown.text
     (found,) = [one for one in shown.json()["keys"] if one["id"] == made["id"]]
-    assert found == {"id": made["id"], "scopes": ["read"], "bandits": None, "rate": 9.0}
+    assert found == {
+        "id": made["id"],
+        "name": "",
+        "scopes": ["read"],
+        "bandits": None,
+        "rate": 9.0,
+        "expires": None,
+        "last_used": None,
+    }
     headers = {"authorization": f"Bearer {made['key']}"}
     assert http.get("/bandits", headers=headers).status_code == 200
 

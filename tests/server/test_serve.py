@@ -19,8 +19,8 @@ from submax.live.log.records import DecisionMade, body_of, decision_key, reward_
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.schema.menu import Menu
+from submax.server.access.key_registry import KeyRegistry
 from submax.server.client import Client
-from submax.server.keys import KeyRegistry
 
 ACTIONS = ["A", "B", "C"]
 THREADS = 8

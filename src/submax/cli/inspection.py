@@ -15,6 +15,9 @@ from submax.live.log.export import Export
 from submax.live.open import open_store
 from submax.live.store.store import Store
 
+LABELS = {"ok": "ok    ", "damage": "DAMAGE", "advice": "ADVICE"}
+"""How findings of each kind begin, all with the same width."""
+
 
 def run_export(place: str, name: str | None, out: Path | None, rewards: Path | None) -> None:
     """Write the Parquet files, and print how much is in them."""
@@ -37,12 +40,12 @@ def run_backup(place: str, file: Path) -> None:
 
 
 def run_doctor(place: str) -> None:
-    """Print the findings; exit with status 1 if one of them is a problem."""
-    good = True
+    """Print the findings; exit with status 1 if one of them is damage."""
+    damaged = False
     for finding in _findings(place):
-        good = good and finding.good
-        click.echo(f"{'ok     ' if finding.good else 'PROBLEM'} {finding.sentence}")
-    if not good:
+        damaged = damaged or finding.kind == "damage"
+        click.echo(f"{LABELS[finding.kind]} {finding.sentence}")
+    if damaged:
         raise click.exceptions.Exit(1)
 
 
@@ -54,7 +57,7 @@ def _findings(place: str) -> Iterator[Finding]:
     except InputError as error:
         if not isinstance(error.__cause__, sqlite3.DatabaseError):
             raise
-        yield Finding(False, str(error))
+        yield Finding("damage", str(error))
 
 
 @contextmanager

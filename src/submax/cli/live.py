@@ -1,4 +1,4 @@
-"""The commands for live bandits: serve, export, backup, doctor and keys."""
+"""The commands for live bandits: serve, export, backup, doctor, delete, keys and audit."""
 
 from pathlib import Path
 
@@ -86,7 +86,8 @@ def export(store: str, bandit: str | None, out: Path | None, rewards: Path | Non
 def backup(store: str, file: Path) -> None:
     """Copy a store to a file that can be opened in its place.
 
-    The store may be in use. A PostgreSQL store becomes a file, too.
+    The store may be in use. A PostgreSQL store becomes a file, too. The copy is searched for
+    damage, and is kept only if there is none.
     """
     from submax.cli.inspection import run_backup
 
@@ -96,13 +97,30 @@ def backup(store: str, file: Path) -> None:
 @main.command()
 @STORE
 def doctor(store: str) -> None:
-    """Check a store for damage, and its bandits for problems.
+    """Check a store for damage, and give advice about it.
 
-    The exit status is 1 if there are any.
+    Every event and every blob is compared with its checksum; models, stored rows and snapshots are
+    compared with the log.
+    The exit status is 1 if anything is damaged or missing, and 0 if there is only advice.
     """
     from submax.cli.inspection import run_doctor
 
     run_doctor(store)
+
+
+@main.command()
+@STORE
+@click.argument("bandit", metavar="NAME")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+def delete(store: str, bandit: str, yes: bool) -> None:
+    """Delete a bandit with its log, versions and settings.
+
+    This cannot be undone: make a copy first by submax backup or submax export. The name can be
+    declared again. While a server has the store file open, send DELETE /bandits/NAME instead.
+    """
+    from submax.cli.deletion import run_delete
+
+    run_delete(store, bandit, yes=yes)
 
 
 @main.group()
@@ -130,8 +148,20 @@ def keys() -> None:
 @click.option(
     "--rate", type=float, metavar="N", help="Most requests per second; the server's if absent."
 )
+@click.option("--name", default="", metavar="TEXT", help="A name for lists and the audit.")
+@click.option(
+    "--expires",
+    metavar="DATE",
+    help="When the key becomes invalid, such as 2030-01-31 or 2030-01-31T12:00:00Z; never if "
+    "absent.",
+)
 def add_key(
-    store: str, scopes: tuple[str, ...], bandits: tuple[str, ...], rate: float | None
+    store: str,
+    scopes: tuple[str, ...],
+    bandits: tuple[str, ...],
+    rate: float | None,
+    name: str,
+    expires: str | None,
 ) -> None:
     """Add a key and print its text.
 
@@ -139,13 +169,13 @@ def add_key(
     """
     from submax.cli.key_commands import run_add
 
-    run_add(store, scopes, bandits, rate)
+    run_add(store, scopes, bandits, rate, name, expires)
 
 
 @keys.command("list")
 @STORE
 def list_keys(store: str) -> None:
-    """List the keys, without their secrets."""
+    """List the keys with their expiry and last use, without their secrets."""
     from submax.cli.key_commands import run_list
 
     run_list(store)
@@ -159,3 +189,23 @@ def revoke_key(store: str, number: str) -> None:
     from submax.cli.key_commands import run_revoke
 
     run_revoke(store, number)
+
+
+@main.command()
+@STORE
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Number of changes to print.",
+)
+def audit(store: str, last: int) -> None:
+    """Print who changed what, newest first.
+
+    Recorded are changes over HTTP, changes of keys by commands, and all deletions of bandits.
+    """
+    from submax.cli.key_commands import run_audit
+
+    run_audit(store, last)

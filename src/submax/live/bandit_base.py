@@ -73,6 +73,11 @@ class BanditBase:
         return self._live_state.projection.held
 
     @property
+    def deleted(self) -> bool:
+        """Whether the bandit was deleted, here or by another process."""
+        return self._live_state.deleted
+
+    @property
     def damaged(self) -> int:
         """How often the model of a version was damaged and could not be used."""
         return self._live_state.failures[DAMAGED]
@@ -137,6 +142,8 @@ class BanditBase:
         except StoreError as error:
             # Without a snapshot the next opening takes longer, and nothing is lost.
             LOG.warning("no snapshot of %s: %s", self.name, error)
+        if self.deleted:
+            self.store.resign(self.name)
 
     def __enter__(self) -> Self:
         return self
@@ -155,7 +162,7 @@ class BanditBase:
             ledger = self._learner.ledger_if_read()
         except StoreError:
             ledger = None
-        return bandit_summary(self.name, self._live_state.serving, ledger)
+        return bandit_summary(self.name, self._live_state.serving, ledger, self.failures)
 
     def _append_setting(self, entries: list[Entry]) -> list[AppendResult]:
         stream = settings_stream(self.name)

@@ -1,6 +1,7 @@
 """The summary of a bandit for ``repr`` and notebooks."""
 
 import math
+from collections.abc import Mapping
 
 from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.live.declaring.settings import Settings
@@ -14,10 +15,12 @@ from submax.schema.menu import Menu
 COLUMNS = ("decisions", "share", "learned", "mean reward", "± s.e.")
 
 
-def bandit_summary(name: str, serving: Serving, ledger: Ledger | None) -> Summary:
+def bandit_summary(
+    name: str, serving: Serving, ledger: Ledger | None, failures: Mapping[str, int]
+) -> Summary:
     """Sentences, and a table of actions with counts, mean rewards and shares of decisions.
 
-    ``ledger`` is None if this process has not read the log.
+    ``ledger`` is None if this process has not read the log. ``failures`` has counts by kind.
     """
     settings, menu = serving.settings, serving.menu
     counts: dict[str, int] = {} if ledger is None else dict(ledger.counts)
@@ -31,6 +34,12 @@ def bandit_summary(name: str, serving: Serving, ledger: Ledger | None) -> Summar
         sentences.append(
             f"{counted(counts['late rewards'], 'reward')} came too late to be learned from"
         )
+    if counts.get("dropped from quarantine"):
+        dropped = counted(counts["dropped from quarantine"], "reward")
+        sentences.append(f"{dropped} of unknown decisions were dropped, because too many waited")
+    failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
+    if failed:
+        sentences.append(f"failures after which the bandit went on: {', '.join(failed)}")
     if ledger is None:
         sentences.append("the log is read by another process, so that nothing was counted here")
     tally = ActionTally.empty(len(menu.slots), len(menu.ranges))

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.bandit_base import BanditBase
+from submax.live.declaring.delete import delete_bandit
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
 from submax.live.store.event import Entry
@@ -61,6 +63,23 @@ class ManagedBandit(BanditBase):
                 f"{change.choice!r} was changed by another process at the same moment: look at the "
                 "menu, and repeat the call if it is still needed"
             )
+
+    def delete(self) -> None:
+        """Delete the bandit with its log, versions and settings, and close it.
+
+        This cannot be undone; ``submax backup`` and ``submax export`` make copies. The name can be
+        declared again.
+        """
+        self._check_open()
+        if isinstance(self._learner, OnlineLearner):
+            raise InputError(
+                "a bandit in memory was to be deleted, and only one with a store can be: close it, "
+                "and delete the files that save has written"
+            )
+        delete_bandit(self.store, self.name)
+        AuditLog(self.store).write(AuditEntry("delete", self.name, "", PYTHON))
+        self._live_state.follow()
+        self.close()
 
     def versions(self) -> list[Fitted]:
         """All versions, oldest first."""

@@ -5,7 +5,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,29 +23,29 @@ from submax.core.errors import (
     NotFoundError,
     StoreError,
 )
-from submax.server.addresses import is_loopback
-from submax.server.description import description
-from submax.server.keys import Key
-from submax.server.limits import TooLargeError, check_unique_keys, limited_body
-from submax.server.messages import Failure
+from submax.live.audit_log import WITHOUT_KEY, AuditEntry
+from submax.server.access.addresses import is_loopback
+from submax.server.access.failed_attempts import MAX_FAILURES, WINDOW_SECONDS, FailedAttempts
+from submax.server.access.key import Key
+from submax.server.access.rate_limit import RateLimit
+from submax.server.exports.too_many_exports_error import TooManyExportsError
+from submax.server.interface.body import TooLargeError, check_unique_keys, limited_body
+from submax.server.interface.description import description
+from submax.server.interface.operation import Call, Operation
+from submax.server.interface.operations import operations
+from submax.server.interface.responses import ENCODER, JSON, failure
 from submax.server.metrics import Metrics
-from submax.server.operation import Call, Operation
-from submax.server.operations import operations
-from submax.server.rate_limit import RateLimit
 from submax.server.service import Service
 
 LOG = logging.getLogger("submax")
-JSON = "application/json"
 RATE = 20_000.0
 """Requests a second for each key and bandit, if the key has no rate of its own: more than one
 process can answer, so that only a runaway client meets it."""
-MAX_ERROR_LENGTH = 500
-"""Characters of an error message; longer ones, which may repeat a whole request, are cut."""
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-ENCODER = msgspec.json.Encoder()
 Endpoint = Callable[[Request], Awaitable[Response]]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
+    (TooManyExportsError, 429),
     (NotFoundError, 404),
     (ConflictError, 409),
     (InputError, 400),
@@ -53,18 +53,6 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
     (StoreError, 503),
 )
 """The HTTP status of each error of the package; the first class that fits counts."""
-CODES = {
-    400: "invalid-input",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not-found",
-    405: "method-not-allowed",
-    415: "not-json",
-    429: "too-many-requests",
-    500: "defect",
-    503: "unavailable",
-}
-"""The error codes of answers that do not come from an error of the package, by status."""
 
 
 class RefusedError(Exception):
@@ -77,14 +65,10 @@ class RefusedError(Exception):
 def make_app(
     service: Service,
     rate: float = RATE,
-    deadline: Callable[[], AbstractContextManager[None]] = nullcontext,
+    metrics: Metrics | None = None,
 ) -> Starlette:
-    """The application that serves a service.
-
-    It starts the service, and closes it within ``deadline``, which ends the process if closing
-    takes too long.
-    """
-    pipeline = RequestPipeline(service, rate)
+    """The application that serves a service, which it starts and closes."""
+    pipeline = RequestPipeline(service, rate, metrics or Metrics(service.opened))
     all_operations = [*operations(), *pipeline.operations()]
     text = ENCODER.encode(description(all_operations))
     pipeline.described = text
@@ -102,9 +86,8 @@ def make_app(
             yield
         finally:
             service.stop()
-            with deadline():
-                await starting
-                await loop.run_in_executor(None, service.close)
+            await starting
+            await loop.run_in_executor(None, service.close)
 
     app = Starlette(
         routes=routes, lifespan=lifespan, exception_handlers={HTTPException: pipeline.no_route}
@@ -125,11 +108,11 @@ def _by_method(endpoints: dict[str, Endpoint]) -> Endpoint:
 class RequestPipeline:
     """The steps of every request: key, body, rate limit, operation, answer, and metrics."""
 
-    def __init__(self, service: Service, rate: float) -> None:
-        self.metrics = Metrics(service.opened)
+    def __init__(self, service: Service, rate: float, metrics: Metrics) -> None:
+        self.metrics = metrics
         self.described = b""
         self._service, self._rate = service, rate
-        self._limit = RateLimit()
+        self._limit, self._failed = RateLimit(), FailedAttempts()
 
     def endpoint(self, operation: Operation) -> Endpoint:
         """The endpoint of an operation, with all steps around it."""
@@ -145,6 +128,8 @@ class RequestPipeline:
                 self._check_rate(request, key, operation.cost(body))
             call = Call(self._service, request.path_params, body, key)
             found = await operation.call(call)
+            if operation.audited:
+                await self._audit(operation, call, found)
             if isinstance(found, Response):
                 return found
             return Response(ENCODER.encode(found), operation.status, media_type=JSON)
@@ -228,14 +213,8 @@ class RequestPipeline:
         kind, _, text = request.headers.get("authorization", "").partition(" ")
         key = self._service.keys.find(text.strip()) if kind.lower() == "bearer" else None
         if key is None:
-            sent = kind.lower() == "bearer" and bool(text.strip())
-            raise RefusedError(
-                401,
-                "this key is unknown or was revoked: use another, or make one by submax keys add"
-                if sent
-                else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
-                {"WWW-Authenticate": "Bearer"},
-            )
+            raise self._unknown_key(request, sent=kind.lower() == "bearer" and bool(text.strip()))
+        self._service.last_use.note(key.id)
         bandit = request.path_params.get("name")
         if not key.allows(scope, bandit) and not (partial and key.may_list):
             raise RefusedError(
@@ -244,6 +223,35 @@ class RequestPipeline:
                 "this bandit",
             )
         return key
+
+    def _unknown_key(self, request: Request, *, sent: bool) -> RefusedError:
+        """Why a request without a valid key is refused; too many wrong keys are refused longer."""
+        address = request.client.host if request.client is not None else ""
+        if sent and not self._failed.allows(address):
+            return RefusedError(
+                429,
+                f"more than {MAX_FAILURES} requests with wrong keys came from this address within "
+                f"{WINDOW_SECONDS:g} seconds: wait, and send a valid key",
+                {"Retry-After": str(math.ceil(WINDOW_SECONDS / MAX_FAILURES))},
+            )
+        return RefusedError(
+            401,
+            "this key has expired, is unknown or was revoked: use another, or make one by submax "
+            "keys add"
+            if sent
+            else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+    async def _audit(self, operation: Operation, call: Call, answer: Any) -> None:
+        """Record a change; if only the record fails, the change stays and the failure is logged."""
+        key, name = ("", WITHOUT_KEY) if call.key is None else (call.key.id, call.key.name)
+        detail = "" if call.body is None else ENCODER.encode(call.body).decode()
+        entry = AuditEntry(operation.name, operation.subject(call, answer), key, name, detail)
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, call.service.audit.write, entry)
+        except StoreError as error:
+            LOG.error("a change was made and not recorded, %s: %s", entry, error)
 
     def _check_rate(self, request: Request, key: Key | None, cost: float) -> None:
         name = request.path_params.get("name", "")
@@ -278,19 +286,6 @@ async def _answered(name: str, answer: Endpoint, request: Request) -> Response:
         return failure(
             500, "the server failed, which is a defect of submax: see the log of the server"
         )
-
-
-def failure(
-    status: int,
-    sentence: str,
-    headers: dict[str, str] | None = None,
-    code: str | None = None,
-) -> Response:
-    """The answer to a request that failed; a long sentence is cut."""
-    if len(sentence) > MAX_ERROR_LENGTH:
-        sentence = f"{sentence[: MAX_ERROR_LENGTH - 3]}..."
-    body = Failure(sentence, code or CODES.get(status, "invalid-input"))
-    return Response(ENCODER.encode(body), status, headers, media_type=JSON)
 
 
 def check_local(request: Request) -> None:

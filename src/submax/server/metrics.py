@@ -35,12 +35,22 @@ class Metrics:
             registry=self._registry,
             buckets=BUCKETS,
         )
+        self._closed = Counter(
+            "submax_connections_closed",
+            "Connections that the server closed to protect itself, by reason.",
+            ["reason"],
+            registry=self._registry,
+        )
         self._registry.register(BanditCounts(opened))
 
     def count(self, operation: str, status: int, seconds: float) -> None:
         """Count one answered request, with its HTTP status and the seconds that it took."""
         self._requests.labels(operation, str(status)).inc()
         self._seconds.labels(operation).observe(seconds)
+
+    def count_closed(self, reason: str) -> None:
+        """Count a connection that the server closed to protect itself."""
+        self._closed.labels(reason).inc()
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""

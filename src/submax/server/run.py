@@ -1,14 +1,13 @@
 """Start the server, and stop it gracefully."""
 
 import logging
-import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from threading import Timer
+from types import FrameType
 
 import uvicorn
 
@@ -17,20 +16,26 @@ from submax.core.errors import InputError
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
-from submax.server.addresses import is_loopback
+from submax.server.access.addresses import is_loopback
 from submax.server.app import make_app
+from submax.server.connections.admission import Admission
+from submax.server.connections.connection_table import ConnectionTable
+from submax.server.connections.limited_protocol import LimitedProtocol
+from submax.server.ending import Ending
+from submax.server.metrics import Metrics
 from submax.server.service import Service
+from submax.server.stoppable_server import StoppableServer
 
 GRACE_SECONDS = 4
 """How long requests under way may still take after the server was asked to stop."""
-CLOSING_SECONDS = 5.0
-"""How long closing the bandits and the store may take after that, before the process is ended."""
 SWITCH_SECONDS = 0.0005
 """How long a thread of Python runs before it lets another run; Python's 5 ms would delay writes."""
 BACKLOG = 2048
 """Connections that wait to be accepted, so that a burst of clients is not refused."""
 MAX_CONNECTIONS = 1000
-"""Open connections, idle ones too; requests on further ones are answered with 503."""
+"""Open connections, idle ones too; if there are more, ``ConnectionTable`` closes some of them."""
+RESERVED_FILES = 100
+"""Files and sockets that the process opens beside connections: the store, exports, libraries."""
 
 
 def serve(
@@ -57,31 +62,56 @@ def serve(
         logging.getLogger(name).setLevel(logging.INFO)
     # The writing thread and the answering thread must not wait long for each other.
     sys.setswitchinterval(SWITCH_SECONDS)
-    configuration = uvicorn.Config(
-        make_app(service, rate, _deadline),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        limit_concurrency=MAX_CONNECTIONS,
-        h11_max_incomplete_event_size=65_536,
-    )
+    configuration, ending = _configuration(service, rate), Ending()
     bracketed = f"[{host}]" if ":" in host else host
     number = listening.getsockname()[1]
     names = ", ".join(service.names()) or "no bandit yet"
     address = f"http://{bracketed}:{number}"
     try:
         # A SIGTERM before the server handles signals must still close the store.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, partial(_interrupt, ending))
         print(
             f"submax serves {_without_password(place)} ({names}) at {address}",
             file=sys.stderr,
             flush=True,
         )
-        uvicorn.Server(configuration).run(sockets=[listening])
+        StoppableServer(configuration, ending).run(sockets=[listening])
     except KeyboardInterrupt:
         service.close()
+
+
+def _interrupt(ending: Ending, number: int, frame: FrameType | None) -> None:
+    ending.begin()
+    signal.default_int_handler(number, frame)
+
+
+def _configuration(service: Service, rate: float) -> uvicorn.Config:
+    """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
+    metrics, most = Metrics(service.opened), _most_connections()
+    table = ConnectionTable(most, metrics.count_closed)
+    app = make_app(service, rate, metrics)
+    return uvicorn.Config(
+        Admission(app, service.keys, most, lambda: metrics.count("none", 503, 0.0)),
+        http=partial(LimitedProtocol, table=table),  # type: ignore[arg-type]  # makes protocols
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+
+
+def _most_connections() -> int:
+    """The limit on connections; lower if the process may open only few files."""
+    try:
+        import resource
+    except ImportError:
+        return MAX_CONNECTIONS
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return max(1, min(MAX_CONNECTIONS, allowed - RESERVED_FILES))
 
 
 def _opened(
@@ -105,16 +135,6 @@ def _opened(
             declare_from(store, name, learned, {})
         undone.pop_all()
     return service, listening
-
-
-@contextmanager
-def _deadline() -> Iterator[None]:
-    """End the process if closing takes too long; nothing that was acknowledged is lost."""
-    watch = Timer(CLOSING_SECONDS, os._exit, [1])
-    watch.daemon = True
-    watch.start()
-    yield
-    watch.cancel()
 
 
 def check_address(host: str, has_keys: bool) -> None:

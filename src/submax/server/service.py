@@ -6,20 +6,30 @@ from collections.abc import Mapping
 from threading import Lock, Thread
 from typing import Any
 
-from submax.core.errors import InputError, NotFoundError
+from submax.core.errors import ConflictError, InputError, NotFoundError, StoreError
 from submax.core.running.names_file import names_file
+from submax.live.audit_log import AuditLog
 from submax.live.background import Background
 from submax.live.bandit import Bandit
 from submax.live.declaring.declare import declare
+from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
 from submax.live.store.store import Store
-from submax.server.keys import KeyRegistry
+from submax.server.access.key_registry import KeyRegistry
+from submax.server.access.last_use import LastUse
+from submax.server.deciding.timed_draws import TimedDraws
+from submax.server.declaring.parameter_limits import check_parameters
+from submax.server.declaring.trial_process import TrialProcess
+from submax.server.exports.export_runner import ExportRunner
+from submax.server.write_probe import WriteProbe
 
 LOG = logging.getLogger("submax")
 FOLLOW_SECONDS = 1.0
 """After how long a key that another process made or revoked is known here."""
+LAST_USE_SECONDS = 60.0
+"""How often the times at which keys were used are written to the store."""
 STOP_SECONDS = 3.0
 """How long closing waits for a fit under way; if it is cut off, the next process fits again."""
 
@@ -27,18 +37,26 @@ STOP_SECONDS = 3.0
 class Service:
     """Opens every bandit of a store at the start, and later ones when they are asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, trial: TrialProcess | None = None) -> None:
         self.store = store
-        self.keys = KeyRegistry(store)
+        self._trial = trial or TrialProcess()
+        self._owns_trial = trial is None
+        self.keys, self.last_use = KeyRegistry(store), LastUse(store)
+        self.audit = AuditLog(store)
+        self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
+        self._draws: dict[str, TimedDraws] = {}
         self._lock = Lock()
         self._stopping = self._closed = False
-        self._key_reader: Background | None = None
+        self._background: list[Background] = []
 
     def start(self) -> None:
         """Open all bandits; one that cannot be opened is logged, and the others serve."""
-        self._key_reader = Background("submax-keys", self.keys.follow, FOLLOW_SECONDS)
+        self._background = [
+            Background("submax-keys", self.keys.follow, FOLLOW_SECONDS),
+            Background("submax-last-use", self.last_use.write, LAST_USE_SECONDS),
+        ]
         for name in self.names():
             if self._stopping:
                 return
@@ -58,29 +76,61 @@ class Service:
 
     def opened(self) -> list[Bandit]:
         """The bandits that are open."""
-        return list(self._bandits.values())
+        return [bandit for bandit in list(self._bandits.values()) if not bandit.deleted]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._bandits
+        bandit = self._bandits.get(name)
+        return bandit is not None and not bandit.deleted
 
     def __getitem__(self, name: str) -> Bandit:
         return self._bandits[name]
 
+    def draws(self, bandit: Bandit) -> TimedDraws:
+        """Draws the decisions of a bandit within a deadline."""
+        found = self._draws.get(bandit.name)
+        if found is None:
+            found = self._draws[bandit.name] = TimedDraws(bandit)
+        return found
+
     def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
-        """Declare and open a new bandit; a name that exists is refused."""
+        """Declare and open a new bandit; a name that exists is refused.
+
+        The bandit is tried in another process first: a policy that takes for ever must not run in
+        this one.
+        """
         check_bandit(name)
+        if name in self.names():
+            raise ConflictError(f"there is a bandit {name!r} already: give another name")
         refuse_files(declaration.get("policy"))
+        check_parameters(declaration)
+        self._trial.check(name, declaration)
         declare(self.store, name, declaration, new=True)
         return self._open(name)
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""
-        if name not in self._bandits:
+        if name not in self:
             check_bandit(name)
+            self._drop(name)
             if self.store.find(settings_stream(name), DECLARED) is None:
                 raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
             self._open(name)
         return self._bandits[name]
+
+    def delete(self, name: str) -> None:
+        """Delete a bandit with its log; one that cannot be opened is deleted, too."""
+        delete_bandit(self.store, name)
+        self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        """Stop a bandit that was deleted, here or by another process."""
+        with self._lock:
+            bandit, draws = self._bandits.pop(name, None), self._draws.pop(name, None)
+        if draws is not None:
+            draws.close()
+        if bandit is not None:
+            # In a thread: a fit under way may take long.
+            Thread(target=bandit.stop, daemon=True).start()
 
     def close(self) -> None:
         """Stop everything, and close the store; a second call does nothing."""
@@ -88,8 +138,12 @@ class Service:
         if self._closed:
             return
         self._closed = True
-        if self._key_reader is not None:
-            self._key_reader.stop()
+        if self._owns_trial:
+            self._trial.close()
+        self.exports.close()
+        for one in self._background:
+            one.stop()
+        self._write_last_use()
         stopping = [Thread(target=bandit.stop, daemon=True) for bandit in self.opened()]
         for thread in stopping:
             thread.start()
@@ -99,6 +153,12 @@ class Service:
         if any(thread.is_alive() for thread in stopping):
             LOG.warning("a fit did not end in time and is cut off: the next process fits again")
         self.store.close()
+
+    def _write_last_use(self) -> None:
+        try:
+            self.last_use.write()
+        except StoreError as error:
+            LOG.warning("the last uses of keys were not written: %s", error)
 
     def _open(self, name: str) -> Bandit:
         with self._lock:

@@ -1,10 +1,7 @@
 """Executors that run the cells of a sweep: local processes, or a Dask cluster."""
 
 import multiprocessing
-import multiprocessing.connection
 import os
-import signal
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +9,7 @@ from typing import Any
 
 from submax.core.checks import whole_number
 from submax.core.errors import InputError, MissingExtraError
+from submax.core.running.parent import end_with_parent
 from submax.core.running.single_thread import SINGLE_THREAD
 from submax.simulation.meter import Meter, install
 
@@ -85,15 +83,5 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 
 def _begin_worker(meter: Meter | None) -> None:
-    """Let the parent handle signals, and exit when the parent exits, even if it is killed."""
     install(meter)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
-
-
-def _exit_after(sentinel: int) -> None:
-    multiprocessing.connection.wait([sentinel])
-    os._exit(1)
+    end_with_parent()

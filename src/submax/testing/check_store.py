@@ -35,6 +35,7 @@ def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
         _check_streams,
         _check_pieces,
         _check_giving_up,
+        _check_deleting,
         _check_lead,
         check_keys_in_threads,
         check_polling,
@@ -195,6 +196,29 @@ def _check_giving_up(store: Store) -> None:
     )
 
 
+def _check_deleting(store: Store) -> None:
+    written = _append(store, "delete", *(Entry("kind", b"%d" % n, f"k{n}") for n in range(5)))
+    (other,) = _append(store, "delete not", Entry("kind", b"", "k0"))
+    for name in ("delete/a", "delete/b", "delete%b", "Delete/a"):
+        store.put_blob(name, b"1")
+    store.delete_events("delete", written[2].event.position)
+    store.delete_events("never there", written[2].event.position)
+    rest = [each.event for each in written[3:]]
+    require(store.read("delete") == rest, store, "events up to a position are deleted, and no more")
+    require(store.read("delete not") == [other.event], store, "other streams keep their events")
+    require(store.find("delete", "k0") is None, store, "the key of a deleted event is unknown")
+    (again,) = _append(store, "delete", Entry("kind", b"", "k0"))
+    require(again.new, store, "the key of a deleted event can be used again")
+    require(_rises([*rest, again.event]), store, "positions of deleted events are not used again")
+    require(not list(store.damage()), store, "the events that are left follow each other")
+    store.delete_events("delete", again.event.position)
+    require("delete" not in store.streams(), store, "a stream without events is not listed")
+    require(not list(store.damage()), store, "a stream that was deleted is no damage")
+    store.delete_blobs("delete/")
+    left = [store.get_blob(name) for name in ("delete/a", "delete/b", "delete%b", "Delete/a")]
+    require(left == [None, None, b"1", b"1"], store, "blobs are deleted by the exact prefix")
+
+
 def _check_lead(store: Store) -> None:
     require(
         store.try_lead("matter") and store.try_lead("matter") and store.try_lead("other matter"),
@@ -202,6 +226,9 @@ def _check_lead(store: Store) -> None:
         "the only store that is open leads, each time it is asked",
     )
     require(store.leads("matter"), store, "a store that leads says so")
+    store.resign("other matter")
+    store.resign("never led")
+    require(store.try_lead("other matter"), store, "a store that has resigned can lead again")
 
 
 def _check_backup(store: Store) -> None:

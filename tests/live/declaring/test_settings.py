@@ -17,7 +17,7 @@ from submax.live.declaring.settings import (
     Declaration,
     Settings,
 )
-from submax.server import messages
+from submax.server.interface import messages
 
 ARMS = ["A", "B"]
 

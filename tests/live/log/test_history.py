@@ -489,7 +489,7 @@ def test_the_doctor_tells_what_a_bandit_was_started_with(opened, store, learned)
     opened(learned=learned)
     opened(name="guessed", learned=learn(Log.read(WITHOUT), "rcp-optimized"))
     found = list(examined(store, ["default", "guessed"]))
-    assert all(one.good for one in found)
+    assert all(one.kind == "ok" for one in found)
     said = [one.sentence for one in found]
     assert "default: started with 100 rows of a log" in said
     assert (
@@ -509,7 +509,7 @@ def test_the_doctor_finds_damage_in_what_a_bandit_was_started_with(
         store.delete_blob(name)
         if damage is not None:
             store.put_blob(name, damage)
-    bad = [one.sentence for one in examined(store, ["default"]) if not one.good]
+    bad = [one.sentence for one in examined(store, ["default"]) if one.kind != "ok"]
     end = "of the rows that default was started with is missing or damaged"
     assert len(bad) == 2
     for number, sentence in zip((1, 3), bad, strict=True):

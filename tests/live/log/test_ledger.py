@@ -171,7 +171,7 @@ def test_nothing_is_remembered_of_what_is_settled_or_given_up(bandit, clock):
     clock.now += max(WAIT, QUARANTINE)
     bandit.decide()
     ledger = bandit.ledger()
-    assert (ledger.rewards, ledger.waiting, ledger.activated) == ({}, {}, set())
+    assert (ledger.rewards, len(ledger.quarantine), ledger.activated) == ({}, 0, set())
 
 
 def test_a_decision_that_was_never_shown_is_not_learned_from(bandit, clock):
@@ -407,7 +407,7 @@ def state_of(ledger):
         columns.hash,
         ledger.rows.segments.hashes,
         (ledger.read_position, ledger.settled),
-        (ledger.rewards, ledger.activated, list(ledger.waiting.items())),
+        (ledger.rewards, ledger.activated, list(ledger.quarantine.items().items())),
         +ledger.counts,
         (ledger.clock.elapsed, ledger.clock.last),
     )

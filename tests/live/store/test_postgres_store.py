@@ -9,12 +9,15 @@ from contextlib import ExitStack, closing, contextmanager
 from random import Random
 
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 
 from submax.core.errors import InputError, StoreError
+from submax.live.open import open_bandit
 from submax.live.store.event import Entry
-from submax.live.store.migrations import POSTGRES
+from submax.live.store.migrations import POSTGRES, newest
 from submax.live.store.postgres_store import PostgresStore
+from submax.server.exports.export_runner import ExportRunner
 
 PROCESSES, APPENDS = (32, 1000) if os.environ.get("SUBMAX_SOAK") == "1" else (8, 100)
 KEYS = PROCESSES * APPENDS // 2
@@ -118,7 +121,7 @@ def test_processes_that_start_at_once_write_each_key_once(postgres_address):
     assert new == Counter({str(number): 1 for number in range(KEYS)})
     with closing(PostgresStore(postgres_address)) as store:
         assert Counter(event.key for event in store.read("s", limit=10**6)) == new
-    assert select(postgres_address, "SELECT version FROM submax_schema") == [(len(POSTGRES),)]
+    assert select(postgres_address, "SELECT version FROM submax_schema") == [(newest(POSTGRES),)]
 
 
 def test_a_reader_that_polls_while_processes_write_misses_nothing(postgres_address):
@@ -263,7 +266,7 @@ def test_an_error_of_the_database_fails_the_append_and_not_the_store(postgres_ad
 def test_a_newer_schema_is_refused_with_both_versions(postgres_address):
     PostgresStore(postgres_address).close()
     execute(postgres_address, "UPDATE submax_schema SET version = 7")
-    with pytest.raises(InputError, match=rf"version 7, .* up to {len(POSTGRES)}: install"):
+    with pytest.raises(InputError, match=rf"version 7, .* up to {newest(POSTGRES)}: install"):
         PostgresStore(postgres_address)
 
 
@@ -282,7 +285,9 @@ def test_a_migration_reaches_the_newest_schema(postgres_address, filled):
     with closing(PostgresStore(postgres_address, migrations=(*POSTGRES, NEXT))) as store:
         append(store, "after")
         assert keys(store) == ["before", "after"][not filled :]
-    assert select(postgres_address, "SELECT version FROM submax_schema") == [(len(POSTGRES) + 1,)]
+    assert select(postgres_address, "SELECT version FROM submax_schema") == [
+        (newest(POSTGRES) + 1,)
+    ]
     assert select(postgres_address, "SELECT extra FROM events") == [(None,)] * (1 + filled)
 
 
@@ -331,3 +336,23 @@ def test_closing_twice_does_nothing_and_writes_what_is_queued(postgres_address):
     assert all(each.done() and each.result()[0].new for each in appends)
     with pytest.raises(StoreError, match="closed"):
         store.try_lead("matter")
+
+
+def test_a_process_of_its_own_exports_and_its_arguments_hold_no_password(
+    postgres_address, tmp_path, monkeypatch
+):
+    started, arguments = subprocess.Popen, []
+
+    def watched(command, **options):
+        arguments.extend(command)
+        return started(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", watched)
+    with closing(PostgresStore(postgres_address)) as store:
+        bandit = open_bandit(store, name="page", actions=["A"], background=False)
+        bandit.decide(id="d")
+        ExportRunner(store).write("page", tmp_path / "out.parquet")
+        store.check_writable()
+    assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == ["d"]
+    assert arguments
+    assert postgres_address not in arguments

@@ -62,6 +62,7 @@ def declare(
         raise ConflictError(f"there is a bandit {name!r} already: give another name")
     projection = SettingsProjection(before, lambda after: store.read(stream, after))
     projection.follow()
+    projection.check_exists(name)
     _declare_again(store, stream, projection, given, own)
     _warn(projection.settings, projection.settings.build_policy(own))
     return own

@@ -12,6 +12,7 @@ from submax.live.log.records import (
     CHANGED,
     CHOICE,
     DECLARED,
+    DELETED,
     HISTORY,
     PUBLISHED,
     VERSION,
@@ -31,7 +32,8 @@ class SettingsProjection:
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
     order, and ``history`` says what the bandit had learned before its first decision.
-    ``read_position`` is the position up to which the stream was read.
+    ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
+    which the stream was read.
     """
 
     def __init__(self, declared: Event, read: Reader) -> None:
@@ -41,7 +43,8 @@ class SettingsProjection:
         self.published: list[Published] = []
         self.history: History | None = None
         self.read_position = 0
-        self._read = read
+        self.deleted = False
+        self._declared_at, self._read = declared.position, read
 
     @classmethod
     def of(cls, store: Store, name: str) -> Self:
@@ -52,7 +55,16 @@ class SettingsProjection:
             raise NotFoundError(f"there is no bandit {name!r} in this store: declare its actions")
         projection = cls(declared, lambda after: store.read(stream, after))
         projection.follow()
+        projection.check_exists(name)
         return projection
+
+    def check_exists(self, name: str) -> None:
+        """Raise a ``NotFoundError`` if the bandit was deleted."""
+        if self.deleted:
+            raise NotFoundError(
+                f"the bandit {name!r} was deleted, so that it answers no more calls: declare a new "
+                "one, under this name or another"
+            )
 
     def follow(self) -> bool:
         """Read the events that are new, and return whether there were any."""
@@ -80,6 +92,9 @@ class SettingsProjection:
             self._publish(body_of(event, Published))
         elif event.kind == HISTORY:
             self.history = body_of(event, History)
+        elif event.kind == DELETED:
+            # The name may have been declared again after an earlier bandit was deleted.
+            self.deleted = self.deleted or event.position > self._declared_at
         elif event.kind != DECLARED:
             raise InputError(
                 f"event {event.position} has the unknown kind {event.kind!r}: "

@@ -237,4 +237,4 @@ class OnlineLearner(Learner):
                 up_to = min(up_to, self.ledger.settled)
             else:
                 self.ledger.closed.forget_up_to(up_to)
-            self._store.forget(log_stream(self._name), up_to)
+            self._store.delete_events(log_stream(self._name), up_to)

@@ -8,19 +8,19 @@ from threading import Lock
 
 import msgspec
 
-from submax.core.errors import ConflictError, StoreError
+from submax.core.errors import ConflictError, NotFoundError
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
+from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
-from submax.live.log.bandits import log_stream, model_name, settings_stream
+from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.history import read_history
 from submax.live.log.lazy_rows import LazyRows, RowPart
-from submax.live.log.ledger import Ledger, ledger_of
-from submax.live.log.records import PUBLISHED, TICK, VERSION, Fitted, Published
-from submax.live.log.row_segments import DamagedRowsError, StoredSegments
-from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
+from submax.live.log.ledger import Ledger
+from submax.live.log.records import PUBLISHED, VERSION, Fitted, Published
+from submax.live.log.row_segments import DamagedRowsError
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
@@ -28,18 +28,11 @@ from submax.schema.columns import Columns
 from submax.schema.model import Model, hash_of
 
 LOG = logging.getLogger("submax")
-HEARTBEAT_SECONDS = 60.0
-"""While decisions are open, a tick is written at least this often, even if none is due."""
-SKEW_SECONDS = 5.0
-"""If a tick settled nothing although a decision was due, the store's clock is behind; the next tick
-waits this long."""
 MIN_FIRST_ROWS = 10
 """Rows for the first version: with one or two rows a policy would favour an action by chance."""
 REST_FACTOR = 2.0
 """The pause between two fits, as a multiple of the time that the last fit took, so that fitting
 takes at most a third of the time."""
-SNAPSHOT_EVENTS = 50_000
-"""Events after which a snapshot of the ledger is written; reading as many takes about a second."""
 
 
 class Refitter(Learner):
@@ -52,49 +45,37 @@ class Refitter(Learner):
         live_state: LiveState,
         clock: Callable[[], float],
     ) -> None:
-        self._store, self._name, self._clock = store, name, clock
-        self._live_state = live_state
+        self._store, self._name, self._live_state = store, name, live_state
         # Two locks: the ledger can be read while a version is fitted, which may take long.
         self._fitting, self._lock = Lock(), Lock()
-        self._ledger: Ledger | None = None
-        self._led = False
         self._fitted_at, self._took = time.monotonic(), 0.0
         self._deleted: set[int] = set()
         self._versions = VersionFitter(store, name)
+        self._follower = LedgerFollower(
+            store, name, live_state, clock, after_snapshot=self._versions.write_state
+        )
         self._started_with: list[Columns] | None = None
-        self._ticked_at, self._tick_pause = time.monotonic(), 0.0
-        self._snapshot_at = 0
-
-    @property
-    def ledger(self) -> Ledger:
-        """The ledger, restored from the last snapshot."""
-        if self._ledger is None:
-            ledger = self._empty()
-            if not read_snapshot(self._store, self._name, ledger):
-                ledger = self._empty()
-            self._snapshot_at = ledger.read_position
-            self._ledger = ledger
-        return self._ledger
 
     def step(self) -> Fitted | None:
         """Read new events, and fit a version if it is time; return the version that was fitted."""
         with self._fitting:
             with self._lock:
-                if not self._try_lead():
+                if self._live_state.deleted or not self._follower.try_lead():
                     return None
-                self._read()
+                self._follower.read()
                 fit_input = self._fit_input() if self._is_time() else None
-            return None if fit_input is None else self._fit(fit_input)
+            return None if fit_input is None else self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
-                if not self._try_lead():
+                self._live_state.check_exists()
+                if not self._follower.try_lead():
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
                         "a time may: call refit there"
                     )
-                self._read()
+                self._follower.read()
                 new = self._new_rows()
                 fit_input = self._fit_input() if new or self._outdated() else None
                 if fit_input is None:
@@ -106,7 +87,9 @@ class Refitter(Learner):
             return RefitResult(True, fitted.version, new, reason, fitted)
 
     def _nothing_learned(self) -> RefitResult:
-        reason = why_nothing_matured(self.ledger, fresh=not len(self.ledger.rows))
+        reason = why_nothing_matured(
+            self._follower.ledger, fresh=not len(self._follower.ledger.rows)
+        )
         return RefitResult(False, self._live_state.serving.version, 0, reason)
 
     def before_decision(self) -> None:
@@ -115,79 +98,20 @@ class Refitter(Learner):
     def catch_up(self) -> Ledger:
         # Reading does not make this process the leader.
         with self._lock:
-            self._read()
-            return self.ledger
+            return self._follower.read()
 
     def ledger_if_read(self) -> Ledger | None:
         # A process that does not lead has not read the log, which may be long.
         leads = self._store.leads(self._name)
-        return self.catch_up() if leads else self._ledger
+        return self.catch_up() if leads else self._follower.restored
 
     def counts(self) -> dict[str, int]:
-        ledger = self._ledger
+        ledger = self._follower.restored
         return {} if ledger is None else dict(ledger.counts)
 
     def snapshot(self) -> None:
         with self._lock:
-            ledger = self._ledger
-            news = ledger is not None and ledger.read_position > self._snapshot_at
-            if ledger is not None and news and self._store.leads(self._name):
-                self._write_snapshot(ledger)
-
-    def _try_lead(self) -> bool:
-        """Whether this process fits versions; the ledger is restored whenever this changes.
-
-        While another process leads, the ledger here would become outdated, and its new segments of
-        rows are only in memory.
-        """
-        leads = self._store.try_lead(self._name)
-        if not leads or not self._led:
-            self._ledger = None
-        self._led = leads
-        return leads
-
-    def _empty(self) -> Ledger:
-        settings = self._live_state.projection.settings
-        segments = StoredSegments(self._store, self._name)
-        return ledger_of(self._store, self._name, settings, segments=segments)
-
-    def _read(self) -> None:
-        ledger = self.ledger
-        try:
-            ledger.follow()
-        except StoreError:
-            # An event may have been processed in part, so the ledger is restored next time.
-            self._ledger = None
-            raise
-        if not self._store.leads(self._name):
-            return
-        if self._must_tick(ledger):
-            before, expected = ledger.settled, ledger.due(self._clock())
-            self._store.append(log_stream(self._name), [Entry(TICK, b"")]).result()
-            ledger.follow()
-            self._ticked_at = time.monotonic()
-            # If the store's clock is behind this one, more ticks do not help.
-            settled_nothing = expected and ledger.settled == before
-            self._tick_pause = SKEW_SECONDS if settled_nothing else 0.0
-        if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
-            self._write_snapshot(ledger)
-
-    def _must_tick(self, ledger: Ledger) -> bool:
-        """Whether to write a tick.
-
-        A tick is an empty event that records the time, so that decisions can mature without other
-        events. A tick is also written from time to time if nothing seems due, because the clock may
-        have been set back.
-        """
-        waited = time.monotonic() - self._ticked_at
-        if ledger.due(self._clock()):
-            return waited >= self._tick_pause
-        return ledger.open and waited >= HEARTBEAT_SECONDS
-
-    def _write_snapshot(self, ledger: Ledger) -> None:
-        write_snapshot(self._store, self._name, ledger)
-        self._versions.write_state()
-        self._snapshot_at = ledger.read_position
+            self._follower.write_snapshot()
 
     def _is_time(self) -> bool:
         settings, new = self._live_state.projection.settings, self._new_rows()
@@ -205,7 +129,7 @@ class Refitter(Learner):
     def _new_rows(self) -> int:
         versions = self._live_state.projection.versions
         history = self._live_state.projection.history
-        rows = len(self.ledger.rows) + (0 if history is None else history.rows)
+        rows = len(self._follower.ledger.rows) + (0 if history is None else history.rows)
         return rows - (versions[max(versions)].rows if versions else 0)
 
     def _outdated(self) -> bool:
@@ -221,7 +145,7 @@ class Refitter(Learner):
     def _fit_input(self) -> FitInput:
         """The input of a fit, as it is now."""
         self._live_state.follow()
-        projection, ledger = self._live_state.projection, self.ledger
+        projection, ledger = self._live_state.projection, self._follower.ledger
         history = [RowPart.of(part) for part in self._history()]
         return FitInput(
             projection.settings,
@@ -244,9 +168,9 @@ class Refitter(Learner):
         return at least the last version's number. Decisions without a reward that never mature are
         not counted.
         """
-        counts, versions = self.ledger.counts, self._live_state.projection.versions
+        counts, versions = self._follower.ledger.counts, self._live_state.projection.versions
         ahead = max(1, self._new_rows())
-        if self.ledger.settings.longest_wait < math.inf:
+        if self._follower.ledger.settings.longest_wait < math.inf:
             # Without a limit, decisions whose reward never comes would be counted for ever.
             ahead += counts["decisions"] - counts["matured"]
         return max(ahead, versions[max(versions)].ahead) if self._outdated() else ahead
@@ -259,6 +183,14 @@ class Refitter(Learner):
             )
         return self._started_with or []
 
+    def _fit_unless_deleted(self, fit_input: FitInput) -> Fitted | None:
+        try:
+            return self._fit(fit_input)
+        except NotFoundError:
+            if self._live_state.deleted:
+                return None
+            raise
+
     def _fit(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
         try:
@@ -269,6 +201,9 @@ class Refitter(Learner):
         data = model.to_bytes()
         # A model that cannot be read back must not be published.
         Model.from_bytes(data, hash_of(data), fit_input.policy)
+        # The bandit may have been deleted meanwhile, and nothing of it may be written again.
+        self._live_state.follow()
+        self._live_state.check_exists()
         projection = self._live_state.projection
         fitted = Fitted(
             version=max(projection.versions, default=0) + 1,
@@ -294,11 +229,12 @@ class Refitter(Learner):
 
     def _with_new_rows(self) -> FitInput:
         """Return the input of a fit after all rows were made anew from the log."""
+        # The rows of a bandit that is being deleted are gone, and must not be made anew.
+        self._live_state.follow()
+        self._live_state.check_exists()
         LOG.warning("%s: stored rows are damaged and are made anew from the log", self._name)
         with self._lock:
-            self._store.delete_blob(snapshot_name(self._name))
-            self._ledger = None
-            self._read()
+            self._follower.read_again()
             return self._fit_input()
 
     def _publish(self, fitted: Fitted) -> None:

@@ -1,5 +1,6 @@
 """The names of a bandit's streams and blobs in a store."""
 
+from submax.live.log.records import DECLARED
 from submax.live.store.store import Store
 
 SETTINGS = "/settings"
@@ -16,11 +17,23 @@ def settings_stream(name: str) -> str:
     return f"{name}{SETTINGS}"
 
 
+def blob_prefix(name: str) -> str:
+    """The beginning of the names of all blobs of a bandit."""
+    return f"{name}/"
+
+
 def model_name(name: str, model: str) -> str:
     """The blob of a model, named by its hash: processes that fit at once write different blobs."""
     return f"{name}/models/{model}"
 
 
 def bandit_names(store: Store) -> list[str]:
-    """The names of all bandits in a store."""
-    return [name.removesuffix(SETTINGS) for name in store.streams() if name.endswith(SETTINGS)]
+    """The names of all bandits in a store.
+
+    Of a bandit that was deleted, the stream of settings holds the event that says so.
+    """
+    return [
+        stream.removesuffix(SETTINGS)
+        for stream in store.streams()
+        if stream.endswith(SETTINGS) and store.find(stream, DECLARED) is not None
+    ]

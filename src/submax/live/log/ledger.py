@@ -9,6 +9,7 @@ from submax.live.log.action_tally import ActionTally
 from submax.live.log.bandits import log_stream
 from submax.live.log.log_clock import LogClock
 from submax.live.log.position_set import PositionSet
+from submax.live.log.quarantine import Quarantine, Waiting
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -77,8 +78,8 @@ class Ledger:
     move.
 
     ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``rewards`` and
-    ``activated`` hold what is known about decisions that have not matured, and ``waiting`` says
-    until when a reward whose decision is unknown stays in quarantine.
+    ``activated`` hold what is known about decisions that have not matured, and ``quarantine`` has
+    the ids of rewards whose decisions are unknown.
     ``segments`` is where full segments of ``rows`` are kept: in memory, if nothing is given.
     ``settings.longest_wait`` is the time after which the second reader settles a decision:
     ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
@@ -101,7 +102,7 @@ class Ledger:
         self.clock, self.settled_clock = LogClock(), LogClock()
         self.rewards: dict[str, float] = {}
         self.activated: set[str] = set()
-        self.waiting: dict[str, float] = {}
+        self.quarantine = Quarantine()
         self.counts: Counter[str] = Counter()
         self._read, self._observer, self._find = read, observer, find
         self._matures_at_reward = settings.reward_wait == 0
@@ -194,7 +195,7 @@ class Ledger:
         if event.kind == DECISION and event.key is not None:
             self.counts["decisions"] += 1
             self.tally.decided(body_of(event, DecisionMade).action)
-            self.waiting.pop(identifier_of(event.key), None)
+            self.quarantine.release(identifier_of(event.key))
             if self._matures_at_reward:
                 self._remember(event)
                 self._mature_if_complete(event)
@@ -213,10 +214,10 @@ class Ledger:
             self.activated.add(identifier)
         else:
             self.counts["rewards"] += 1
+            given = body_of(event, RewardGiven)
+            self.rewards[identifier] = self._combined(self.rewards.get(identifier), given.value)
             if event.about_position == 0:
-                self.waiting.setdefault(identifier, self.clock.elapsed + self.settings.quarantine)
-            value = body_of(event, RewardGiven).value
-            self.rewards[identifier] = self._combined(self.rewards.get(identifier), value)
+                self._quarantine(identifier, given.source)
         if self._matures_at_reward and known and event.about_position > self.settled:
             decision = self._decision(event.about or "")
             if decision is not None and not self._is_closed(decision):
@@ -252,13 +253,15 @@ class Ledger:
             return before
         return max(before, value) if self.settings.combine == "max" else before + value
 
+    def _quarantine(self, identifier: str, source: str) -> None:
+        """Let a reward wait for its decision; if too many wait, the oldest are dropped."""
+        waiting = Waiting(self.clock.elapsed + self.settings.quarantine, source)
+        for dropped in self.quarantine.add(identifier, waiting):
+            del self.rewards[dropped]
+            self.counts["dropped from quarantine"] += 1
+
     def _forget(self, now: float) -> None:
         """Remove rewards whose quarantine is over."""
-        # `waiting` is ordered by arrival, so the first entry expires first.
-        while self.waiting:
-            identifier = next(iter(self.waiting))
-            if self.waiting[identifier] > now:
-                return
-            del self.waiting[identifier]
+        for identifier in self.quarantine.release_expired(now):
             del self.rewards[identifier]
             self.counts["orphans"] += 1

@@ -15,13 +15,14 @@ from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 """The kinds of events in the log. A tick has no content: it records the time."""
-DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY = (
+DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, DELETED = (
     "declared",
     "changed",
     "choice",
     "version",
     "published",
     "history",
+    "deleted",
 )
 Body = TypeVar("Body")
 
@@ -45,9 +46,10 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class RewardGiven(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A reward."""
+    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none."""
 
     value: float
+    source: str = ""
 
 
 class Fitted(msgspec.Struct, frozen=True):

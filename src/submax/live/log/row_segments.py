@@ -1,7 +1,7 @@
 """Where full segments of training rows are kept, outside the memory of the ledger."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from submax.core.errors import InputError
 from submax.core.running.state_file import state_bytes
@@ -63,11 +63,21 @@ class ForgottenSegments(RowSegments):
 
 
 class StoredSegments(RowSegments):
-    """Segments as blobs of a store. A process that does not lead keeps new ones in memory."""
+    """Segments as blobs of a store.
 
-    def __init__(self, store: Store, name: str, hashes: Sequence[str] = ()) -> None:
+    ``leads`` says whether this process may write them; if not, new ones stay in memory.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        hashes: Sequence[str] = (),
+        leads: Callable[[], bool] | None = None,
+    ) -> None:
         super().__init__(hashes)
         self._store, self._name = store, name
+        self._leads = leads or (lambda: store.leads(name))
         self._in_memory: dict[int, Columns] = {}
 
     def read(self, number: int) -> Columns:
@@ -83,7 +93,7 @@ class StoredSegments(RowSegments):
         return columns
 
     def _keep(self, number: int, rows: Columns) -> None:
-        if self._store.leads(self._name):
+        if self._leads():
             self._store.put_blob(self._blob(number), state_bytes(rows, {}))
         else:
             self._in_memory[number] = rows

@@ -1,6 +1,7 @@
 """Snapshots of a ledger in the store, so that opening a bandit need not read the whole log."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, Self
 
 import msgspec
@@ -11,6 +12,7 @@ from submax.live.log.action_tally import ActionTally
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.position_set import PositionSet
+from submax.live.log.quarantine import Quarantine, Waiting
 from submax.live.log.row_segments import StoredSegments
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -29,7 +31,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     settled_clock: tuple[float, float | None]
     rewards: dict[str, float]
     activated: set[str]
-    waiting: dict[str, float]
+    waiting: dict[str, Waiting]
     counts: dict[str, int]
     segments: list[str]
     last: bytes
@@ -46,7 +48,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             (ledger.settled_clock.elapsed, ledger.settled_clock.last),
             ledger.rewards,
             ledger.activated,
-            ledger.waiting,
+            ledger.quarantine.items(),
             dict(ledger.counts),
             ledger.rows.segments.hashes,
             state_bytes(ledger.rows.last, {}),
@@ -60,7 +62,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.read_position, ledger.settled = self.read_position, self.settled
         ledger.clock, ledger.settled_clock = LogClock(*self.clock), LogClock(*self.settled_clock)
         ledger.rewards, ledger.activated = self.rewards, self.activated
-        ledger.waiting = self.waiting
+        ledger.quarantine = Quarantine(self.waiting)
         ledger.counts.update(self.counts)
         ledger.closed = PositionSet(*self.closed)
         ledger.tally = self.tally
@@ -77,10 +79,12 @@ def write_snapshot(store: Store, name: str, ledger: Ledger) -> None:
     store.put_blob(snapshot_name(name), hashlib.sha256(data).digest() + data)
 
 
-def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
+def read_snapshot(
+    store: Store, name: str, ledger: Ledger, leads: Callable[[], bool] | None = None
+) -> bool:
     """Give a new ledger the state of the snapshot; False if there is none, or it is damaged.
 
-    The full segments of rows are read when they are needed.
+    The full segments of rows are read when they are needed; for ``leads`` see ``StoredSegments``.
     """
     data = store.get_blob(snapshot_name(name))
     if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
@@ -90,7 +94,7 @@ def read_snapshot(store: Store, name: str, ledger: Ledger) -> bool:
         snapshot.restore(ledger)
     except (InputError, msgspec.DecodeError):
         return False
-    ledger.rows.segments = StoredSegments(store, name, snapshot.segments)
+    ledger.rows.segments = StoredSegments(store, name, snapshot.segments, leads)
     return True
 
 

@@ -46,11 +46,20 @@ class LiveState:
         """The current settings."""
         return self.projection.settings
 
+    @property
+    def deleted(self) -> bool:
+        """Whether the bandit was deleted, here or by another process."""
+        return self.projection.deleted
+
+    def check_exists(self) -> None:
+        """Raise a ``NotFoundError`` if the bandit was deleted."""
+        self.projection.check_exists(self._name)
+
     def follow(self) -> None:
         """Read new events of the stream of settings, and decide by them from now on."""
         with self._lock:
             self._stale = self.projection.follow() or self._stale
-            if self._stale:
+            if self._stale and not self.projection.deleted:
                 self._renew()
                 # Set at the end: if the store fails on the way, the next call tries again.
                 self._stale = False

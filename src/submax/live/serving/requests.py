@@ -1,6 +1,7 @@
 """Turns calls into pending writes, and append results into answers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from submax.live.log.records import (
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewards
 from submax.live.serving.live_state import LiveState
+from submax.live.serving.serving import LATE, Serving
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.live.store.store import Store
@@ -45,6 +47,11 @@ class Requests:
         self.decided = 0
         self.late = LateRewards()
 
+    @property
+    def serving(self) -> Serving:
+        """The version and the choices by which decisions are drawn now."""
+        return self._live_state.serving
+
     def deciding(
         self,
         context: Mapping[str, Any] | None = None,
@@ -54,17 +61,41 @@ class Requests:
         activate: bool = True,
     ) -> PendingWrite[Decision]:
         """Draw a decision, to be written under its id."""
-        if id is None:
-            id = new_identifier()  # noqa: A001 - the same word as in decide
+        return self._pending(id, activate, partial(self._made, context, eligible, activate))
+
+    def deciding_uniformly(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - the same word as in decide
+        eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        activate: bool = True,
+    ) -> PendingWrite[Decision]:
+        """Draw a decision uniformly within the guard rails, and count it as a failure.
+
+        This is for callers that could not wait for the policy.
+        """
+        made = partial(self._made, context, eligible, activate, uniform=True)
+        pending = self._pending(id, activate, made)
+        self._live_state.failures[LATE] += 1
+        return pending
+
+    def _pending(
+        self, identifier: str | None, activate: bool, make: Callable[[], DecisionMade]
+    ) -> PendingWrite[Decision]:
+        self._live_state.check_exists()
+        if identifier is None:
+            identifier = new_identifier()
         else:
-            check_identifier("the id of a decision", id)
+            check_identifier("the id of a decision", identifier)
         if not isinstance(activate, bool):
             raise InputError(f"activate must be true or false, not {activate!r:.60}")
-        made = self._made(context, eligible, activate)
-        entry = Entry(DECISION, ENCODER.encode(made), decision_key(id))
+        entry = Entry(DECISION, ENCODER.encode(make()), decision_key(identifier))
         return PendingWrite(self._stream, [entry], self._decision)
 
-    def _made(self, context: object, eligible: object, activate: bool) -> DecisionMade:
+    def _made(
+        self, context: object, eligible: object, activate: bool, *, uniform: bool = False
+    ) -> DecisionMade:
         serving = self._live_state.serving
         values = serving.settings.context.clean(context)
         choices = serving.active if eligible is None else serving.menu.eligible(eligible)
@@ -77,7 +108,8 @@ class Requests:
         if is_holdout:
             drawn = serving.baseline()
         else:
-            drawn = serving.draw(values, choices, self.decided < rails.burn_in, self._rng)
+            uniform = uniform or self.decided < rails.burn_in
+            drawn = serving.draw(values, choices, uniform, self._rng)
         self.decided += 1
         return DecisionMade(
             drawn.row,
@@ -108,8 +140,10 @@ class Requests:
         value: float,
         *,
         key: str = DEFAULT_REWARD_KEY,
+        source: str = "",
     ) -> PendingWrite[Receipt]:
-        """Check a reward, to be written under its id and key."""
+        """Check a reward, to be written under its id and key; ``source`` is who sent it."""
+        self._live_state.check_exists()
         if isinstance(id, Decision):
             raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
@@ -117,7 +151,7 @@ class Requests:
         check_identifier("the id of a decision", id)
         check_identifier("the key of a reward", key)
         given = self._value(value)
-        body = ENCODER.encode(RewardGiven(given))
+        body = ENCODER.encode(RewardGiven(given, source))
         entry = Entry(REWARD, body, reward_key(id, key), decision_key(id))
 
         def answer(written: list[AppendResult]) -> Receipt:
@@ -134,18 +168,22 @@ class Requests:
 
         return PendingWrite(self._stream, [entry], answer)
 
-    def rewarding_many(self, rewards: Iterable[Mapping[str, Any]]) -> PendingWrite[list[Receipt]]:
+    def rewarding_many(
+        self, rewards: Iterable[Mapping[str, Any]], *, source: str = ""
+    ) -> PendingWrite[list[Receipt]]:
         """Check several rewards; one that conflicts gets the receipt ``conflict``."""
-        return joined([self._rewarding_without_error(**reward) for reward in rewards])
+        return joined([self._rewarding_without_error(source, **reward) for reward in rewards])
 
     def _rewarding_without_error(
         self,
+        source: str,
+        /,
         id: str,  # noqa: A002 - the same word as in decide
         value: float,
         *,
         key: str = DEFAULT_REWARD_KEY,
     ) -> PendingWrite[Receipt]:
-        strict = self.rewarding(id, value, key=key)
+        strict = self.rewarding(id, value, key=key, source=source)
 
         def answer(written: list[AppendResult]) -> Receipt:
             try:
@@ -174,6 +212,7 @@ class Requests:
 
     def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """Check an activation of a decision that exists."""
+        self._live_state.check_exists()
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
             raise NotFoundError(

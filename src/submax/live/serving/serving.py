@@ -4,7 +4,7 @@ import logging
 import math
 from collections import Counter
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ SIMPLER = "decisions taken more simply than asked"
 """The name under which fallbacks inside a policy are counted among the failures of a bandit."""
 UNIFORM = "decisions by a policy that failed"
 """The name under which decisions are counted that were uniform because the policy failed."""
+LATE = "decisions after the deadline"
+"""The name under which decisions are counted that were uniform because the policy took too long."""
 LOG = logging.getLogger("submax")
 MAX_CACHED_SETS = 256
 """The number of different sets of eligible choices whose ``Places`` are cached."""
@@ -64,6 +66,10 @@ class Serving:
         self._lists = menu.can_list
         self._same = not policy.facts.uses_context or settings.context.width == 0
         self._places = lru_cache(MAX_CACHED_SETS)(self._find_places)
+        # Not cached properties: up to Python 3.11 these hold one lock for all objects of a class,
+        # so that one policy that takes for ever would stop all bandits.
+        self._shared_sampler: ActionSampler | None = None
+        self._context_free: Floats | None = None
         rails = settings.guard_rails
         self._baseline: EncodedAction = (
             [] if rails.baseline is None else menu.encoded(rails.baseline)
@@ -87,8 +93,7 @@ class Serving:
         """A copy with another model."""
         new = copy(self)
         new._model, new.version, new._has_failed = model, version, False
-        for table in ("_shared", "_context_free"):
-            new.__dict__.pop(table, None)
+        new._shared_sampler = new._context_free = None
         if model.active != self._model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
@@ -100,7 +105,7 @@ class Serving:
         if not self._lists:
             return self._draw_unlisted(values, eligible, uniform, rng)
         if self._same and not uniform and eligible == self.active:
-            return self._shared.draw(rng)
+            return self._shared().draw(rng)
         return ActionSampler(self._guarded(values, eligible, uniform), eligible).draw(rng)
 
     def may_hold_out(self, eligible: ChoiceIndices) -> bool:
@@ -112,15 +117,18 @@ class Serving:
         """The baseline action, which a decision of the holdout has for certain."""
         return DrawnAction(self._baseline, 1.0, None)
 
-    @cached_property
     def _shared(self) -> ActionSampler:
         """The sampler for all decisions, if the probabilities do not depend on the context."""
-        return ActionSampler(self._guarded([], self.active, uniform=False), self.active)
+        if self._shared_sampler is None:
+            probabilities = self._guarded([], self.active, uniform=False)
+            self._shared_sampler = ActionSampler(probabilities, self.active)
+        return self._shared_sampler
 
-    @cached_property
-    def _context_free(self) -> Floats:
+    def _without_context(self) -> Floats:
         """The policy's probabilities, if they do not depend on the context."""
-        return self._probabilities(np.zeros((1, 1, self.settings.context.width)))
+        if self._context_free is None:
+            self._context_free = self._probabilities(np.zeros((1, 1, self.settings.context.width)))
+        return self._context_free
 
     def _probabilities(self, context: Floats) -> Floats:
         """The policy's probabilities; uniform if it fails, because a caller waits for an answer."""
@@ -171,7 +179,7 @@ class Serving:
             size = math.prod(map(len, eligible))
             return self._within_rails(np.full(size, 1 / size), eligible)
         if self._same:
-            probabilities = self._context_free
+            probabilities = self._without_context()
         else:
             probabilities = self._probabilities(self._encoded(values))
         places = self._places(eligible)

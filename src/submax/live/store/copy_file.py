@@ -6,39 +6,51 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from submax.core.errors import InputError
-from submax.live.store.event import Event
-from submax.live.store.migrations import SQLITE
+from submax.live.store.integrity.sealed_event import SealedEvent
+from submax.live.store.integrity.sqlite_damage import check_copy
+from submax.live.store.migrations import SQLITE, SQLITE_INSERT, newest
 
-INSERT = """
-INSERT INTO events
-    (stream, position, at, kind, key, about, about_position, about_at, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
+BLOB = "INSERT INTO blobs (name, data, checksum) VALUES (?, ?, ?)"
 
 
 def write_copy(
-    path: Path, events: Iterable[tuple[str, Event]], blobs: Iterable[tuple[str, bytes]]
+    path: Path,
+    source: str,
+    events: Iterable[SealedEvent],
+    blobs: Iterable[tuple[str, bytes, bytes]],
 ) -> None:
     """Write events and blobs into a new SQLite file that can be opened as a store.
 
-    ``events`` are pairs (name of the stream, event), in order of position; ``blobs`` are pairs
-    (name, data). Events keep their positions, because versions and snapshots refer to positions.
-    An ``InputError`` is raised if the file exists or its folder does not.
+    ``events`` are in order of position; ``blobs`` are triples (name, data, checksum). Events keep
+    their positions, because versions and snapshots refer to positions, and their checksums, so that
+    damage on the way is found. ``source`` names the copied store in errors. An ``InputError`` is
+    raised if the file exists or its folder does not, a ``StoreError`` if the copy is damaged.
     """
-    with new_file(path) as partial, closing(_connected(partial)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN")
-        for migration in SQLITE:
-            for statement in migration:
-                connection.execute(statement)
-        connection.execute("INSERT INTO submax_schema VALUES (?)", (len(SQLITE),))
-        connection.executemany(INSERT, (_row(stream, event) for stream, event in events))
-        connection.executemany("INSERT INTO blobs VALUES (?, ?)", blobs)
-        connection.execute("COMMIT")
+    with new_file(path) as partial:
+        with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN")
+            _create_tables(connection)
+            ends: dict[str, int] = {}
+            connection.executemany(SQLITE_INSERT, _rows(events, ends))
+            connection.executemany("INSERT INTO stream_ends VALUES (?, ?)", ends.items())
+            connection.executemany(BLOB, blobs)
+            connection.execute("COMMIT")
+        check_copy(partial, source)
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, isolation_level=None)
+def _create_tables(connection: sqlite3.Connection) -> None:
+    for migration in SQLITE:
+        for statement in migration:
+            connection.execute(statement)
+    connection.execute("INSERT INTO submax_schema VALUES (?)", (newest(SQLITE),))
+
+
+def _rows(events: Iterable[SealedEvent], ends: dict[str, int]) -> Iterator[tuple[object, ...]]:
+    """The rows of events; ``ends`` gets the last position of each stream."""
+    for sealed in events:
+        ends[sealed.stream] = sealed.event.position
+        yield sealed.row
 
 
 @contextmanager
@@ -63,17 +75,3 @@ def check_new(path: Path) -> None:
         raise InputError(f"{str(path)!r} exists and is not replaced: give another name")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {str(path.parent)!r} to write to: make it first")
-
-
-def _row(stream: str, event: Event) -> tuple[object, ...]:
-    return (
-        stream,
-        event.position,
-        event.at,
-        event.kind,
-        event.key,
-        event.about,
-        event.about_position,
-        event.about_at,
-        event.body,
-    )

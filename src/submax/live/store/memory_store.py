@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,8 @@ from threading import Lock
 
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
+from submax.live.store.integrity.damage import blob_checksum
+from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.store import PAGE, Store
 
 
@@ -56,8 +58,7 @@ class MemoryStore(Store):
             begin = bisect_right(events, after, key=lambda event: event.position)
             return events[begin : begin + limit]
 
-    def forget(self, stream: str, up_to: int) -> None:
-        """Forget the events of a stream up to a position, so that memory does not grow."""
+    def delete_events(self, stream: str, up_to: int) -> None:
         with self._lock:
             events = self._events.get(stream, [])
             end = bisect_right(events, up_to, key=lambda event: event.position)
@@ -65,6 +66,8 @@ class MemoryStore(Store):
                 if event.key is not None:
                     del self._keys[stream, event.key]
             del events[:end]
+            if not events:
+                self._events.pop(stream, None)
 
     def first_position(self, stream: str) -> int:
         """The position of the oldest event of a stream; 0 if there is none."""
@@ -105,6 +108,10 @@ class MemoryStore(Store):
     def delete_blob(self, name: str) -> None:
         self._blobs.pop(name, None)
 
+    def delete_blobs(self, prefix: str) -> None:
+        for name in [name for name in self._blobs if name.startswith(prefix)]:
+            del self._blobs[name]
+
     def try_lead(self, task: str) -> bool:
         return True
 
@@ -112,8 +119,22 @@ class MemoryStore(Store):
         """True: no other process can use a store in memory."""
         return True
 
+    def resign(self, task: str) -> None:
+        """Do nothing: no other process can lead."""
+
     def backup(self, path: Path) -> None:
-        write_copy(path, self.contents(), self._blobs.items())
+        blobs = [(name, data, blob_checksum(name, data)) for name, data in self._blobs.items()]
+        write_copy(path, "the store in memory", self._sealed(), blobs)
+
+    def _sealed(self) -> Iterator[SealedEvent]:
+        last: dict[str, int] = {}
+        for stream, event in self.contents():
+            yield SealedEvent.of(stream, event, last.get(stream, 0))
+            last[stream] = event.position
+
+    def damage(self) -> Iterator[str]:
+        """Nothing: memory is not searched."""
+        return iter(())
 
     def close(self) -> None:
         """Do nothing: the events stay, so that a bandit can be opened on this store again."""

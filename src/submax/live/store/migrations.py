@@ -6,6 +6,9 @@ from submax.core.errors import InputError
 
 Migration = Sequence[str]
 """Statements that are executed in one transaction."""
+FIRST = 2
+"""The schema version that the first migration leads to. Version 1 had no checksums, was never
+released, and is not read."""
 
 SQLITE: Sequence[Migration] = (
     (
@@ -20,10 +23,15 @@ SQLITE: Sequence[Migration] = (
             about_position INTEGER NOT NULL,
             about_at REAL NOT NULL,
             body BLOB NOT NULL,
+            previous INTEGER NOT NULL,
+            checksum BLOB NOT NULL,
             UNIQUE (stream, key)
         )""",
         "CREATE INDEX events_in_order ON events (stream, position)",
-        "CREATE TABLE blobs (name TEXT PRIMARY KEY, data BLOB NOT NULL)",
+        "CREATE TABLE stream_ends (stream TEXT PRIMARY KEY, position INTEGER NOT NULL)",
+        """CREATE TABLE blobs (
+            name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL
+        )""",
     ),
 )
 
@@ -40,15 +48,26 @@ POSTGRES: Sequence[Migration] = (
             about_position BIGINT NOT NULL,
             about_at DOUBLE PRECISION NOT NULL,
             body BYTEA NOT NULL,
+            previous BIGINT NOT NULL,
+            checksum BYTEA NOT NULL,
             UNIQUE (stream, key)
         )""",
         "CREATE INDEX events_in_order ON events (stream, position)",
-        "CREATE TABLE blobs (name TEXT PRIMARY KEY, data BYTEA NOT NULL)",
+        "CREATE TABLE stream_ends (stream TEXT PRIMARY KEY, position BIGINT NOT NULL)",
+        """CREATE TABLE blobs (
+            name TEXT PRIMARY KEY, data BYTEA NOT NULL, checksum BYTEA NOT NULL
+        )""",
     ),
 )
 
 COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
 """The columns of an event, in the order of the fields of ``Event``."""
+SEALED_COLUMNS = f"stream, {COLUMNS}, previous, checksum"
+"""All columns of the table of events, in the order of ``SealedEvent.row``."""
+SQLITE_INSERT = f"INSERT INTO events ({SEALED_COLUMNS}) VALUES ({', '.join('?' * 11)})"
+"""Inserts a row of ``SealedEvent`` in SQLite."""
+DELETED_AT_ONCE = 10_000
+"""The most events that are deleted in one transaction, so that other writers do not wait long."""
 STREAMS = """
 WITH RECURSIVE names(name) AS (
     SELECT min(stream) FROM events
@@ -60,17 +79,28 @@ SELECT name FROM names WHERE name IS NOT NULL
 """The names of all streams, found by one index lookup for each name and not by a full scan."""
 
 
-def check_known(where: str, version: int, newest: int) -> None:
-    """Refuse a store whose schema was written by a newer submax."""
-    if version > newest:
+def newest(migrations: Sequence[Migration]) -> int:
+    """The schema version that the last migration leads to."""
+    return FIRST + len(migrations) - 1
+
+
+def check_known(where: str, version: int, migrations: Sequence[Migration]) -> None:
+    """Refuse a store whose schema is newer, or older than all that are read."""
+    known = newest(migrations)
+    if version > known:
         raise InputError(
             f"{where} has schema version {version}, and this submax knows versions up to "
-            f"{newest}: install a newer submax"
+            f"{known}: install a newer submax"
+        )
+    if 0 < version < FIRST:
+        raise InputError(
+            f"{where} has schema version {version}, and this submax reads versions from {FIRST}: "
+            "export it with the submax that wrote it, and begin a new store"
         )
 
 
 def pending(version: int, migrations: Sequence[Migration]) -> Iterator[tuple[int, Migration]]:
     """The migrations that are still to be run, each with the version that it leads to."""
-    for number, migration in enumerate(migrations, start=1):
+    for number, migration in enumerate(migrations, start=FIRST):
         if number > version:
             yield number, migration

@@ -13,7 +13,7 @@ from psycopg.pq import TransactionStatus
 from submax.core.errors import InputError, StoreError
 
 TIMEOUTS = {
-    "connect_timeout": 10,
+    "connect_timeout": 3,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -21,7 +21,8 @@ TIMEOUTS = {
 }
 """Parameters of libpq, in seconds, ``tcp_user_timeout`` in milliseconds; ``keepalives_count`` is a
 number. By them a server that stops answering without closing the connection is noticed within half
-a minute. An address can give other values."""
+a minute. An attempt to connect that began during an outage ends soon, so that the next one finds
+the server again. An address can give other values."""
 UNSETTLED = (TransactionStatus.ACTIVE, TransactionStatus.UNKNOWN)
 """Transaction states after an error in which it is not known whether the commit took place."""
 FULL_SYNC = """

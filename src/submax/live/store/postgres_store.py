@@ -12,22 +12,39 @@ from submax.core.running.extras import require_extra
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
-from submax.live.store.migrations import COLUMNS, POSTGRES, STREAMS, Migration, check_known, pending
+from submax.live.store.integrity.damage import blob_checksum, damaged_blobs, damaged_events
+from submax.live.store.integrity.sealed_event import POSTGRES_CHECKSUM, SealedEvent
+from submax.live.store.migrations import (
+    COLUMNS,
+    DELETED_AT_ONCE,
+    POSTGRES,
+    SEALED_COLUMNS,
+    STREAMS,
+    Migration,
+    check_known,
+    pending,
+)
 from submax.live.store.store import PAGE, Store
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Cursor
 
 
 INSERT = f"""
-WITH written AS (
-    INSERT INTO events (stream, at, kind, key, about, about_position, about_at, body)
-    SELECT %(stream)s::text, extract(epoch FROM clock_timestamp())::float8, %(kind)s::text,
-           %(key)s::text, %(about)s::text,
-           coalesce(earlier.position, 0), coalesce(earlier.at, 0.0), %(body)s::bytea
+WITH fresh AS (
+    SELECT nextval(pg_get_serial_sequence('events', 'position')) AS position,
+           extract(epoch FROM clock_timestamp())::float8 AS at,
+           %(stream)s::text AS stream, %(kind)s::text AS kind, %(key)s::text AS key,
+           %(about)s::text AS about, %(body)s::bytea AS body,
+           coalesce(earlier.position, 0) AS about_position, coalesce(earlier.at, 0.0) AS about_at,
+           coalesce((SELECT max(position) FROM events WHERE stream = %(stream)s::text), 0)
+               AS previous
     FROM (SELECT) AS nothing
     LEFT JOIN events AS earlier
            ON earlier.stream = %(stream)s::text AND earlier.key = %(about)s::text
+), written AS (
+    INSERT INTO events ({SEALED_COLUMNS}) OVERRIDING SYSTEM VALUE
+    SELECT {SEALED_COLUMNS.removesuffix("checksum")} {POSTGRES_CHECKSUM} FROM fresh
     ON CONFLICT (stream, key) DO NOTHING
     RETURNING {COLUMNS}
 )
@@ -38,6 +55,19 @@ SELECT false, {COLUMNS} FROM events WHERE stream = %(stream)s::text AND key = %(
 """Writes an event, unless the stream has one with the same key. Returns the event under this key,
 after a column that says whether it is new. Both halves of the union see the table as it was before
 the statement, so exactly one half returns a row."""
+DELETE = """
+DELETE FROM events WHERE position IN (
+    SELECT position FROM events WHERE stream = %s AND position <= %s ORDER BY position LIMIT %s
+)
+"""
+FIRST_EVENT = f"SELECT {SEALED_COLUMNS} FROM events WHERE stream = %s ORDER BY position LIMIT 1"
+END = """
+INSERT INTO stream_ends (stream, position)
+SELECT stream, position FROM events WHERE stream = %s ORDER BY position DESC LIMIT 1
+ON CONFLICT (stream) DO UPDATE SET position = excluded.position
+WHERE stream_ends.position <> excluded.position
+"""
+"""Record the last position of a stream, so that a log whose end is lost is noticed."""
 LOCK = "SELECT count(pg_advisory_xact_lock(lock)) FROM unnest(%s::bigint[]) AS lock"
 """Waits for several advisory locks, which are released at the end of the transaction."""
 
@@ -65,6 +95,7 @@ class PostgresStore(Store):
         require_extra("postgres", "a store in PostgreSQL", "psycopg")
         from submax.live.store.postgres_connection import PostgresConnection
 
+        self._address = address
         self._connection: Callable[[], PostgresConnection] = lambda: PostgresConnection(address)
         self._writer, self._reader = self._connection(), self._connection()
         self._leader = self._connection()
@@ -83,11 +114,7 @@ class PostgresStore(Store):
         self._commits = GroupCommit(self._write)
 
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
-        if self._read_only:
-            raise StoreError(
-                f"{self._writer.where} was opened only to be read, so that nothing can be written: "
-                "open it without read_only"
-            )
+        self._refuse_if_read_only()
         return self._commits.append(stream, entries)
 
     def _write(self, appends: list[QueuedAppend]) -> list[list[AppendResult]]:
@@ -102,6 +129,8 @@ class PostgresStore(Store):
                 ]
                 for append in appends
             ]
+            for stream in {append.stream for append in appends}:
+                connection.execute(END, (stream,))
             pipeline.sync()
             return [[_written(answer.fetchone()) for answer in each] for each in answers]
 
@@ -113,6 +142,20 @@ class PostgresStore(Store):
         """
         with self._writer.use() as connection, connection.transaction():
             yield connection
+
+    @contextmanager
+    def _write_transaction(self) -> "Iterator[Connection[Any]]":
+        """Yield a connection in a transaction; a store that is only read raises a StoreError."""
+        self._refuse_if_read_only()
+        with self._transaction() as connection:
+            yield connection
+
+    def _refuse_if_read_only(self) -> None:
+        if self._read_only:
+            raise StoreError(
+                f"{self._writer.where} was opened only to be read, so that nothing can be written: "
+                "open it without read_only"
+            )
 
     def _lock(self, what: str, name: str) -> int:
         """Return the number of the advisory lock of a stream or a task.
@@ -142,11 +185,11 @@ class PostgresStore(Store):
         return sorted(name for (name,) in rows)
 
     def put_blob(self, name: str, data: bytes) -> None:
-        with self._transaction() as connection:
+        with self._write_transaction() as connection:
             connection.execute(
-                "INSERT INTO blobs (name, data) VALUES (%s, %s) "
-                "ON CONFLICT (name) DO UPDATE SET data = excluded.data",
-                (name, data),
+                "INSERT INTO blobs (name, data, checksum) VALUES (%s, %s, %s) ON CONFLICT (name) "
+                "DO UPDATE SET data = excluded.data, checksum = excluded.checksum",
+                (name, data, blob_checksum(name, data)),
             )
 
     def get_blob(self, name: str) -> bytes | None:
@@ -154,8 +197,22 @@ class PostgresStore(Store):
         return rows[0][0] if rows else None
 
     def delete_blob(self, name: str) -> None:
-        with self._transaction() as connection:
+        with self._write_transaction() as connection:
             connection.execute("DELETE FROM blobs WHERE name = %s", (name,))
+
+    def delete_events(self, stream: str, up_to: int) -> None:
+        deleted = DELETED_AT_ONCE
+        while deleted == DELETED_AT_ONCE:
+            with self._write_transaction() as connection:
+                # Without the lock an event could be appended meanwhile that follows a deleted one.
+                connection.execute(LOCK, ([self._lock("stream", stream)],))
+                values = (stream, up_to, DELETED_AT_ONCE)
+                deleted = connection.execute(DELETE, values).rowcount
+                _seal_first(connection, stream)
+
+    def delete_blobs(self, prefix: str) -> None:
+        with self._write_transaction() as connection:
+            connection.execute("DELETE FROM blobs WHERE left(name, %s) = %s", (len(prefix), prefix))
 
     def try_lead(self, task: str) -> bool:
         return self._leadership(task, acquire=True)
@@ -184,21 +241,46 @@ class PostgresStore(Store):
                 held.add(task)
             return task in held
 
+    def resign(self, task: str) -> None:
+        if not self._leadership(task, acquire=False):
+            return
+        with self._leader.use() as connection:
+            self._led[1].discard(task)
+            connection.execute("SELECT pg_advisory_unlock(%s)", (self._lock("lead", task),))
+
     def backup(self, path: Path) -> None:
+        with self._everything() as (events, _, blobs):
+            write_copy(path, self._writer.where, events, blobs)
+
+    def damage(self) -> Iterator[str]:
+        with self._everything() as (events, ends, blobs):
+            yield from damaged_events(events, ends)
+            yield from damaged_blobs(blobs)
+
+    @contextmanager
+    def _everything(
+        self,
+    ) -> "Iterator[tuple[Iterator[SealedEvent], dict[str, int], Cursor[Any]]]":
+        """All events, the ends of streams, and blobs with checksums, as they are at this moment."""
         with (
             closing(self._connection()) as own,
             own.use() as connection,
             connection.transaction(),
         ):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            ends = connection.execute("SELECT stream, position FROM stream_ends").fetchall()
             # Server-side cursors: not all rows are held in memory at the same time.
             with (
                 connection.cursor("events", binary=True) as events,
                 connection.cursor("blobs", binary=True) as blobs,
             ):
-                events.execute(f"SELECT stream, {COLUMNS} FROM events ORDER BY position")
-                blobs.execute("SELECT name, data FROM blobs")
-                write_copy(path, ((row[0], Event(*row[1:])) for row in events), blobs)
+                events.execute(f"SELECT {SEALED_COLUMNS} FROM events ORDER BY position")
+                blobs.execute("SELECT name, data, checksum FROM blobs")
+                yield (SealedEvent.of_row(row) for row in events), dict(ends), blobs
+
+    @property
+    def place(self) -> str:
+        return self._address
 
     def close(self) -> None:
         self._commits.close()
@@ -218,6 +300,22 @@ class PostgresStore(Store):
             return connection.execute(statement, values, binary=True).fetchall()
 
 
+def _seal_first(connection: "Connection[Any]", stream: str) -> None:
+    """Make the first event that is left the first one of its stream, after others were deleted."""
+    row = connection.execute(FIRST_EVENT, (stream,), binary=True).fetchone()
+    if row is None:
+        connection.execute("DELETE FROM stream_ends WHERE stream = %s", (stream,))
+        return
+    sealed = SealedEvent.of_row(row)
+    # A damaged event keeps its wrong checksum, so that the damage is still found.
+    if sealed.previous != 0 and sealed.whole:
+        first = sealed.as_first()
+        connection.execute(
+            "UPDATE events SET previous = %s, checksum = %s WHERE position = %s",
+            (first.previous, first.checksum, first.event.position),
+        )
+
+
 def _check_there(
     connection: "Connection[Any]", where: str, migrations: Sequence[Migration]
 ) -> None:
@@ -227,14 +325,14 @@ def _check_there(
         raise InputError(
             f"{where} holds no store of submax: check the address, or make a store by submax.open"
         )
-    check_known(where, version, len(migrations))
+    check_known(where, version, migrations)
 
 
 def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Migration]) -> None:
     """Create the tables, or run the migrations to the newest schema, one process at a time."""
     connection.execute(LOCK, ([_number("submax schema")],))
     version = _version(connection, where)
-    check_known(where, version, len(migrations))
+    check_known(where, version, migrations)
     for number, migration in pending(version, migrations):
         for statement in migration:
             connection.execute(statement)

@@ -12,31 +12,57 @@ from typing import Any
 from submax.core.errors import InputError, StoreError
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
-from submax.live.store.file_lock import FileLock, holder_of
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
-from submax.live.store.migrations import COLUMNS, SQLITE, STREAMS, Migration, check_known, pending
+from submax.live.store.integrity.damage import blob_checksum
+from submax.live.store.integrity.sealed_event import SealedEvent
+from submax.live.store.integrity.sqlite_damage import check_copy, sqlite_damage
+from submax.live.store.migrations import (
+    COLUMNS,
+    DELETED_AT_ONCE,
+    SEALED_COLUMNS,
+    SQLITE,
+    SQLITE_INSERT,
+    STREAMS,
+    Migration,
+    check_known,
+    pending,
+)
+from submax.live.store.sqlite_connection import connected, store_errors
 from submax.live.store.store import PAGE, Store
+from submax.live.store.writer_lock import WriterLock
 
-INSERT = f"""
-INSERT INTO events (stream, at, kind, key, about, about_position, about_at, body)
-SELECT :stream, :at, :kind, :key, :about,
-       coalesce(max(position), 0), coalesce(max(at), 0.0), :body
+NEXT = """
+SELECT (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'events'),
+       (SELECT coalesce(max(position), 0) FROM events WHERE stream = :stream),
+       coalesce(max(position), 0), coalesce(max(at), 0.0)
 FROM events WHERE stream = :stream AND key = :about
-ON CONFLICT (stream, key) DO NOTHING
-RETURNING {COLUMNS}
+"""
+"""The next position, the last one of the stream, and position and time of what an entry is about.
+Only this process writes, so that they cannot change before the entry is inserted."""
+INSERT = f"{SQLITE_INSERT} ON CONFLICT (stream, key) DO NOTHING"
+END = """
+INSERT INTO stream_ends (stream, position) VALUES (?, ?)
+ON CONFLICT (stream) DO UPDATE SET position = excluded.position
 """
 FIND = f"SELECT {COLUMNS} FROM events WHERE stream = ? AND key = ?"
-BUSY_SECONDS = 10.0
-"""How long a statement waits for a lock of SQLite, which another program may hold for a backup."""
+DELETE = """
+DELETE FROM events WHERE position IN (
+    SELECT position FROM events WHERE stream = ? AND position <= ? ORDER BY position LIMIT ?
+)
+"""
+FIRST_EVENT = f"SELECT {SEALED_COLUMNS} FROM events WHERE stream = ? ORDER BY position LIMIT 1"
 
 
 class SQLiteStore(Store):
     """One process writes, and any number of processes read.
 
-    A lock on a file beside the store keeps a second writing process out. SQLite's write-ahead log
+    A lock keeps a second writing process out; see ``WriterLock``. SQLite's write-ahead log
     is synced fully: an append is durable when its future is done, and appends that wait at the same
     time share one sync. A reader sees everything that was committed.
     """
+
+    # A probe needs at least as much room in the write-ahead log as a decision.
+    probe_bytes = 16_384
 
     def __init__(
         self,
@@ -48,16 +74,16 @@ class SQLiteStore(Store):
     ) -> None:
         self.path = Path(path)
         self._clock = clock
-        self._lock: FileLock | None = None
+        self._lock: WriterLock | None = None
         self._reading, self._writing = Lock(), Lock()
         with ExitStack() as held:
             if not read_only:
-                self._lock = held.enter_context(_locked(self.path))
-                self._writer = held.enter_context(closing(_connected(self.path, "rwc")))
+                self._lock = held.enter_context(WriterLock(self.path))
+                self._writer = held.enter_context(closing(connected(self.path, "rwc")))
                 _prepare(self._writer, self.path, migrations)
-            self._reader = held.enter_context(closing(_connected(self.path, "ro")))
-            with _store_errors(self.path):
-                check_known(str(self.path), _version(self._reader), len(migrations))
+            self._reader = held.enter_context(closing(connected(self.path, "ro")))
+            with store_errors(self.path):
+                check_known(str(self.path), _version(self._reader), migrations)
             self._held = held.pop_all()
         self._commits = None if read_only else GroupCommit(self._write)
 
@@ -67,24 +93,35 @@ class SQLiteStore(Store):
         return self._commits.append(stream, entries)
 
     def _write(self, appends: list[QueuedAppend]) -> list[list[AppendResult]]:
+        ends: dict[str, int] = {}
         with self._transaction() as connection:
-            return [
-                [self._insert(connection, append.stream, entry) for entry in append.entries]
+            results = [
+                [self._insert(connection, append.stream, entry, ends) for entry in append.entries]
                 for append in appends
             ]
+            connection.executemany(END, ends.items())
+        return results
 
-    def _insert(self, connection: sqlite3.Connection, stream: str, entry: Entry) -> AppendResult:
-        values = {
-            "stream": stream,
-            "at": self._clock(),
-            "kind": entry.kind,
-            "key": entry.key,
-            "about": entry.about,
-            "body": entry.body,
-        }
-        rows = connection.execute(INSERT, values).fetchall()
-        if rows:
-            return AppendResult(Event(*rows[0]), new=True)
+    def _insert(
+        self, connection: sqlite3.Connection, stream: str, entry: Entry, ends: dict[str, int]
+    ) -> AppendResult:
+        """Insert an entry that is new; ``ends`` gets the position of the stream's last event."""
+        values = {"stream": stream, "about": entry.about}
+        position, previous, about_position, about_at = connection.execute(NEXT, values).fetchone()
+        event = Event(
+            position,
+            self._clock(),
+            entry.kind,
+            entry.key,
+            entry.about,
+            about_position,
+            about_at,
+            entry.body,
+        )
+        sealed = SealedEvent.of(stream, event, previous)
+        if connection.execute(INSERT, sealed.row).rowcount == 1:
+            ends[stream] = position
+            return AppendResult(event, new=True)
         return AppendResult(
             Event(*connection.execute(FIND, (stream, entry.key)).fetchone()), new=False
         )
@@ -94,7 +131,7 @@ class SQLiteStore(Store):
         """A transaction that is durable at the end; transactions wait for each other."""
         if self._commits is None:
             raise self._read_only_error()
-        with self._writing, _store_errors(self.path):
+        with self._writing, store_errors(self.path):
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer
@@ -124,7 +161,8 @@ class SQLiteStore(Store):
     def put_blob(self, name: str, data: bytes) -> None:
         with self._transaction() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO blobs (name, data) VALUES (?, ?)", (name, data)
+                "INSERT OR REPLACE INTO blobs (name, data, checksum) VALUES (?, ?, ?)",
+                (name, data, blob_checksum(name, data)),
             )
 
     def get_blob(self, name: str) -> bytes | None:
@@ -135,6 +173,20 @@ class SQLiteStore(Store):
         with self._transaction() as connection:
             connection.execute("DELETE FROM blobs WHERE name = ?", (name,))
 
+    def delete_events(self, stream: str, up_to: int) -> None:
+        deleted = DELETED_AT_ONCE
+        while deleted == DELETED_AT_ONCE:
+            with self._transaction() as connection:
+                values = (stream, up_to, DELETED_AT_ONCE)
+                deleted = connection.execute(DELETE, values).rowcount
+                _seal_first(connection, stream)
+
+    def delete_blobs(self, prefix: str) -> None:
+        with self._transaction() as connection:
+            connection.execute(
+                "DELETE FROM blobs WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
+            )
+
     def try_lead(self, task: str) -> bool:
         return self.leads(task)
 
@@ -142,19 +194,24 @@ class SQLiteStore(Store):
         """Whether this process may write: the one process that may leads every task."""
         return self._lock is not None and self._lock.held
 
-    def problems(self) -> str:
-        """What SQLite finds wrong with the file; an empty text if it finds nothing."""
-        found = [str(row[0]) for row in self._select("PRAGMA integrity_check(5)", ())]
-        return "" if found == ["ok"] else f"the database file is damaged: {'; '.join(found)[:300]}"
+    def resign(self, task: str) -> None:
+        """Do nothing: no other process can lead while this one has the file open."""
+
+    def damage(self) -> Iterator[str]:
+        return sqlite_damage(self.path)
+
+    @property
+    def place(self) -> str:
+        return str(self.path.resolve())
 
     def backup(self, path: Path) -> None:
-        with (
-            _store_errors(self.path),
-            new_file(path) as partial,
-            closing(_connected(self.path, "ro")) as source,
-            closing(sqlite3.connect(partial)) as target,
-        ):
-            source.backup(target)
+        with store_errors(self.path), new_file(path) as partial:
+            with (
+                closing(connected(self.path, "ro")) as source,
+                closing(sqlite3.connect(partial)) as target,
+            ):
+                source.backup(target)
+            check_copy(partial, str(self.path))
 
     def close(self) -> None:
         if self._commits is not None:
@@ -163,7 +220,7 @@ class SQLiteStore(Store):
             self._held.close()
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> list[Any]:
-        with self._reading, _store_errors(self.path):
+        with self._reading, store_errors(self.path):
             return self._reader.execute(statement, values).fetchall()
 
     def _read_only_error(self) -> StoreError:
@@ -173,54 +230,29 @@ class SQLiteStore(Store):
         )
 
 
-@contextmanager
-def _store_errors(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite as errors of submax that say what to do."""
-    try:
-        yield
-    except sqlite3.ProgrammingError as error:
-        raise StoreError(f"{path} is closed: open the bandit again") from error
-    except sqlite3.OperationalError as error:
-        if "full" in str(error):
-            raise StoreError(
-                f"{path} cannot grow, since the disk is full: free some space; nothing that was "
-                "acknowledged is lost"
-            ) from error
-        raise StoreError(
-            f"{path} cannot be used ({error}): see that its folder can be written, then try again; "
-            "nothing that was acknowledged is lost"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise InputError(
-            f"{path} is not a store of submax, or is damaged ({error}): give another name, or put "
-            "a backup in its place"
-        ) from error
-
-
-def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection that begins no transaction by itself."""
-    place = path.absolute().as_uri()
-    if mode == "ro" and not path.exists():
-        raise InputError(
-            f"there is no store {str(path)!r}: check the name, or make it by submax.open"
-        )
-    with _store_errors(path):
-        return sqlite3.connect(
-            f"{place}?mode={mode}",
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
+def _seal_first(connection: sqlite3.Connection, stream: str) -> None:
+    """Make the first event that is left the first one of its stream, after others were deleted."""
+    row = connection.execute(FIRST_EVENT, (stream,)).fetchone()
+    if row is None:
+        connection.execute("DELETE FROM stream_ends WHERE stream = ?", (stream,))
+        return
+    sealed = SealedEvent.of_row(row)
+    # A damaged event keeps its wrong checksum, so that the damage is still found.
+    if sealed.previous != 0 and sealed.whole:
+        first = sealed.as_first()
+        connection.execute(
+            "UPDATE events SET previous = ?, checksum = ? WHERE position = ?",
+            (first.previous, first.checksum, first.event.position),
         )
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
     """Turn full sync on, and bring the tables to the newest schema."""
-    with _store_errors(path):
+    with store_errors(path):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         version = _version(connection)
-        check_known(str(path), version, len(migrations))
+        check_known(str(path), version, migrations)
         for number, migration in pending(version, migrations):
             connection.execute("BEGIN IMMEDIATE")
             for statement in migration:
@@ -241,24 +273,3 @@ def _version(connection: sqlite3.Connection) -> int:
             "store of submax: give another name"
         )
     return 0
-
-
-def _locked(path: Path) -> FileLock:
-    """The lock of the store's writing process, in a file beside the store."""
-    # Links are resolved, so that one store has one lock, whatever name it was opened by.
-    real = path.resolve()
-    if not path.name or not real.parent.is_dir():
-        raise InputError(f"there is no folder for a store {str(path)!r}: make it first")
-    lock_path = real.with_name(f"{real.name}.lock")
-    try:
-        return FileLock(lock_path)
-    except BlockingIOError as error:
-        raise StoreError(
-            f"{path} is open for writing in {holder_of(lock_path)}: close it there, send requests "
-            "to its server, or share a PostgreSQL store among processes"
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"cannot make a file beside {str(path)!r} ({error.strerror}): give a folder that can "
-            "be written"
-        ) from error

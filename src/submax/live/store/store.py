@@ -1,22 +1,29 @@
 """Contract of a store of events."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from os import urandom
 from pathlib import Path
+from typing import ClassVar
 
 from submax.live.store.event import AppendResult, Entry, Event
 
 PAGE = 10_000
 """The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
+PROBE = "probe"
+"""The name of the blob that ``check_writable`` writes."""
 
 
 class Store(ABC):
-    """Append-only streams of events, and named blobs of bytes beside them.
+    """Streams of events, which are appended, and named blobs of bytes beside them.
 
     Positions rise within a stream in the order in which events become visible: a reader that has
     seen position p never misses an event below p. All methods may be called from any thread.
     """
+
+    probe_bytes: ClassVar[int] = 16
+    """The size of the blob that ``check_writable`` writes."""
 
     @abstractmethod
     def append(self, stream: str, entries: Sequence[Entry]) -> "Future[list[AppendResult]]":
@@ -51,6 +58,19 @@ class Store(ABC):
         """Delete the blob of this name, if there is one."""
 
     @abstractmethod
+    def delete_events(self, stream: str, up_to: int) -> None:
+        """Delete the events of a stream up to a position; their keys can be used again.
+
+        Later events have higher positions than any that was deleted. What is left has no damage:
+        the first event after the deleted ones becomes the first one of its stream, and a stream
+        without events has no recorded end.
+        """
+
+    @abstractmethod
+    def delete_blobs(self, prefix: str) -> None:
+        """Delete all blobs whose names begin with ``prefix``."""
+
+    @abstractmethod
     def try_lead(self, task: str) -> bool:
         """Become the leader of a task if nobody leads it; whether this store leads it now.
 
@@ -62,8 +82,28 @@ class Store(ABC):
         """Whether this store leads a task already; it does not try to become the leader."""
 
     @abstractmethod
+    def resign(self, task: str) -> None:
+        """Lead a task no longer, if this store leads it, so that another one can."""
+
+    @abstractmethod
     def backup(self, path: Path) -> None:
-        """Copy everything that is committed into a new SQLite file; others may go on writing."""
+        """Copy everything that is committed into a new SQLite file; others may go on writing.
+
+        The copy is searched for damage, and gets its name only if there is none.
+        """
+
+    @abstractmethod
+    def damage(self) -> Iterator[str]:
+        """Look at every event and blob, and yield a sentence for everything that was damaged."""
+
+    @property
+    def place(self) -> str | None:
+        """The path or address at which other processes can read the store; None if they cannot."""
+        return None
+
+    def check_writable(self) -> None:
+        """Write a small blob in place of the last one; StoreError if the store cannot write now."""
+        self.put_blob(PROBE, urandom(self.probe_bytes))
 
     @abstractmethod
     def close(self) -> None:

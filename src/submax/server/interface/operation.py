@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from submax.server.keys import Key
+from submax.server.access.key import Key
 from submax.server.service import Service
 
 
@@ -24,7 +24,7 @@ class Operation:
 
     ``scope`` is the scope that a key needs, None if no key is needed. ``body`` and ``answer`` are
     the types of request and response. ``cost`` says for how many requests a body counts in the rate
-    limit.
+    limit. ``subject`` names what was changed, from the call and its answer.
     """
 
     name: str
@@ -42,3 +42,9 @@ class Operation:
     """Whether a key for some bandits may call it too; the answer then has only these bandits."""
     media: str = "application/json"
     cost: Callable[[Any], float] = lambda body: 1.0
+    subject: Callable[[Call, Any], str] = lambda call, answer: next(iter(call.path.values()), "")
+
+    @property
+    def audited(self) -> bool:
+        """Whether it changes bandits or keys, so that it is recorded who called it."""
+        return self.scope == "admin" and self.method != "GET"

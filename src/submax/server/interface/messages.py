@@ -9,7 +9,7 @@ from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
-from submax.server.keys import Scope
+from submax.server.access.key import MAX_NAME_LENGTH, Scope
 
 Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
 BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
@@ -96,11 +96,17 @@ class Publish(Message):
 
 
 class NewKey(Message):
-    """A new key: its scopes, its bandits (all if left out), and its requests a second."""
+    """A new key: its scopes, its bandits (all if left out), and its requests a second.
+
+    ``name`` is shown in lists and in the audit. From ``expires`` on, a date or a time in the form
+    of ISO 8601, the key is refused.
+    """
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
     bandits: Annotated[list[BanditName], Meta(min_length=1, max_length=1000)] | None = None
     rate: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    name: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)] = ""
+    expires: Annotated[str, Meta(max_length=40)] | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -139,7 +145,8 @@ class ChoiceDetails(msgspec.Struct, frozen=True, omit_defaults=True):
 class BanditDetails(msgspec.Struct, frozen=True):
     """A bandit with its settings and counts; plain arms are one slot with an empty name.
 
-    ``context_ignored``: there is a context, and the policy does not use it.
+    ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
+    something failed since the server was started, and the bandit went on, by kind of failure.
     """
 
     name: str
@@ -156,6 +163,7 @@ class BanditDetails(msgspec.Struct, frozen=True):
     version: int
     held: bool
     counts: dict[str, int]
+    failures: dict[str, int]
 
 
 class Bandits(msgspec.Struct, frozen=True):
@@ -191,12 +199,18 @@ class Deciding(msgspec.Struct, frozen=True):
 
 
 class KeyDetails(msgspec.Struct, frozen=True):
-    """A key without its secret."""
+    """A key without its secret.
+
+    ``expires`` and ``last_used`` are times; None if the key does not expire, or was never used.
+    """
 
     id: str
+    name: str
     scopes: list[str]
     bandits: list[str] | None
     rate: float | None
+    expires: str | None
+    last_used: str | None
 
 
 class KeyMade(msgspec.Struct, frozen=True):
@@ -210,3 +224,23 @@ class Keys(msgspec.Struct, frozen=True):
     """All keys."""
 
     keys: list[KeyDetails]
+
+
+class AuditedChange(msgspec.Struct, frozen=True):
+    """A change: who made it (the id and the name of a key), when, and what was changed.
+
+    ``subject`` is a bandit or the id of a key, and ``detail`` the begin of the request.
+    """
+
+    at: str
+    key: str
+    name: str
+    operation: str
+    subject: str
+    detail: str
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """The last changes, newest first."""
+
+    changes: list[AuditedChange]

@@ -1,9 +1,9 @@
 """All operations of the interface."""
 
 from submax.live.serving.decision import Decision, Receipt
-from submax.server import handlers
-from submax.server import messages as m
-from submax.server.operation import Operation
+from submax.server.interface import handlers
+from submax.server.interface import messages as m
+from submax.server.interface.operation import Operation
 
 BANDIT = "/bandits/{name}"
 """The path of one bandit."""
@@ -106,6 +106,7 @@ def _bandits() -> list[Operation]:
             handlers.create,
             m.Create,
             status=201,
+            subject=lambda call, made: str(made.name),
         ),
     ]
 
@@ -114,6 +115,15 @@ def _one_bandit() -> list[Operation]:
     return [
         Operation(
             "show", "GET", BANDIT, "read", "A bandit as it stands.", m.BanditDetails, handlers.show
+        ),
+        Operation(
+            "delete",
+            "DELETE",
+            BANDIT,
+            "admin",
+            "Delete a bandit with its log and versions, for ever; the answer lists the others.",
+            m.Bandits,
+            handlers.delete,
         ),
         Operation(
             "change",
@@ -192,6 +202,7 @@ def _keys() -> list[Operation]:
             handlers.add_key,
             m.NewKey,
             status=201,
+            subject=lambda call, made: str(made.id),
         ),
         Operation(
             "revoke-key",
@@ -201,6 +212,15 @@ def _keys() -> list[Operation]:
             "Revoke a key.",
             m.Keys,
             handlers.revoke_key,
+        ),
+        Operation(
+            "audit",
+            "GET",
+            "/audit",
+            "admin",
+            "The last 1000 changes, newest first: who made them, when, and what they changed.",
+            m.Audit,
+            handlers.audit,
         ),
     ]
 
@@ -222,8 +242,9 @@ def _health() -> list[Operation]:
             "GET",
             "/readyz",
             None,
-            "Whether every bandit was opened, or named in the log as impossible to open.",
+            "Whether the store can write, and every bandit was opened, or named in the log as "
+            "impossible to open.",
             m.Health,
-            handlers.healthy,
+            handlers.ready,
         ),
     ]

@@ -1,10 +1,10 @@
-"""Keys of the HTTP interface; the store holds only hashes of their secrets."""
+"""All keys of a store; the store holds only hashes of their secrets."""
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
-from typing import Literal
 
 import msgspec
 
@@ -13,47 +13,21 @@ from submax.core.errors import InputError, NotFoundError
 from submax.live.declaring.names import check_bandit
 from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
+from submax.server.access.key import SCOPES, Key, check_name
 
 STREAM = "keys"
 """The stream of a store in which keys are added and revoked."""
 ADDED, REVOKED = "key", "revoked"
 """The kinds of events in this stream."""
-SCOPES = ("decide", "reward", "read", "admin")
 PREFIX = "submax"
 """The first part of the text of every key, by which scanners for leaked secrets can find it."""
-Scope = Literal["decide", "reward", "read", "admin"]
-
-
-class Key(msgspec.Struct, frozen=True):
-    """What a key allows: ``scopes`` on ``bandits`` (None: all), ``rate`` requests a second.
-
-    ``secret`` is the hash of the secret part of its text. The secret has 256 random bits, so that a
-    plain hash cannot be reversed by guessing.
-    """
-
-    id: str
-    secret: str
-    scopes: tuple[str, ...]
-    bandits: tuple[str, ...] | None = None
-    rate: float | None = None
-
-    def allows(self, scope: str, bandit: str | None) -> bool:
-        """Whether the key allows a scope on a bandit; the scope ``admin`` includes all others."""
-        if scope not in self.scopes and "admin" not in self.scopes:
-            return False
-        return self.bandits is None or (bandit is not None and bandit in self.bandits)
-
-    @property
-    def may_list(self) -> bool:
-        """Whether the key may list the names of its bandits."""
-        return "read" in self.scopes or "admin" in self.scopes
 
 
 class KeyRegistry:
     """The valid keys of a store, read from its stream of keys."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._clock = store, clock
         self._lock = Lock()
         self._keys: dict[str, Key] = {}
         self._read_position = 0
@@ -81,13 +55,15 @@ class KeyRegistry:
         scopes: Sequence[str],
         bandits: Sequence[str] | None = None,
         rate: float | None = None,
+        *,
+        name: str = "",
+        expires: float | None = None,
     ) -> tuple[str, str]:
         """Make a key; return its id and its text, which is stored nowhere."""
-        check_key(scopes, bandits, rate)
+        check_key(scopes, bandits, rate, name)
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-        key = Key(
-            number, _hash(secret), tuple(scopes), None if bandits is None else tuple(bandits), rate
-        )
+        limited_to = None if bandits is None else tuple(bandits)
+        key = Key(number, _hash(secret), tuple(scopes), limited_to, rate, name, expires)
         entry = Entry(ADDED, msgspec.msgpack.encode(key), f"key {number}")
         self._store.append(STREAM, [entry]).result()
         self.follow()
@@ -104,13 +80,13 @@ class KeyRegistry:
         self.follow()
 
     def find(self, text: str) -> Key | None:
-        """The key with this text; None if it is unknown or revoked."""
+        """The key with this text; None if it is unknown, revoked or expired."""
         prefix, _, rest = text.partition(".")
         number, _, secret = rest.partition(".")
         key = self._keys.get(number) if prefix == PREFIX else None
         if key is None or not secrets.compare_digest(key.secret, _hash(secret)):
             return None
-        return key
+        return None if key.has_expired(self._clock()) else key
 
     def _apply(self, event: Event) -> None:
         if event.kind == ADDED:
@@ -122,9 +98,13 @@ class KeyRegistry:
 
 
 def check_key(
-    scopes: Sequence[str], bandits: Sequence[str] | None = None, rate: float | None = None
+    scopes: Sequence[str],
+    bandits: Sequence[str] | None = None,
+    rate: float | None = None,
+    name: str = "",
 ) -> None:
-    """Refuse unknown scopes, names that no bandit can have, and rates that are not positive."""
+    """Refuse unknown scopes, names that no bandit or key can have, and rates of 0 or less."""
+    check_name(name)
     for scope in scopes:
         one_of("scope", scope, SCOPES)
     if not scopes:

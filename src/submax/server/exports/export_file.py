@@ -8,17 +8,16 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from submax.core.errors import StoreError
-from submax.live.bandit import Bandit
-from submax.live.log.export import Export
+from submax.server.exports.export_runner import ExportRunner
 
 
-def exported(bandit: Bandit) -> FileResponse:
+def exported(runner: ExportRunner, bandit: str) -> FileResponse:
     """Export a bandit to a temporary file, which is deleted after it was sent."""
     number, name = tempfile.mkstemp(suffix=".parquet")
     os.close(number)
     path = Path(name)
     try:
-        Export(bandit.store, bandit.name).write(path)
+        runner.write(bandit, path)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise StoreError(
@@ -31,6 +30,6 @@ def exported(bandit: Bandit) -> FileResponse:
     return FileResponse(
         path,
         media_type="application/vnd.apache.parquet",
-        filename=f"{bandit.name}.parquet",
+        filename=f"{bandit}.parquet",
         background=BackgroundTask(path.unlink, missing_ok=True),
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -16,12 +17,20 @@ from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.event import AppendResult
 from submax.live.store.pending_write import Answer, PendingWrite, joined
 from submax.schema.choices import Change
-from submax.server import messages as m
-from submax.server.details import bandit_details, key_details, version_details
-from submax.server.export_file import exported
-from submax.server.operation import Call
+from submax.server.access.key import parsed_time
+from submax.server.exports.export_file import exported
+from submax.server.interface import messages as m
+from submax.server.interface.details import (
+    audited_change,
+    bandit_details,
+    key_details,
+    version_details,
+)
+from submax.server.interface.operation import Call
 
 LOG = logging.getLogger("submax")
+AUDITED_CHANGES = 1000
+"""Changes in one answer, the newest; the command line shows more."""
 
 
 async def write(bandit: Bandit, pending: PendingWrite[Answer]) -> Answer:
@@ -54,31 +63,29 @@ async def _bandit(call: Call) -> Bandit:
 
 async def decide(call: Call) -> Decision:
     """Make a decision."""
-    bandit, request = await _bandit(call), call.body
-    return await write(bandit, _decision(bandit, request))
-
-
-def _decision(bandit: Bandit, request: m.Decide) -> PendingWrite[Decision]:
-    return bandit.requests.deciding(
-        request.context, id=request.id, eligible=request.eligible, activate=request.activate
-    )
+    bandit = await _bandit(call)
+    return await write(bandit, await call.service.draws(bandit).one(call.body))
 
 
 async def decide_many(call: Call) -> m.Decisions:
-    """Make several decisions, drawn in a thread because that may take long."""
+    """Make several decisions, all or none."""
     bandit = await _bandit(call)
-    requests = call.body.requests
-    pending = await _in_thread(lambda: joined([_decision(bandit, one) for one in requests]))
-    return m.Decisions(await write(bandit, pending))
+    drawn = await call.service.draws(bandit).many(call.body.requests)
+    return m.Decisions(await write(bandit, joined(drawn)))
 
 
 async def reward(call: Call) -> Receipt:
     """Record a reward."""
     bandit, given = await _bandit(call), call.body
-    pending = bandit.requests.rewarding(given.id, given.value, key=given.key)
+    pending = bandit.requests.rewarding(given.id, given.value, key=given.key, source=_source(call))
     receipt = await write(bandit, pending)
     _log_if_late(bandit)
     return receipt
+
+
+def _source(call: Call) -> str:
+    """The id of the key that sent a request; empty if the server needs no keys."""
+    return "" if call.key is None else call.key.id
 
 
 def _log_if_late(bandit: Bandit) -> None:
@@ -91,7 +98,8 @@ async def reward_many(call: Call) -> m.Receipts:
     """Record several rewards."""
     bandit = await _bandit(call)
     given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
-    receipts = await write(bandit, bandit.requests.rewarding_many(given))
+    pending = bandit.requests.rewarding_many(given, source=_source(call))
+    receipts = await write(bandit, pending)
     _log_if_late(bandit)
     return m.Receipts(receipts)
 
@@ -118,6 +126,12 @@ async def create(call: Call) -> m.BanditDetails:
     return bandit_details(await _in_thread(call.service.create, name, given))
 
 
+async def delete(call: Call) -> m.Bandits:
+    """Delete a bandit, and list the others."""
+    await _in_thread(call.service.delete, call.path["name"])
+    return await list_bandits(call)
+
+
 async def show(call: Call) -> m.BanditDetails:
     """Describe a bandit."""
     return bandit_details(await _bandit(call))
@@ -132,7 +146,8 @@ async def change(call: Call) -> m.BanditDetails:
 
 async def export(call: Call) -> Any:
     """Send the log as a Parquet file."""
-    return await _in_thread(exported, await _bandit(call))
+    bandit = await _bandit(call)
+    return await _in_thread(exported, call.service.exports, bandit.name)
 
 
 async def list_versions(call: Call) -> m.Versions:
@@ -156,13 +171,17 @@ async def roll_back(call: Call) -> m.Deciding:
 
 async def list_keys(call: Call) -> m.Keys:
     """List all keys, without secrets."""
-    return m.Keys([key_details(key) for key in call.service.keys])
+    used = await _in_thread(call.service.last_use.times)
+    return m.Keys([key_details(key, used.get(key.id)) for key in call.service.keys])
 
 
 async def add_key(call: Call) -> m.KeyMade:
     """Make a key."""
-    body = call.body
-    made = await _in_thread(call.service.keys.add, body.scopes, body.bandits, body.rate)
+    body, keys = call.body, call.service.keys
+    expires = None if body.expires is None else parsed_time(body.expires, time.time())
+    made = await _in_thread(
+        lambda: keys.add(body.scopes, body.bandits, body.rate, name=body.name, expires=expires)
+    )
     return m.KeyMade(*made)
 
 
@@ -170,6 +189,18 @@ async def revoke_key(call: Call) -> m.Keys:
     """Revoke a key."""
     await _in_thread(call.service.keys.revoke, call.path["id"])
     return await list_keys(call)
+
+
+async def audit(call: Call) -> m.Audit:
+    """List the last changes."""
+    newest = await _in_thread(call.service.audit.newest, AUDITED_CHANGES)
+    return m.Audit([audited_change(at, entry) for at, entry in newest])
+
+
+async def ready(call: Call) -> m.Health:
+    """Answer if the store can write."""
+    await call.service.probe.check()
+    return m.Health("ok")
 
 
 async def healthy(call: Call) -> m.Health:

@@ -1,14 +1,21 @@
-"""Bandits, versions and keys as messages of the interface."""
+"""Bandits, versions, keys and changes as messages of the interface."""
 
 from typing import Any
 
 import msgspec
 
+from submax.live.audit_log import AuditEntry
 from submax.live.bandit import Bandit
 from submax.live.log.records import Fitted
 from submax.schema.context_schema import Field, Number
-from submax.server.keys import Key
-from submax.server.messages import BanditDetails, ChoiceDetails, KeyDetails, VersionDetails
+from submax.server.access.key import Key, time_text
+from submax.server.interface.messages import (
+    AuditedChange,
+    BanditDetails,
+    ChoiceDetails,
+    KeyDetails,
+    VersionDetails,
+)
 
 
 def bandit_details(bandit: Bandit) -> BanditDetails:
@@ -36,6 +43,7 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         bandit.version,
         bandit.held,
         bandit.counts(),
+        bandit.failures,
     )
 
 
@@ -45,10 +53,19 @@ def version_details(fitted: Fitted) -> VersionDetails:
     return VersionDetails(**{name: table[name] for name in VersionDetails.__struct_fields__})
 
 
-def key_details(key: Key) -> KeyDetails:
+def key_details(key: Key, last_used: float | None) -> KeyDetails:
     """The message that describes a key, without its secret."""
     bandits = None if key.bandits is None else list(key.bandits)
-    return KeyDetails(key.id, list(key.scopes), bandits, key.rate)
+    expires = None if key.expires is None else time_text(key.expires)
+    used = None if last_used is None else time_text(last_used)
+    return KeyDetails(key.id, key.name, list(key.scopes), bandits, key.rate, expires, used)
+
+
+def audited_change(at: float, entry: AuditEntry) -> AuditedChange:
+    """The message that describes a change."""
+    return AuditedChange(
+        time_text(at), entry.key, entry.name, entry.operation, entry.subject, entry.detail
+    )
 
 
 def _field(field: Field) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.messages import BanditName, Failure, KeyIdentifier
-from submax.server.operation import Operation
+from submax.server.interface.messages import BanditName, Failure, KeyIdentifier
+from submax.server.interface.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
 """How the description refers to the schema of a named type."""
@@ -19,10 +19,12 @@ REFUSALS = {
     "401": "A key is needed.",
     "403": "The key does not allow this.",
     "404": "The bandit, decision, version or key does not exist.",
+    "408": "The request was sent too slowly.",
     "409": "Another value is stored under the same name, id or key.",
     "413": "The body is too long.",
     "415": "The body is not JSON.",
     "429": "Too many requests.",
+    "431": "The path and the headers are too long.",
     "501": "The server lacks an optional part.",
     "503": "The server or its store cannot answer now; try again.",
 }

@@ -1,0 +1,1 @@
+"""Checksums of what a store holds, and the search for damage."""

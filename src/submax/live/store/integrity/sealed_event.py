@@ -1,0 +1,102 @@
+"""An event as it is stored: with a link to the event before it, and a checksum."""
+
+import hashlib
+import struct
+from typing import NamedTuple
+
+from submax.live.store.event import Event
+
+CHECKSUM_BYTES = 8
+"""Bytes of a checksum: damage stays unnoticed with a chance of 2⁻⁶⁴."""
+NUMBERS = struct.Struct(">qqdqd")
+"""Position, previous position, time, and position and time of what the event is about: integers
+and floats of 64 bits, as ``int8send`` and ``float8send`` of PostgreSQL write them."""
+LENGTH = struct.Struct(">i")
+"""The number of bytes before each text, as ``int4send`` of PostgreSQL writes it; −1: no text."""
+
+
+class SealedEvent(NamedTuple):
+    """An event of a ``stream``, and what shows whether it was changed or its neighbours are lost.
+
+    ``previous`` is the position of the event before it in the same stream, 0 for the first one.
+    ``checksum`` is the beginning of the SHA-256 of all other values. SHA-256 was chosen because
+    both Python and every PostgreSQL since version 11 compute it without an extension: positions
+    and times of events are known only inside the statement that inserts them.
+    """
+
+    stream: str
+    event: Event
+    previous: int
+    checksum: bytes
+
+    @classmethod
+    def of(cls, stream: str, event: Event, previous: int) -> "SealedEvent":
+        """Seal an event that is going to be written."""
+        return cls(stream, event, previous, checksum_of(stream, event, previous))
+
+    @classmethod
+    def of_row(cls, row: tuple[object, ...]) -> "SealedEvent":
+        """The event in a row of ``SEALED_COLUMNS``, damaged or not."""
+        stream, *columns, previous, checksum = row
+        return cls(stream, Event(*columns), previous, checksum)  # type: ignore[arg-type]  # checked by `whole`
+
+    def as_first(self) -> "SealedEvent":
+        """Seal the event as the first one of its stream, because those before it were deleted."""
+        return SealedEvent.of(self.stream, self.event, 0)
+
+    @property
+    def row(self) -> tuple[object, ...]:
+        """The values of ``SEALED_COLUMNS``."""
+        event = self.event
+        return (
+            self.stream,
+            event.position,
+            event.at,
+            event.kind,
+            event.key,
+            event.about,
+            event.about_position,
+            event.about_at,
+            event.body,
+            self.previous,
+            self.checksum,
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether the values are those that were sealed."""
+        try:
+            return checksum_of(self.stream, self.event, self.previous) == self.checksum
+        except (TypeError, ValueError, AttributeError, struct.error):
+            # A damaged row may hold values of other types.
+            return False
+
+
+def checksum_of(stream: str, event: Event, previous: int) -> bytes:
+    """The checksum of an event; ``POSTGRES_CHECKSUM`` computes the same in SQL."""
+    parts = [NUMBERS.pack(event.position, previous, event.at, event.about_position, event.about_at)]
+    for text in (stream, event.kind, event.key, event.about):
+        # Bytes that are no UTF-8 come from a damaged file, and must not stop the search.
+        data = None if text is None else text.encode("utf-8", "surrogateescape")
+        parts += [LENGTH.pack(-1 if data is None else len(data)), data or b""]
+    parts += [LENGTH.pack(len(event.body)), event.body]
+    return checksum(b"".join(parts))
+
+
+def checksum(data: bytes) -> bytes:
+    """The checksum of some bytes, such as those of a blob."""
+    return hashlib.sha256(data).digest()[:CHECKSUM_BYTES]
+
+
+def _sql(text: str) -> str:
+    data = f"convert_to({text}, 'UTF8')"
+    return f"int4send(coalesce(octet_length({data}), -1)) || coalesce({data}, ''::bytea)"
+
+
+POSTGRES_CHECKSUM = f"""substring(sha256(
+    int8send(position) || int8send(previous) || float8send(at)
+    || int8send(about_position) || float8send(about_at)
+    || {_sql("stream")} || {_sql("kind")} || {_sql("key")} || {_sql("about")}
+    || int4send(octet_length(body)) || body
+) FROM 1 FOR {CHECKSUM_BYTES})"""
+"""The checksum of a row, as an expression of PostgreSQL over the names of its columns."""

@@ -1,0 +1,1 @@
+"""Who may do what: keys, their limits, and the record of changes."""

@@ -1,0 +1,1 @@
+"""Decisions within a deadline."""

@@ -1,0 +1,94 @@
+"""Draws the decisions of a bandit, and does not wait for a policy that takes too long."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from submax.live.bandit import Bandit
+from submax.live.serving.decision import Decision
+from submax.live.serving.serving import Serving
+from submax.live.store.pending_write import PendingWrite
+from submax.server.deciding.draw_job import Draw, DrawJob
+from submax.server.deciding.draw_thread import DrawThread
+from submax.server.interface.messages import Decide
+
+ONE_SECONDS = 2.0
+"""How long one decision may take before it is drawn uniformly: a person waits no longer."""
+MANY_SECONDS = 8.0
+"""How long several decisions in one request may take: less than the 10 seconds for which
+``submax.Client`` waits."""
+QUICK_SECONDS = 0.02
+"""A version that decides in less computing time than this may decide in the event loop, which
+answers nobody else meanwhile; passing a decision to a thread would take longer than most draws."""
+
+Drawn = list[PendingWrite[Decision]]
+
+
+class TimedDraws:
+    """Draws decisions of one bandit within a deadline.
+
+    The first decision of every version is drawn in a thread. If it was quick, single decisions are
+    drawn in the event loop from then on, as long as they stay quick. If the deadline passes,
+    decisions that are not drawn are uniform within the guard rails, and are counted as failures of
+    the bandit. A thread cannot be ended: while it is stuck, all decisions are uniform at once, so
+    that a bandit occupies at most one thread.
+    """
+
+    def __init__(self, bandit: Bandit) -> None:
+        self._bandit = bandit
+        self._thread: DrawThread | None = None
+        self._quick: Serving | None = None
+
+    async def one(self, request: Decide) -> PendingWrite[Decision]:
+        """Draw one decision."""
+        if self._quick is self._bandit.requests.serving:
+            return self._timed(request)
+        (drawn,) = await self._in_thread([request], ONE_SECONDS)
+        return drawn
+
+    async def many(self, requests: Sequence[Decide]) -> Drawn:
+        """Draw several decisions."""
+        return await self._in_thread(requests, MANY_SECONDS)
+
+    def close(self) -> None:
+        """End the thread, unless it is stuck."""
+        if self._thread is not None:
+            self._thread.close()
+
+    async def _in_thread(self, requests: Sequence[Decide], seconds: float) -> Drawn:
+        if self._thread is None:
+            self._thread = DrawThread(self._bandit.name)
+        job = DrawJob([self._draw(request) for request in requests])
+        if not self._thread.is_stuck:
+            self._thread.start(job)
+            await _wait(job, seconds)
+        drawn = job.drawn[: len(requests)]
+        return drawn + [self._uniform(request) for request in requests[len(drawn) :]]
+
+    def _draw(self, request: Decide) -> Draw:
+        return lambda: self._timed(request)
+
+    def _timed(self, request: Decide) -> PendingWrite[Decision]:
+        serving, begin = self._bandit.requests.serving, time.thread_time()
+        drawn = self._bandit.requests.deciding(
+            request.context, id=request.id, eligible=request.eligible, activate=request.activate
+        )
+        is_quick = time.thread_time() - begin < QUICK_SECONDS
+        self._quick = serving if is_quick else None
+        return drawn
+
+    def _uniform(self, request: Decide) -> PendingWrite[Decision]:
+        return self._bandit.requests.deciding_uniformly(
+            request.context, id=request.id, eligible=request.eligible, activate=request.activate
+        )
+
+
+async def _wait(job: DrawJob, seconds: float) -> None:
+    """Wait for a job, and abandon it after some seconds, or if the caller gives up."""
+    try:
+        await asyncio.wait_for(asyncio.wrap_future(job.done), seconds)
+    except TimeoutError:
+        job.abandoned = True
+    except asyncio.CancelledError:
+        job.abandoned = True
+        raise

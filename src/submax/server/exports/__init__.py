@@ -1,0 +1,1 @@
+"""Exports of logs, written without delaying decisions."""

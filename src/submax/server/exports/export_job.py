@@ -1,0 +1,60 @@
+"""An export in a process of its own: ``python -m submax.server.exports.export_job``."""
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from submax.core.errors import StoreError, SubmaxError
+from submax.live.log.export import Export
+from submax.live.open import open_store
+
+NICENESS = 19
+"""The lowest priority: the process runs when decisions leave a core idle."""
+
+
+class ExportJob(msgspec.Struct, frozen=True):
+    """Write the log of a ``bandit`` in the store at a ``place`` as Parquet to a ``path``."""
+
+    place: str
+    bandit: str
+    path: str
+
+    def run(self) -> None:
+        """Write the file."""
+        with closing(open_store(self.place, read_only=True)) as store:
+            Export(store, self.bandit).write(Path(self.path))
+
+
+class ExportFailure(msgspec.Struct, frozen=True):
+    """Why an export failed; ``outage`` if it may succeed later."""
+
+    sentence: str
+    outage: bool
+
+
+def main() -> None:
+    """Run the job that is written in JSON on standard input; print a failure as JSON."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    job = msgspec.json.decode(sys.stdin.buffer.read(), type=ExportJob)
+    try:
+        job.run()
+    except SubmaxError as error:
+        _print(ExportFailure(str(error), isinstance(error, StoreError)))
+    except OSError as error:
+        sentence = (
+            f"the export cannot be written on the server ({error.strerror or error}): free some "
+            "space there and try again"
+        )
+        _print(ExportFailure(sentence, outage=True))
+
+
+def _print(failure: ExportFailure) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(failure))
+
+
+if __name__ == "__main__":
+    main()

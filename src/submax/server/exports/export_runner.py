@@ -1,0 +1,90 @@
+"""Runs exports, a few at a time."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import BoundedSemaphore, Lock
+
+import msgspec
+
+from submax.core.errors import InputError, StoreError
+from submax.live.log.export import Export
+from submax.live.store.store import Store
+from submax.server.exports.export_job import ExportFailure, ExportJob
+from submax.server.exports.too_many_exports_error import TooManyExportsError
+
+LOG = logging.getLogger("submax")
+MAX_EXPORTS = 2
+"""Exports at a time. Each reads a whole log, and takes a core and some hundred megabytes."""
+MODULE = "submax.server.exports.export_job"
+
+
+class ExportRunner:
+    """Writes exports in processes of their own, so that they do not slow down decisions.
+
+    In the server's process an export would hold Python's lock for milliseconds at a time, and
+    decisions would wait for it. Only a store in memory, which no other process can read, is
+    exported in the server's process.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._slots = BoundedSemaphore(MAX_EXPORTS)
+        self._lock, self._closed = Lock(), False
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def write(self, bandit: str, path: Path) -> None:
+        """Export the log of a bandit as Parquet; refused if too many exports are under way."""
+        if not self._slots.acquire(blocking=False):
+            raise TooManyExportsError(
+                f"{MAX_EXPORTS} exports are being written, and no more are allowed at a time: try "
+                "again when one of them has ended"
+            )
+        try:
+            if self._store.place is None:
+                Export(self._store, bandit).write(path)
+            else:
+                self._run(ExportJob(self._store.place, bandit, str(path)))
+        finally:
+            self._slots.release()
+
+    def close(self) -> None:
+        """End the exports under way, and start no more."""
+        with self._lock:
+            self._closed = True
+            for process in self._running:
+                process.kill()
+
+    def _run(self, job: ExportJob) -> None:
+        process = self._started()
+        try:
+            # The address of a database may contain a password, and arguments can be read by others.
+            answer, complaint = process.communicate(msgspec.json.encode(job))
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if process.returncode != 0:
+            LOG.error("the export of %s failed: %s", job.bandit, complaint.decode(errors="replace"))
+            raise StoreError("the export was broken off on the server: try again, or see its log")
+        if answer:
+            failure = msgspec.json.decode(answer, type=ExportFailure)
+            raise (StoreError if failure.outage else InputError)(failure.sentence)
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        pipe = subprocess.PIPE
+        # The process finds the same modules as this one.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with self._lock:
+            if self._closed:
+                raise StoreError("the server stops: try again later")
+            process = subprocess.Popen(
+                [sys.executable, "-m", MODULE],
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=environment,
+            )
+            self._running.add(process)
+        return process

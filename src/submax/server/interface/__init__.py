@@ -1,0 +1,1 @@
+"""The operations of the HTTP interface, their messages and their description."""

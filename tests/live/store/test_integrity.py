@@ -1,0 +1,225 @@
+"""Damage to what a store holds is found, whatever byte it is in."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from submax.cli import main
+from submax.live.open import open_bandit
+from submax.live.store.event import Entry
+from submax.live.store.memory_store import MemoryStore
+from submax.live.store.postgres_store import PostgresStore
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.testing import ManualClock
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A small store: three decisions, and two rewards of them."""
+    path = tmp_path / "page.db"
+    with open_bandit(
+        path, name="page", actions=["A", "B"], background=False, clock=ManualClock()
+    ) as bandit:
+        for number in range(3):
+            bandit.decide(id=f"d{number}")
+        for number in range(2):
+            bandit.reward(f"d{number}", 1.0)
+    return path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def exported(path, folder):
+    """The decisions and the rewards of a store; None if it cannot be exported."""
+    log, rewards = folder / "log.parquet", folder / "rewards.parquet"
+    result = invoke("export", path, "--bandit", "page", "--out", log, "--rewards", rewards)
+    if result.exit_code != 0:
+        return None
+    return pq.read_table(log).to_pylist(), pq.read_table(rewards).to_pylist()
+
+
+def page_of_events(path):
+    """Where the page that holds the events begins and ends; they fit into one."""
+    with closing(sqlite3.connect(path)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'events' AND type = 'table'"
+        ).fetchone()
+    return (page - 1) * size, page * size
+
+
+def flips(path):
+    """Every byte of the page of events that is used, with another value."""
+    begin, end = page_of_events(path)
+    whole = path.read_bytes()
+    # The first byte of a leaf of a table is 13, so that all events are in this page.
+    assert whole[begin] == 13
+    unused = whole[begin:end].find(bytes(32))
+    for offset in range(begin, end):
+        if offset - begin < unused or whole[offset] or whole[offset - 1]:
+            yield offset
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
+def test_a_flipped_byte_leaves_the_export_as_it_was_or_is_found(file, tmp_path, mask):
+    before, whole = exported(file, tmp_path), file.read_bytes()
+    copy, missed, found = tmp_path / "flipped.db", [], 0
+    for offset in flips(file):
+        flipped = bytearray(whole)
+        flipped[offset] ^= mask
+        copy.write_bytes(flipped)
+        result = invoke("doctor", copy)
+        assert result.exception is None or isinstance(result.exception, SystemExit), offset
+        if result.exit_code == 1:
+            found += 1
+        elif exported(copy, tmp_path) != before:
+            missed.append(offset)
+    assert missed == []
+    assert found > 500
+
+
+CHANGES = {
+    "a propensity": "UPDATE events SET body = replace(body, x'cb3fe0', x'cb3fd0') "
+    "WHERE kind = 'decision'",
+    "a time": "UPDATE events SET at = at + 3600 WHERE kind = 'decision'",
+    "an id": "UPDATE events SET key = 'd other' WHERE key = 'd d1'",
+    "what a reward is about": "UPDATE events SET about_position = 0 WHERE kind = 'reward'",
+    "a position": "UPDATE events SET position = 1000 WHERE key = 'd d2'",
+    "an event in the middle": "DELETE FROM events WHERE key = 'd d1'",
+    "the end": "DELETE FROM events WHERE kind = 'reward'",
+    "the whole log": "DELETE FROM events WHERE stream = 'page/log'",
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGES))
+def test_a_change_that_sqlite_does_not_notice_is_found(file, change):
+    assert invoke("doctor", file).exit_code == 0
+    with closing(sqlite3.connect(file)) as connection, connection:
+        assert connection.execute(CHANGES[change]).rowcount > 0
+    result = invoke("doctor", file)
+    assert result.exit_code == 1, result.output
+    assert "checksum" in result.output or "missing" in result.output
+
+
+def test_a_truncated_log_is_told_from_a_short_one(file):
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM events WHERE key = 'r d1 reward'")
+    said = invoke("doctor", file).output
+    assert "DAMAGE the end of 'page/log' is missing: it was written up to position 6" in said
+
+
+def test_a_flipped_byte_of_a_blob_is_found(file):
+    with closing(SQLiteStore(file)) as store:
+        store.put_blob("page/snapshot", b"data")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE blobs SET data = x'00' WHERE name = 'page/snapshot'")
+    assert "the blob 'page/snapshot' does not have the checksum" in invoke("doctor", file).output
+
+
+def test_a_damaged_store_gives_no_backup(file, tmp_path):
+    copy = tmp_path / "copy.db"
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE events SET at = at + 1 WHERE key = 'd d1'")
+    result = invoke("backup", file, copy)
+    assert result.exit_code == 1
+    assert "is damaged (event 3 of 'page/log' does not have the checksum" in result.output
+    assert sorted(one.name for one in tmp_path.glob("copy*")) == []
+
+
+def test_a_copy_that_the_disk_damages_is_not_kept(file, tmp_path, monkeypatch):
+    """The copy is read again after it was written."""
+    from submax.live.store import sqlite_store
+
+    checked = sqlite_store.check_copy
+
+    def damaging(partial, source):
+        with closing(sqlite3.connect(partial)) as connection, connection:
+            connection.execute("DELETE FROM events WHERE key = 'd d1'")
+        checked(partial, source)
+
+    monkeypatch.setattr(sqlite_store, "check_copy", damaging)
+    result = invoke("backup", file, tmp_path / "copy.db")
+    assert result.exit_code == 1
+    assert "events of 'page/log' are missing between the positions" in result.output
+    assert not (tmp_path / "copy.db").exists()
+
+
+def fill(store):
+    entries = [Entry("kind", bytes(range(256)), "ä"), Entry("kind", b"", None, "ä")]
+    store.append("s", entries).result()
+    store.append("other", entries).result()
+    store.put_blob("blob", b"data")
+    store.append("s", [Entry("kind", b"1", "🦆", "nobody")]).result()
+
+
+def test_a_backup_of_memory_is_whole(tmp_path):
+    store = MemoryStore()
+    fill(store)
+    store.backup(tmp_path / "copy.db")
+    with closing(SQLiteStore(tmp_path / "copy.db", read_only=True)) as copy:
+        assert list(copy.damage()) == []
+
+
+POSTGRES_CHANGES = {
+    "UPDATE events SET body = 'x' WHERE position = 1": "event 1 of 's' does not have the checksum",
+    "DELETE FROM events WHERE position = 1": "missing between the positions 0 and 2",
+    "DELETE FROM events WHERE position = 5": "the end of 's' is missing",
+    "UPDATE blobs SET data = 'x'": "the blob 'blob' does not have the checksum",
+}
+
+
+@pytest.mark.parametrize("change", list(POSTGRES_CHANGES))
+def test_the_checksums_of_postgres_are_those_of_python(postgres_address, tmp_path, change):
+    with closing(PostgresStore(postgres_address)) as store:
+        fill(store)
+        assert list(store.damage()) == []
+        store.backup(tmp_path / "copy.db")
+        with closing(SQLiteStore(tmp_path / "copy.db")) as copy:
+            copy.append("s", [Entry("kind", b"2", "new", "ä")]).result()
+            assert list(copy.damage()) == []
+        with psycopg.connect(postgres_address, autocommit=True) as connection:
+            assert connection.execute(change).rowcount == 1
+        (found, *_) = store.damage()
+        assert POSTGRES_CHANGES[change] in found
+
+
+def test_advice_is_no_damage(tmp_path):
+    path = tmp_path / "page.db"
+    with pytest.warns(UserWarning, match="does not look at the context"):
+        open_bandit(path, actions=["A"], context={"age": float}, policy="ucb1").close()
+    result = invoke("doctor", path)
+    assert result.exit_code == 0
+    assert "ADVICE page: the policy 'ucb1' does not look at the context" in result.output
+
+
+@pytest.mark.parametrize(
+    ("version", "risky"),
+    [("3.40.1", True), ("3.50.6", True), ("3.51.2", True), ("3.51.3", False), ("3.53.0", False)],
+)
+def test_doctor_names_the_version_of_sqlite_and_its_known_bugs(file, monkeypatch, version, risky):
+    monkeypatch.setattr("submax.live.doctor.sqlite3.sqlite_version", version)
+    result = invoke("doctor", file)
+    assert result.exit_code == 0
+    assert result.output.startswith(
+        f"ADVICE SQLite {version} is older than 3.51.3, which fixed the WAL-reset bug"
+        if risky
+        else f"ok     SQLite {version}\n"
+    )
+
+
+def test_a_store_without_checksums_is_refused(file, tmp_path):
+    old = tmp_path / "old.db"
+    shutil.copy(file, old)
+    with closing(sqlite3.connect(old)) as connection, connection:
+        connection.execute("UPDATE submax_schema SET version = 1")
+    result = invoke("doctor", old)
+    assert result.exit_code == 2
+    assert "schema version 1, and this submax reads versions from 2" in result.output

@@ -1,0 +1,91 @@
+"""One process writes to a SQLite file, whatever name the file was opened by."""
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from submax.core.errors import StoreError
+from submax.live.store.event import Entry
+from submax.live.store.sqlite_store import SQLiteStore
+
+HOLD = """
+import sys
+from submax.live.store.event import Entry
+from submax.live.store.sqlite_store import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+store.append("s", [Entry("kind", b"", "acknowledged")]).result()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    SQLiteStore(tmp_path / "store.db").close()
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def link(path, tmp_path):
+    """Another name of the same file, in another folder."""
+    (tmp_path / "elsewhere").mkdir()
+    os.link(path, tmp_path / "elsewhere" / "link.db")
+    return tmp_path / "elsewhere" / "link.db"
+
+
+@pytest.fixture
+def holder(path):
+    """Another process that has the store open."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"open\n"
+        yield process
+        process.kill()
+
+
+def test_a_hard_link_opens_no_second_writer(link, holder):
+    with pytest.raises(StoreError, match=f"is open for writing in process {holder.pid}"):
+        SQLiteStore(link)
+
+
+def test_a_hard_link_opens_no_second_writer_in_the_same_process(path, link):
+    with closing(SQLiteStore(path)), pytest.raises(StoreError, match="in this process"):
+        SQLiteStore(link)
+    SQLiteStore(link).close()
+
+
+def test_a_store_that_was_renamed_while_it_is_open_opens_no_second_writer(path, holder):
+    other = path.rename(path.with_name("renamed.db"))
+    with pytest.raises(StoreError, match=f"is open for writing in process {holder.pid}"):
+        SQLiteStore(other)
+
+
+def test_after_a_kill_the_store_opens_by_the_name_that_its_log_has(path, link, holder):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with pytest.raises(StoreError, match=r"was last written as .*store\.db, and the end of its"):
+        SQLiteStore(link)
+    with closing(SQLiteStore(path)) as store:
+        assert store.find("s", "acknowledged") is not None
+    with closing(SQLiteStore(link)) as store:
+        assert store.find("s", "acknowledged") is not None
+        assert store.append("s", [Entry("kind", b"", "new")]).result()[0].new
+
+
+def test_another_store_is_not_kept_out(path, tmp_path):
+    with closing(SQLiteStore(path)), closing(SQLiteStore(tmp_path / "other.db")) as store:
+        assert store.append("s", [Entry("kind", b"")]).result()[0].new
+
+
+def test_a_folder_for_temporary_files_of_somebody_else_is_not_used(path, tmp_path, monkeypatch):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / f"submax-locks-{os.getuid()}").symlink_to(victim)
+    SQLiteStore(path).close()
+    assert list(victim.iterdir()) == []

@@ -1,0 +1,159 @@
+"""Bandits are deleted over HTTP, by the command line and in Python."""
+
+import time
+from threading import Event
+
+import pytest
+from click.testing import CliRunner
+
+import submax
+from submax.cli import main
+from submax.core.errors import InputError, NotFoundError
+from submax.live.audit_log import AuditLog
+from submax.live.log.records import DECLARED, TICK
+from submax.live.open import open_bandit, open_store
+from submax.live.store.memory_store import MemoryStore
+from submax.policies.classic.random import Random
+from submax.server.access.key_registry import KeyRegistry
+
+ARMS = {"name": "arms", "actions": ["A", "B"], "reward_wait": 0.05, "refit_rows": 1}
+
+
+def learned(http, eventually):
+    http.post("/bandits", json=ARMS)
+    http.post("/bandits", json={**ARMS, "name": "arms-2"})
+    for name in ("arms", "arms-2"):
+        http.post(f"/bandits/{name}/decide", json={"id": "d1"})
+        http.post(f"/bandits/{name}/reward", json={"id": "d1", "value": 1})
+        eventually(lambda name=name: http.get(f"/bandits/{name}").json()["version"] > 0)
+
+
+def contents(store, name):
+    """The kinds of the events and the names of the blobs that a store in memory has of a bandit.
+
+    Ticks are left out: a bandit that is open writes them at any time.
+    """
+    events = [event for stream, event in store.contents() if stream.startswith(f"{name}/")]
+    kinds = [event.kind for event in events if event.kind != TICK]
+    return kinds, [blob for blob in store._blobs if blob.startswith(f"{name}/")]
+
+
+def test_a_deleted_bandit_is_gone_with_its_log_and_its_models(http, store, eventually):
+    learned(http, eventually)
+    before = contents(store, "arms-2")
+    answer = http.delete("/bandits/arms")
+    assert (answer.status_code, answer.json()) == (200, {"bandits": ["arms-2"]})
+    assert contents(store, "arms") == (["deleted"], [])
+    assert contents(store, "arms-2") == before
+    for method, path, body in [
+        ("GET", "", None),
+        ("DELETE", "", None),
+        ("POST", "/decide", {}),
+        ("POST", "/reward", {"id": "d1", "value": 1}),
+    ]:
+        answer = http.request(method, f"/bandits/arms{path}", json=body)
+        assert answer.status_code == 404, path
+    assert 'bandit="arms"' not in http.get("/metrics").text
+    assert contents(store, "arms") == (["deleted"], [])
+
+
+def test_the_name_of_a_deleted_bandit_can_be_declared_again(http, eventually):
+    learned(http, eventually)
+    http.delete("/bandits/arms")
+    again = {"name": "arms", "actions": ["X", "Y", "Z"], "context": {"age": "number"}}
+    shown = http.post("/bandits", json=again)
+    assert shown.status_code == 201
+    assert shown.json()["version"] == 0
+    decision = http.post("/bandits/arms/decide", json={"id": "d1", "context": {"age": 3}}).json()
+    assert decision["action"] in ("X", "Y", "Z")
+    assert not decision["repeated"]
+    http.delete("/bandits/arms")
+    assert http.get("/bandits").json() == {"bandits": ["arms-2"]}
+
+
+def test_deleting_needs_an_admin_key(serving, store):
+    registry = KeyRegistry(store)
+    open_bandit(store, name="arms", actions=["A", "B"], background=False)
+    keys = {
+        scope: registry.add([scope], ["arms"])[1] for scope in ("decide", "reward", "read", "admin")
+    }
+    other = registry.add(["admin"], ["other"])[1]
+    http = serving(store)
+    for key in (keys["decide"], keys["reward"], keys["read"], other):
+        answer = http.delete("/bandits/arms", headers={"authorization": f"Bearer {key}"})
+        assert answer.status_code == 403
+    assert http.delete("/bandits/arms").status_code == 401
+    headers = {"authorization": f"Bearer {keys['admin']}"}
+    assert http.delete("/bandits/arms", headers=headers).json() == {"bandits": []}
+    (_, entry), *others = AuditLog(store).newest(10)
+    assert (entry.operation, entry.subject) == ("delete", "arms")
+    assert entry.key == keys["admin"].split(".")[1]
+    assert others == []
+
+
+def test_another_process_learns_that_a_bandit_was_deleted(store, eventually):
+    """Two bandits on one store stand for two processes."""
+    here, there = (open_bandit(store, name="arms", actions=["A", "B"]) for _ in range(2))
+    here.delete()
+    eventually(lambda: there.deleted)
+    with pytest.raises(NotFoundError, match="was deleted"):
+        there.decide()
+    with pytest.raises(NotFoundError, match="was deleted"):
+        there.reward("d1", 1.0)
+    there.close()
+    assert contents(store, "arms") == (["deleted"], [])
+    again = open_bandit(store, name="arms", actions=["C"], background=False)
+    assert again.decide().action == "C"
+    assert there.deleted
+
+
+class Slow(Random):
+    """A policy whose update waits until it is let go."""
+
+    begun, go = Event(), Event()
+
+    def update(self, state, feedback, rng):
+        self.begun.set()
+        self.go.wait(30)
+        return state
+
+
+def test_a_fit_under_way_does_not_bring_a_deleted_bandit_back(eventually):
+    store = MemoryStore()
+    bandit = open_bandit(
+        store, name="arms", actions=["A"], policy=Slow(), reward_wait=0.01, refit_rows=1
+    )
+    bandit.decide()
+    assert Slow.begun.wait(10)
+    begin = time.monotonic()
+    bandit.delete()
+    assert time.monotonic() - begin < 8
+    Slow.go.set()
+    time.sleep(0.5)
+    assert contents(store, "arms") == (["deleted"], [])
+
+
+def test_the_command_deletes_a_bandit_of_a_file(tmp_path):
+    file = tmp_path / "page.db"
+    for name in ("one", "two"):
+        open_bandit(file, name=name, actions=["A", "B"], background=False).close()
+    run = CliRunner()
+    asked = run.invoke(main, ["delete", str(file), "one"], input="n\n")
+    assert asked.exit_code == 1
+    result = run.invoke(main, ["delete", str(file), "one", "--yes"])
+    assert (result.exit_code, result.output) == (0, "The bandit one and its log are deleted.\n")
+    store = open_store(file, read_only=True)
+    assert store.find("one/settings", DECLARED) is None
+    assert store.find("two/settings", DECLARED) is not None
+    store.close()
+    again = run.invoke(main, ["delete", str(file), "one", "--yes"])
+    assert again.exit_code == 2
+    assert "there is no bandit 'one'" in again.output
+    missing = run.invoke(main, ["delete", str(tmp_path / "none.db"), "one", "--yes"])
+    assert missing.exit_code == 2
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_bandit_in_memory_is_closed_and_not_deleted():
+    with pytest.raises(InputError, match="close"):
+        submax.Bandit(["A", "B"]).delete()

@@ -1,0 +1,134 @@
+"""SIGTERM ends the server within ten seconds, whatever it does."""
+
+import contextlib
+import secrets
+import signal
+import socket
+import time
+from threading import Thread
+
+import httpx
+import pytest
+
+from submax.live.open import open_bandit
+from submax.live.store.sqlite_store import SQLiteStore
+
+POLICY = """
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from submax.policies.classic.random import Random
+
+def said(word):
+    Path(__file__).with_name(word).touch()
+
+@dataclass(frozen=True)
+class SpinningUpdate(Random):
+    def update(self, state, feedback, rng):
+        said("begun")
+        while True:
+            pass
+
+@dataclass(frozen=True)
+class SlowChoice(Random):
+    def init(self, problem, replicas, rng):
+        if problem.space.size > 2:
+            said("begun")
+            time.sleep(60)
+        return super().init(problem, replicas, rng)
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "policy.py").write_text(POLICY)
+    return tmp_path / "page.db"
+
+
+@pytest.fixture
+def serving_policy(serve, file):
+    def serving_policy(name):
+        policy = f"{file.with_name('policy.py')}:{name}"
+        options = {"reward_wait": 0.01, "refit_rows": 1, "background": False}
+        bandit = open_bandit(file, actions=["A", "B"], policy=policy, **options)
+        bandit.decide()
+        bandit.close()
+        server = serve(file)
+        server.wait_ready()
+        return server
+
+    return serving_policy
+
+
+def ends(server):
+    """The exit status after SIGTERM; the server must have ended in time, and the file be free."""
+    begin = time.monotonic()
+    server.signal(signal.SIGTERM)
+    status = server.ended(15)
+    assert time.monotonic() - begin < 10
+    SQLiteStore(server.file).close()
+    return status
+
+
+def test_while_a_fit_computes_for_ever(serving_policy, file, eventually):
+    server = serving_policy("SpinningUpdate")
+    eventually(file.with_name("begun").exists)
+    assert httpx.get(f"{server.address}/healthz", timeout=5).status_code == 200
+    assert ends(server) == 0
+
+
+def test_while_a_request_of_an_operator_takes_for_ever(serving_policy, file, eventually):
+    server = serving_policy("SlowChoice")
+
+    def add():
+        body = {"verb": "add", "choice": "C"}
+        with contextlib.suppress(httpx.TransportError):
+            httpx.post(f"{server.address}/bandits/page/choices", json=body, timeout=30)
+
+    thread = Thread(target=add)
+    thread.start()
+    eventually(file.with_name("begun").exists)
+    # The bandit decides by what it knew before.
+    answer = httpx.post(f"{server.address}/bandits/page/decide", json={}, timeout=5)
+    assert answer.json()["action"] in ("A", "B")
+    # If the thread of the request cannot be ended in order, the status is 1.
+    assert ends(server) in (0, 1)
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /healthz HTTP/1.1\r\nHost: ",
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"POST /bandits/page/decide HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{",
+    ],
+    ids=["nothing", "half a head", "a request", "half a body"],
+)
+def test_while_a_client_holds_a_connection_open(serve, file, sent):
+    open_bandit(file, actions=["A", "B"], background=False).close()
+    server = serve(file)
+    server.wait_ready()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(sent)
+        time.sleep(0.2)
+        assert ends(server) == 0
+
+
+def test_while_a_client_does_not_read_its_answer(serve, file):
+    """The log has six megabytes of random ids, more than the buffers of the sockets hold."""
+    bandit = open_bandit(file, actions=["A", "B"], background=False)
+    for _ in range(60):
+        bandit.decide_many([{"id": secrets.token_urlsafe(90)} for _ in range(1000)])
+    bandit.close()
+    server = serve(file)
+    server.wait_ready()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", server.port))
+        connection.settimeout(30)
+        connection.sendall(b"GET /bandits/page/export HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        assert ends(server) == 0

@@ -1,0 +1,81 @@
+import dataclasses
+import typing
+from types import UnionType
+
+import pytest
+
+from submax.core.errors import InputError
+from submax.estimators import ESTIMATORS
+from submax.policies import POLICIES
+from submax.schema.rewards import SCALES
+from submax.server.declaring.parameter_limits import (
+    CLASSIFIER,
+    FREE,
+    LIMITS,
+    OTHERS,
+    check_parameters,
+)
+from submax.strategies import STRATEGIES
+
+
+def numeric_fields(cls, seen):
+    """The names of all fields with numbers, also those of dataclasses within."""
+    if cls in seen:
+        return
+    seen.add(cls)
+    for name, hint in typing.get_type_hints(cls).items():
+        if name not in {field.name for field in dataclasses.fields(cls)}:
+            continue
+        for part in parts(hint):
+            if part in (int, float):
+                yield name
+            elif dataclasses.is_dataclass(part) and isinstance(part, type):
+                yield from numeric_fields(part, seen)
+
+
+def parts(hint):
+    """All types of a union or a collection, however deep."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, UnionType, tuple, list):
+        return [one for each in typing.get_args(hint) for one in parts(each)]
+    return [hint]
+
+
+def test_every_number_that_can_be_declared_has_a_limit():
+    classes = [*POLICIES.classes(), *ESTIMATORS.classes(), *STRATEGIES.classes(), *SCALES.values()]
+    names = {name for cls in classes for name in numeric_fields(cls, set())}
+    assert len(names) > 30
+    assert sorted(names - set(FREE)) == sorted(LIMITS)
+
+
+def nested(path, value):
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [
+        ("policy.strategy.depth", LIMITS["depth"]),
+        ("policy.policy.estimator.training.steps", LIMITS["steps"]),
+        ("policy.estimator.parameters.n_estimators", CLASSIFIER),
+        ("policy.a_parameter_of_a_plugin", OTHERS),
+        ("rewards.bin_edges", LIMITS["bin_edges"]),
+    ],
+)
+def test_a_number_up_to_the_limit_is_allowed_and_a_larger_one_is_not(path, limit):
+    for allowed in (limit, -limit, int(limit), 0.5, True, "fitted", None):
+        check_parameters(nested(path, allowed))
+    for refused in (limit + 1, -limit - 1, [0, 2 * limit], {"x": 10**30}):
+        with pytest.raises(InputError, match=r"and over HTTP it may be at most .*: give a smaller"):
+            check_parameters(nested(path, refused))
+
+
+def test_the_bounds_of_rewards_may_be_large():
+    check_parameters({"rewards": {"kind": "continuous", "low": -1e12, "high": 1e12}})
+    check_parameters({"rewards": {"kind": "discrete", "values": [0, 1e9]}})
+
+
+def test_what_is_not_a_policy_has_other_limits():
+    check_parameters({"reward_wait": 1e9, "seed": 2**62, "policy": "rcp-adaptive"})

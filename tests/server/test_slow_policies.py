@@ -1,0 +1,81 @@
+"""Policies that take for ever: they are refused over HTTP, and elsewhere they stop nobody."""
+
+import contextlib
+import signal
+import time
+
+import httpx
+import pytest
+
+from submax.live.open import open_bandit
+
+ENDLESS = {
+    "kind": "reward-conditioned",
+    "estimator": {"kind": "counting"},
+    "strategy": {"kind": "iterated", "depth": 10**9},
+}
+TRAINING = {
+    "kind": "reward-conditioned",
+    "estimator": {"kind": "softmax", "training": {"steps": 10**9}},
+    "strategy": {"kind": "submax"},
+}
+
+
+@pytest.fixture
+def server(serve, tmp_path):
+    """A server of a bandit whose decisions take for ever, declared beside the server."""
+    file = tmp_path / "page.db"
+    open_bandit(file, actions=["A", "B"], policy=ENDLESS, background=False).close()
+    server = serve(file)
+    server.wait_ready()
+    return server
+
+
+def declared(server, **declaration):
+    return httpx.post(f"{server.address}/bandits", json=declaration, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("policy", "word"),
+    [(ENDLESS, "strategy.depth"), (TRAINING, "estimator.training.steps")],
+    ids=["deciding", "training"],
+)
+def test_a_policy_that_takes_for_ever_is_refused_over_http(http, policy, word):
+    body = {"name": "slow", "actions": ["A", "B"], "policy": policy}
+    answer = http.post("/bandits", json=body)
+    assert answer.status_code == 400
+    sentence = answer.json()["error"]
+    assert word in sentence
+    assert "1000000000" in sentence
+    assert "at most" in sentence
+    assert http.get("/bandits").json() == {"bandits": []}
+
+
+def test_a_decision_that_takes_for_ever_is_uniform_after_a_deadline(server):
+    begin = time.monotonic()
+    answer = httpx.post(f"{server.address}/bandits/page/decide", json={}, timeout=8)
+    assert answer.json()["propensity"] == 0.5
+    assert time.monotonic() - begin < 6
+    # The policy still computes, so that further decisions do not wait for it.
+    begin = time.monotonic()
+    many = {"requests": [{}] * 10}
+    found = httpx.post(f"{server.address}/bandits/page/decide-many", json=many, timeout=8).json()
+    assert [one["propensity"] for one in found["decisions"]] == [0.5] * 10
+    assert time.monotonic() - begin < 1.5
+    assert httpx.get(f"{server.address}/healthz", timeout=2).status_code == 200
+    shown = httpx.get(f"{server.address}/bandits/page").json()
+    assert shown["failures"]["decisions after the deadline"] == 11
+    kind = 'kind="decisions_after_the_deadline"'
+    metrics = httpx.get(f"{server.address}/metrics").text
+    assert f'submax_failures_total{{bandit="page",{kind}}} 11.0' in metrics
+
+
+@pytest.mark.parametrize("path", ["decide", "decide-many"])
+def test_sigterm_ends_the_server_while_a_decision_takes_for_ever(server, path):
+    body = {} if path == "decide" else {"requests": [{}, {}]}
+    with contextlib.suppress(httpx.TimeoutException):
+        httpx.post(f"{server.address}/bandits/page/{path}", json=body, timeout=3)
+    server.signal(signal.SIGTERM)
+    begin = time.monotonic()
+    assert server.ended(12) == 0
+    assert time.monotonic() - begin < 10
