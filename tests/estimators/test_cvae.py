@@ -134,7 +134,7 @@ def test_values_are_the_direct_sums(fitted, feedback):
 def with_equal_levels(estimator, seed):
     """A network whose modulation is zero, as it is at first, and nothing else."""
     design = estimator.design(PROBLEM)
-    leaves = jax.tree.leaves(jax.eval_shape(design.drawn, jax.random.key(0)))
+    leaves = jax.tree.leaves(design.drawn(np.random.default_rng(0)))
     size = sum(leaf.size for leaf in leaves)
     rng = np.random.default_rng(seed)
     parameters = unpacked(design, rng.normal(size=(REPLICAS, size)).astype(np.float32))

@@ -34,7 +34,7 @@ ASKED = LEVELS.shape[1]
 
 def some_parameters(design, seed):
     """Parameters of all replicas, none of them zero."""
-    leaves = jax.tree.leaves(jax.eval_shape(design.drawn, jax.random.key(0)))
+    leaves = jax.tree.leaves(design.drawn(np.random.default_rng(0)))
     shape = (REPLICAS, sum(leaf.size for leaf in leaves))
     vector = np.random.default_rng((seed, 1)).normal(scale=0.6, size=shape)
     return unpacked(design, vector.astype(np.float32))

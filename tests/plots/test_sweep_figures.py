@@ -105,7 +105,9 @@ def test_many_panels_go_on_in_the_next_row(tmp_path):
 def test_rewards_are_paired_only_if_random_choice_was_run(tmp_path, policies, expected):
     labels = {"shift": [0] * len(policies), "policy": policies}
     pq.write_table(pa.table({**labels, "step": [1] * len(policies)}), tmp_path / "results.parquet")
-    pq.write_table(pa.table({**labels, "reward": [1.0] * len(policies)}), tmp_path / "finals.parquet")
+    pq.write_table(
+        pa.table({**labels, "reward": [1.0] * len(policies)}), tmp_path / "finals.parquet"
+    )
     (tmp_path / "manifest.json").write_text('{"specification": {"measure": "reward"}}')
     paired = [figure for figure in sweep_figures(tmp_path) if figure.kind == "paired"]
     assert len(paired) == expected

@@ -19,9 +19,8 @@ REWARDS = np.array([*np.eye(BIN_EDGES), [0.0, 0.3, 0.7]], dtype=np.float32)
 
 def layer(kind, seed):
     """A layer of all replicas with no parameter at zero."""
-    keys = jax.random.split(jax.random.key(seed), REPLICAS)
-    drawn = [kind.drawn(INPUTS, OUTPUTS, BIN_EDGES, key) for key in keys]
     rng = np.random.default_rng(seed)
+    drawn = [kind.drawn(INPUTS, OUTPUTS, BIN_EDGES, rng) for _ in range(REPLICAS)]
 
     def moved(*leaves):
         stacked = np.stack([np.asarray(leaf) for leaf in leaves])
@@ -117,7 +116,7 @@ def test_folded_it_is_one_plain_layer_a_level(kind, seed):
 
 @pytest.mark.parametrize("form", INJECTION_FORMS)
 def test_a_trunk_is_one_layer_upon_the_other(form, seed):
-    trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, form, jax.random.key(seed))
+    trunk = Trunk.drawn(INPUTS, OUTPUTS, BIN_EDGES, form, np.random.default_rng(seed))
     x = np.random.default_rng((seed, 3)).normal(size=INPUTS).astype(np.float32)
     for reward in REWARDS:
         first = FORMULAS[type(trunk.first)](trunk.first, x, reward)
@@ -133,7 +132,7 @@ def test_all_levels_are_equal_at_first_and_can_be_separated(form, inputs, seed):
 
     The reward part is zero, and its gradient is not.
     """
-    trunk = Trunk.drawn(inputs, 16, BIN_EDGES, form, jax.random.key(seed))
+    trunk = Trunk.drawn(inputs, 16, BIN_EDGES, form, np.random.default_rng(seed))
     x = np.random.default_rng(seed).normal(size=inputs).astype(np.float32)
     first, *others = [np.asarray(trunk(x, one)) for one in REWARDS]
     assert first.any()
@@ -149,7 +148,7 @@ def test_all_levels_are_equal_at_first_and_can_be_separated(form, inputs, seed):
 
 def test_input_concatenation_starts_with_levels_that_differ(seed):
     """As the paper describes its naive alternative: the reward is an input like any other."""
-    trunk = Trunk.drawn(INPUTS, 16, BIN_EDGES, "input-concatenation", jax.random.key(seed))
+    trunk = Trunk.drawn(INPUTS, 16, BIN_EDGES, "input-concatenation", np.random.default_rng(seed))
     x = np.random.default_rng(seed).normal(size=INPUTS).astype(np.float32)
     first, second = (np.asarray(trunk(x, one)) for one in REWARDS[:2])
     assert not np.array_equal(first, second)

@@ -85,9 +85,9 @@ def losses(parameters, buffer):
 
 
 def first_parameters(replicas, seed):
-    """What training begins with: a model drawn from the first half of each replica's key."""
+    """What training begins with: a model drawn from each replica's seed."""
     drawn = np.random.default_rng(seed).integers(2**32, size=replicas, dtype=np.uint32)
-    models = [DESIGN.drawn(jax.random.split(jax.random.key(one))[0]) for one in drawn]
+    models = [DESIGN.drawn(np.random.default_rng(one)) for one in drawn]
     return [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(one)]) for one in models]
 
 
@@ -98,7 +98,7 @@ def in_a_loop(buffer, training, steps, seed):
     minibatches = laid_out(buffer)
     rows = np.concatenate([minibatches.draw(27, training.batch, rng) for _ in range(2)])[:, 0]
     optimizer = optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
-    model = DESIGN.drawn(jax.random.split(jax.random.key(drawn[0]))[0])
+    model = DESIGN.drawn(np.random.default_rng(drawn[0]))
     state = optimizer.init(model)
 
     @jax.jit

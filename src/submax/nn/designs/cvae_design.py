@@ -81,19 +81,18 @@ class CVAEDesign(Design[CVAEModel]):
     kl_weight: float
     components: int
 
-    def drawn(self, key: jax.Array) -> CVAEModel:
-        keys = jax.random.split(key, 5)
+    def drawn(self, rng: np.random.Generator) -> CVAEModel:
         choices, width = sum(self.sizes), self.context_width
         shape = (self.hidden, self.reward_width, self.injection)
         return CVAEModel(
             Encoder(
-                Trunk.drawn(choices + self.reals + width, *shape, keys[0]),
-                Dense.drawn(self.hidden, self.latent, keys[1]),
-                Dense.drawn(self.hidden, self.latent, keys[2]),
+                Trunk.drawn(choices + self.reals + width, *shape, rng),
+                Dense.drawn(self.hidden, self.latent, rng),
+                Dense.drawn(self.hidden, self.latent, rng),
             ),
             Decoder(
-                Trunk.drawn(self.latent + width, *shape, keys[3]),
-                Dense.drawn(self.hidden, outputs(choices, self.reals, self.components), keys[4]),
+                Trunk.drawn(self.latent + width, *shape, rng),
+                Dense.drawn(self.hidden, outputs(choices, self.reals, self.components), rng),
             ),
         )
 

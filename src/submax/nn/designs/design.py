@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
+import numpy as np
+from numpy.typing import NDArray
 
 Model = TypeVar("Model")
 
@@ -44,8 +46,12 @@ class Design(ABC, Generic[Model]):
         return self.context_width + len(self.sizes) + self.reals + self.reward_width + 1
 
     @abstractmethod
-    def drawn(self, key: jax.Array) -> Model:
-        """Return a model with random initial parameters."""
+    def drawn(self, rng: np.random.Generator) -> Model:
+        """Return a model with random initial parameters.
+
+        They are drawn by numpy: to compile a program that draws them takes as long as to compile
+        one that trains.
+        """
 
     @abstractmethod
     def losses(self, model: Model, batch: Example, key: jax.Array) -> jax.Array:
@@ -68,6 +74,6 @@ class Design(ABC, Generic[Model]):
         """Smallest number of steps from new parameters, whatever the held-out loss."""
         return 0
 
-    def informed(self, model: Model, share: jax.Array) -> Model:
+    def informed(self, model: Model, share: NDArray[np.float32]) -> Model:
         """Return a new model whose initial outputs reflect how often each reward occurs."""
         return model

@@ -38,11 +38,10 @@ class SoftmaxDesign(Design[SoftmaxModel]):
     injection: str
     reals: int = 0
 
-    def drawn(self, key: jax.Array) -> SoftmaxModel:
-        trunk, head = jax.random.split(key)
+    def drawn(self, rng: np.random.Generator) -> SoftmaxModel:
         return SoftmaxModel(
-            Trunk.drawn(self.context_width, self.hidden, self.reward_width, self.injection, trunk),
-            Dense.drawn(self.hidden, sum(self.sizes), head),
+            Trunk.drawn(self.context_width, self.hidden, self.reward_width, self.injection, rng),
+            Dense.drawn(self.hidden, sum(self.sizes), rng),
         )
 
     def losses(self, model: SoftmaxModel, batch: Example, key: jax.Array) -> jax.Array:

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.networks.value_network import ValueNetwork
 from submax.nn.designs.choices import one_hot
@@ -63,12 +64,11 @@ class ValueDesign(Design[ValueModel]):
     reals: int = 0
     reward_width: int = 1
 
-    def drawn(self, key: jax.Array) -> ValueModel:
-        keys = jax.random.split(key, 3)
+    def drawn(self, rng: np.random.Generator) -> ValueModel:
         return ValueModel(
-            Dense.drawn(sum(self.sizes) + self.context_width, self.hidden, keys[0]),
-            Dense.drawn(self.hidden, self.hidden, keys[1]),
-            Dense.drawn(self.hidden, 1, keys[2]),
+            Dense.drawn(sum(self.sizes) + self.context_width, self.hidden, rng),
+            Dense.drawn(self.hidden, self.hidden, rng),
+            Dense.drawn(self.hidden, 1, rng),
         )
 
     @property
@@ -97,14 +97,14 @@ class ValueDesign(Design[ValueModel]):
 
         return jax.vmap(loss)(batch)
 
-    def informed(self, model: ValueModel, share: jax.Array) -> ValueModel:
+    def informed(self, model: ValueModel, share: NDArray[np.float32]) -> ValueModel:
         """Return the model with a head by which every action has the mean reward as its value.
 
         With a random head some actions would have higher values before any training.
         """
         head = model.head
-        bias = jnp.log(share) - jnp.log1p(-share)
-        return ValueModel(model.first, model.second, Dense(jnp.zeros_like(head.weight), bias))
+        bias = np.log(share) - np.log1p(-share)
+        return ValueModel(model.first, model.second, Dense(np.zeros_like(head.weight), bias))
 
     def _loss(self, model: ValueModel, example: Example, masks: jax.Array) -> jax.Array:
         x = jnp.concatenate([one_hot(example.action, self.sizes), example.context])

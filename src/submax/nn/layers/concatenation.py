@@ -23,9 +23,10 @@ class Concatenation(Injection):
     reward_width: int = eqx.field(static=True)
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, key: jax.Array) -> Self:
-        layer = Dense.drawn(inputs, outputs, key)
-        weight = jnp.concatenate([layer.weight, jnp.zeros((outputs, reward_width))], axis=1)
+    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
+        layer = Dense.drawn(inputs, outputs, rng)
+        zeros = np.zeros((outputs, reward_width), dtype=np.float32)
+        weight = np.concatenate([layer.weight, zeros], axis=1)
         return cls(Dense(weight, layer.bias), reward_width)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:

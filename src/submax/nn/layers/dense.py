@@ -1,10 +1,15 @@
 """A fully connected layer."""
 
-from typing import Self
+from typing import Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+Parameter: TypeAlias = jax.Array | NDArray[np.float32]
+"""A parameter of a layer: of numpy when it is drawn, of JAX in training."""
 
 
 class Dense(eqx.Module):
@@ -16,18 +21,17 @@ class Dense(eqx.Module):
     Reference: Glorot and Bengio (2010).
     """
 
-    weight: jax.Array
-    bias: jax.Array
+    weight: Parameter
+    bias: Parameter
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, key: jax.Array) -> Self:
+    def drawn(cls, inputs: int, outputs: int, rng: np.random.Generator) -> Self:
         """Return a layer with random initial weights ``[outputs, inputs]``."""
         limit = (6 / (inputs + outputs)) ** 0.5
-        weight = jax.random.uniform(key, (outputs, inputs), minval=-limit, maxval=limit)
-        if inputs == 0:
-            return cls(weight, jax.random.uniform(key, (outputs,), minval=-limit, maxval=limit))
-        return cls(weight, jnp.zeros(outputs))
+        weight = rng.uniform(-limit, limit, (outputs, inputs)).astype(np.float32)
+        bias = rng.uniform(-limit, limit, outputs) if inputs == 0 else np.zeros(outputs)
+        return cls(weight, bias.astype(np.float32))
 
     def __call__(self, x: jax.Array) -> jax.Array:
         """Apply the layer: ``[inputs] -> [outputs]``."""
-        return self.weight @ x + self.bias
+        return jnp.matmul(self.weight, x) + self.bias

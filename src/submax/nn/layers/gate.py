@@ -3,12 +3,11 @@
 from typing import Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from submax.nn.layers.dense import Dense
+from submax.nn.layers.dense import Dense, Parameter
 from submax.nn.layers.injection import Injection, LevelLayer
 
 
@@ -22,11 +21,12 @@ class Gate(Injection):
     """
 
     dense: Dense
-    opening: jax.Array
+    opening: Parameter
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, key: jax.Array) -> Self:
-        return cls(Dense.drawn(inputs, outputs, key), jnp.zeros((reward_width, outputs)))
+    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
+        zeros = np.zeros((reward_width, outputs), dtype=np.float32)
+        return cls(Dense.drawn(inputs, outputs, rng), zeros)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu(self.dense(x)) * jax.nn.sigmoid(reward @ self.opening)

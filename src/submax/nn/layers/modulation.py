@@ -3,11 +3,10 @@
 from typing import Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.nn.layers.dense import Dense
+from submax.nn.layers.dense import Dense, Parameter
 from submax.nn.layers.injection import Injection, LevelLayer
 
 
@@ -22,13 +21,13 @@ class Modulation(Injection):
     """
 
     dense: Dense
-    scale: jax.Array
-    shift: jax.Array
+    scale: Parameter
+    shift: Parameter
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, key: jax.Array) -> Self:
-        zeros = jnp.zeros((reward_width, outputs))
-        return cls(Dense.drawn(inputs, outputs, key), zeros, zeros)
+    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
+        zeros = np.zeros((reward_width, outputs), dtype=np.float32)
+        return cls(Dense.drawn(inputs, outputs, rng), zeros, zeros)
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu((1 + reward @ self.scale) * self.dense(x) + reward @ self.shift)

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-import jax
+import numpy as np
 
 from submax.nn.layers.concatenation import Concatenation
 from submax.nn.layers.dense import Dense
@@ -16,5 +16,5 @@ class NaiveConcatenation(Concatenation):
     """
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, reward_width: int, key: jax.Array) -> Self:
-        return cls(Dense.drawn(inputs + reward_width, outputs, key), reward_width)
+    def drawn(cls, inputs: int, outputs: int, reward_width: int, rng: np.random.Generator) -> Self:
+        return cls(Dense.drawn(inputs + reward_width, outputs, rng), reward_width)

@@ -16,8 +16,8 @@ class Plain(Injection):
     dense: Dense
 
     @classmethod
-    def drawn(cls, inputs: int, outputs: int, _reward_width: int, key: jax.Array) -> Self:
-        return cls(Dense.drawn(inputs, outputs, key))
+    def drawn(cls, inputs: int, outputs: int, _reward_width: int, rng: np.random.Generator) -> Self:
+        return cls(Dense.drawn(inputs, outputs, rng))
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:
         return jax.nn.relu(self.dense(x))

@@ -4,6 +4,7 @@ from typing import Self, TypeAlias
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from submax.nn.layers.concatenation import Concatenation
 from submax.nn.layers.gate import Gate
@@ -31,14 +32,13 @@ class Trunk(eqx.Module):
 
     @classmethod
     def drawn(
-        cls, inputs: int, hidden: int, reward_width: int, injection: str, key: jax.Array
+        cls, inputs: int, hidden: int, reward_width: int, injection: str, rng: np.random.Generator
     ) -> Self:
         """Return two layers of ``hidden`` units with random initial parameters."""
-        keys = jax.random.split(key)
         first, second = INJECTIONS[injection]
         return cls(
-            first.drawn(inputs, hidden, reward_width, keys[0]),
-            second.drawn(hidden, hidden, reward_width, keys[1]),
+            first.drawn(inputs, hidden, reward_width, rng),
+            second.drawn(hidden, hidden, reward_width, rng),
         )
 
     def __call__(self, x: jax.Array, reward: jax.Array) -> jax.Array:

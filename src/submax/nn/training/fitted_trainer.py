@@ -1,7 +1,7 @@
 """Training with early stopping by the loss of held-out rows, as pure functions."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,15 +39,6 @@ class FittedTrainer:
 
     trainer: Trainer
 
-    def draw(self, seeds: jax.Array, limit: jax.Array, held: jax.Array) -> Fitting:
-        """Return new models that are informed about the frequency of rewards.
-
-        ``seeds [R]`` initialize the parameters, and ``limit [R]`` bounds the number of steps.
-        """
-        progress = self.trainer.begin(seeds, limit, self._shares(held))
-        least = jnp.full(len(limit), self.trainer.design.least_steps, dtype=jnp.int32)
-        return self.begin(progress, held, least)
-
     def begin(self, progress: Progress, held: jax.Array, least: jax.Array) -> Fitting:
         """Return the start of a training from given parameters; ``held`` is ``[T, R, B, ...]``."""
         vector = progress.vector
@@ -80,7 +71,7 @@ class FittedTrainer:
         infinity, so that any other loss is lower.
         """
         keys = jax.random.split(jax.random.key(HELD_OUT_SEED), len(held))
-        shares = self._shares(held)
+        shares = self.shares(held)
 
         def add(total: jax.Array, part: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
             rows, key = part
@@ -92,13 +83,15 @@ class FittedTrainer:
         mean = (total[:, 1:] / total[:, :1]).min(axis=1)
         return jnp.where(jnp.isfinite(mean), mean, jnp.inf)
 
-    def _shares(self, held: jax.Array) -> jax.Array:
+    def shares(self, held: Any) -> Any:
         """Return how often each reward occurs among the held-out rows: ``[R, E]``.
+
+        The rows, and so the result, are arrays of numpy or of JAX.
 
         One additional row with equal shares of all rewards keeps the result away from 0 and 1.
         """
         batch, weight = Example.of(held, self.trainer.design)
-        total = jnp.einsum("trbe,trb->re", batch.reward, weight)
+        total = (batch.reward * weight[..., None]).sum(axis=(0, 2))
         equal_share = 1 / max(self.trainer.design.reward_width, 2)
         return (total + equal_share) / (weight.sum(axis=(0, 2)) + 1)[:, None]
 

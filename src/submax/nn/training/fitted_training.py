@@ -31,13 +31,14 @@ HIGHEST_STEP_LIMIT = 4000
 """The limit on steps is EPOCHS passes over the rows, but at least LOWEST_STEP_LIMIT and at most
 HIGHEST_STEP_LIMIT. The highest limit bounds the cost of a refit."""
 
+
 RowArray = NDArray[np.float32] | jax.Array
 
 
 class FittedPrograms(NamedTuple):
-    """The compiled methods of `FittedTrainer` for one design."""
+    """A trainer of one design, and its compiled methods."""
 
-    draw: Callable[[jax.Array, jax.Array, RowArray], Fitting]
+    trainer: FittedTrainer
     begin: Callable[[Progress, RowArray, jax.Array], Fitting]
     advance: Callable[[Fitting, RowArray, RowArray], Fitting]
 
@@ -59,10 +60,13 @@ def train_fitted(
     """
     filled = minibatches.filled
     held_out = HeldOut.of(filled)
-    held = jnp.asarray(minibatches.held(held_out, HELD_OUT_BATCH))
-    draw, begin, advance = _programs(design, training, len(filled))
+    rows_held = minibatches.held(held_out, HELD_OUT_BATCH)
+    held = jnp.asarray(rows_held)
+    fitted, begin, advance = _programs(design, training, len(filled))
     limit = most_steps(filled, training.batch)
-    fitting = draw(drawn_seeds(len(filled), rng), jnp.asarray(limit), held)
+    seeds, share = drawn_seeds(len(filled), rng), fitted.shares(rows_held)
+    start_steps = jnp.full(len(filled), design.least_steps, dtype=jnp.int32)
+    fitting = begin(fitted.trainer.begin(seeds, limit, share), held, start_steps)
     last, anew = None, np.ones(len(filled), dtype=bool)
     if start is not None and rows_before is not None:
         vector, anew = packed(design, start), begins_anew(rows_before, filled)
@@ -116,16 +120,15 @@ def _from(fresh: Fitting, vector: NDArray[np.float32]) -> Progress:
 def _programs(design: Design[Any], training: Training, replicas: int) -> FittedPrograms:
     trainer = Trainer(design, training, replicas)
     fitted = FittedTrainer(trainer)
-    seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
+    least = shape((replicas,), jnp.int32)
     rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
     held = shape(
         (MAX_HELD_OUT_ROWS // HELD_OUT_BATCH, replicas, HELD_OUT_BATCH, design.columns), jnp.float32
     )
-    share = shape((replicas, design.reward_width), jnp.float32)
-    progress = jax.eval_shape(trainer.begin, seeds, limit, share)
-    fitting = jax.eval_shape(fitted.begin, progress, held, limit)
+    progress = trainer.progress_shapes
+    fitting = jax.eval_shape(fitted.begin, progress, held, least)
     return FittedPrograms(
-        compiled(fitted.draw, seeds, limit, held),
-        compiled(fitted.begin, progress, held, limit),
+        fitted,
+        compiled(fitted.begin, progress, held, least),
         compiled(fitted.advance, fitting, rows, held),
     )

@@ -85,4 +85,4 @@ def model_shapes(design: Design[Any]) -> Any:
 
     The shapes are remembered, because tracing them takes longer than a short training.
     """
-    return jax.eval_shape(design.drawn, jax.random.key(0))
+    return jax.eval_shape(lambda: design.drawn(np.random.default_rng(0)))

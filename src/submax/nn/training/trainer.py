@@ -7,11 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.flatten_util import ravel_pytree
+from numpy.typing import NDArray
 
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design, Example
 from submax.nn.training.parameters import model_shapes
+
+Seeds = NDArray[np.uint32]
+Limits = NDArray[np.int32]
 
 NEVER = -1
 """The step of divergence of a replica that has not diverged."""
@@ -21,7 +24,7 @@ class Progress(NamedTuple):
     """The state of training between two steps.
 
     ``vector [R, P]`` are all parameters of each replica, and ``good [R, P]`` the latest parameters
-    with a finite loss. ``optimizer`` is the state of the optimizer, and ``key [R]`` the JAX keys
+    with a finite loss. ``optimizer`` is the state of the optimizer, and ``seed [R]`` are the seeds
     from which the noise of each step follows. ``step`` is the number of steps so far. A replica
     stops after ``limit [R]`` steps. ``diverged [R]`` is the step at which its loss or its
     parameters were first not finite, or −1. A replica that diverged returns to its good parameters
@@ -31,7 +34,7 @@ class Progress(NamedTuple):
     vector: jax.Array
     good: jax.Array
     optimizer: Any
-    key: jax.Array
+    seed: jax.Array
     step: jax.Array
     limit: jax.Array
     diverged: jax.Array
@@ -49,23 +52,38 @@ class Trainer:
     training: Training
     replicas: int
 
-    def begin(self, seeds: jax.Array, limit: jax.Array, share: jax.Array) -> Progress:
+    def begin(self, seeds: Seeds, limit: Limits, share: NDArray[np.float32]) -> Progress:
         """Return the start of training with new models, whose parameters are random.
 
         ``seeds [R]`` are the seeds of the random numbers, and ``limit [R]`` is the largest number
         of steps. ``share [R, E]`` is the mean of the encoded rewards: how often each reward occurs.
         A design may choose initial parameters whose outputs fit it (`Design.informed`).
         """
-        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(seeds)
-
-        def drawn(key: jax.Array, share: jax.Array) -> jax.Array:
-            return ravel_pytree(self.design.informed(self.design.drawn(key), share))[0]
-
-        vector = jax.vmap(drawn)(keys[:, 0], share)
+        pairs = zip(seeds, share, strict=True)
+        vector = np.stack([self._drawn(np.random.default_rng(seed), one) for seed, one in pairs])
         state = jax.vmap(self._optimizer().init)(vector)
-        step = jnp.zeros((), dtype=jnp.int32)
-        never = jnp.full(self.replicas, NEVER)
-        return Progress(vector, vector, state, keys[:, 1], step, limit, never)
+        # Two copies of the parameters, because a compiled program may overwrite its arguments.
+        return Progress(
+            jnp.array(vector),
+            jnp.array(vector),
+            state,
+            jnp.asarray(seeds),
+            jnp.zeros((), dtype=jnp.int32),
+            jnp.asarray(limit),
+            jnp.full(self.replicas, NEVER),
+        )
+
+    @property
+    def progress_shapes(self) -> Any:
+        """The shapes of ``Progress``, for which programs are compiled."""
+        seeds, limit = np.zeros(self.replicas, np.uint32), np.zeros(self.replicas, np.int32)
+        share = np.full((self.replicas, self.design.reward_width), 0.5, np.float32)
+        return jax.eval_shape(lambda: self.begin(seeds, limit, share))
+
+    def _drawn(self, rng: np.random.Generator, share: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the initial parameters of one replica: ``[P]``."""
+        model = self.design.informed(self.design.drawn(rng), share)
+        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(model)])
 
     def advance(self, progress: Progress, rows: jax.Array) -> Progress:
         """Train T steps, each on a minibatch of B rows: ``rows [T, R, B, D + S + E + 1]``.
@@ -80,7 +98,7 @@ class Trainer:
         A replica that has stopped or diverged does not change; one that diverges in this step
         returns to its latest parameters with a finite loss.
         """
-        keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(progress.key, progress.step)
+        keys = jax.vmap(self._key, in_axes=(0, None))(progress.seed, progress.step)
         trained = jax.vmap(self._trained)(progress.vector, progress.optimizer, keys, rows)
         loss, vector, state = trained
         finite = jnp.isfinite(loss) & jnp.isfinite(vector).all(axis=1)
@@ -94,12 +112,16 @@ class Trainer:
             where_kept(keep, vector, where_kept(first, good, progress.vector)),
             good,
             where_kept(keep, state, progress.optimizer),
-            progress.key,
+            progress.seed,
             progress.step + 1,
             progress.limit,
             diverged,
         )
         return after, None
+
+    def _key(self, seed: jax.Array, step: jax.Array) -> jax.Array:
+        """Return the key of the noise of one step of one replica."""
+        return jax.random.fold_in(jax.random.key(seed), step)
 
     def _trained(
         self, vector: jax.Array, state: Any, key: jax.Array, rows: jax.Array
@@ -131,12 +153,12 @@ class Trainer:
         return optax.adamw(training.learning_rate, weight_decay=training.weight_decay)
 
 
-def drawn_seeds(replicas: int, rng: np.random.Generator) -> jax.Array:
-    """Draw a seed for the random numbers of JAX in each replica, ``[R]``.
+def drawn_seeds(replicas: int, rng: np.random.Generator) -> Seeds:
+    """Draw a seed for the random numbers of each replica, ``[R]``.
 
     The initial parameters and the noise of training follow from these seeds, and so from ``rng``.
     """
-    return jnp.asarray(rng.integers(2**32, size=replicas, dtype=np.uint32))
+    return rng.integers(2**32, size=replicas, dtype=np.uint32)
 
 
 def where_kept(keep: Any, new: Any, old: Any) -> Any:

@@ -32,9 +32,9 @@ next call while the device trains."""
 
 
 class Programs(NamedTuple):
-    """The compiled methods of `Trainer` for one design."""
+    """A trainer of one design, and its compiled method."""
 
-    begin: Callable[[jax.Array, jax.Array, NDArray[np.float32]], Progress]
+    trainer: Trainer
     advance: Callable[[Progress, NDArray[np.float32]], Progress]
 
 
@@ -57,10 +57,10 @@ def train(
         return train_fitted(design, training, minibatches, rng, start, rows_before)
     replicas = len(minibatches.filled)
     steps_per_call = _steps_per_call(training.steps)
-    begin, advance = _programs(design, training, replicas, steps_per_call)
-    limit = jnp.full(replicas, training.steps, jnp.int32)
+    trainer, advance = _programs(design, training, replicas, steps_per_call)
+    limit = np.full(replicas, training.steps, np.int32)
     share = minibatches.reward_share(design.reward_width)
-    progress = begin(drawn_seeds(replicas, rng), limit, share)
+    progress = trainer.begin(drawn_seeds(replicas, rng), limit, share)
     if start is not None:
         vector = packed(design, start)
         # Two copies, because the compiled program overwrites its arguments.
@@ -76,13 +76,9 @@ def _programs(
     design: Design[Any], training: Training, replicas: int, steps_per_call: int
 ) -> Programs:
     trainer = Trainer(design, training, replicas)
-    seeds, limit = shape((replicas,), jnp.uint32), shape((replicas,), jnp.int32)
     rows = shape((steps_per_call, replicas, training.batch, design.columns), jnp.float32)
-    share = shape((replicas, design.reward_width), jnp.float32)
-    start = jax.eval_shape(trainer.begin, seeds, limit, share)
     return Programs(
-        compiled(trainer.begin, seeds, limit, share),
-        compiled(trainer.advance, start, rows, overwrites=(0,)),
+        trainer, compiled(trainer.advance, trainer.progress_shapes, rows, overwrites=(0,))
     )
 
 
