@@ -23,7 +23,9 @@ TABLES = (
 )
 """Tables on which parameters may be chosen."""
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
-"""Tables on which no parameter was chosen; nobody looks at them before the final run."""
+"""Tables on which no parameter of a peer or of ``rcp-adaptive`` was chosen. Two versions of
+``rcp-adaptive`` were reported on them, and the training rule of the softmax network was looked at
+on texture (docs/tuning.md)."""
 RARE_TABLES = tuple(name for name in TABLES if name not in ("banana", "titanic"))
 SUBMAX, VOWPAL_WABBIT, GITTINS = "submax", "vowpalwabbit", "gittins"
 MABWISER, CONTEXTUALBANDITS = "mabwiser", "contextualbandits"

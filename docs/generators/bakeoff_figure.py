@@ -67,7 +67,7 @@ def draw_bakeoff(dense: tuple[Scores, Scores], rare: tuple[Scores, Scores], file
     right.sort(key=lambda row: -row.scores["adaptive"].mean)
     groups = [
         ("settings were chosen on these tables", [r for r in left if r.table not in HELD_OUT]),
-        ("nothing was chosen on these tables", [r for r in left if r.table in HELD_OUT]),
+        ("settings were not chosen on these tables", [r for r in left if r.table in HELD_OUT]),
     ]
     with figure_style():
         height = ROW_INCHES * (max(len(left), len(right)) + 2 * GAP + 6)

@@ -1,6 +1,7 @@
 """Write docs/results/beyond.md, as report_page.py writes the page of the paper's results."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from markdown_tables import table, with_error
@@ -47,8 +48,9 @@ BEYOND = {
     "pricing": (
         "Setting a price",
         "Demand falls with the price, the reward is the price where something is sold. The highest "
-        "rewards come from the highest prices, which seldom sell: SubMax asks for them, the "
-        "advantage over all levels does not.",
+        "rewards come from the highest prices, which seldom sell. SubMax, which conditions on the "
+        "highest level, has more regret than the advantage over all levels, by 539 ± 150. Only "
+        "regret is published here, not the prices that were asked.",
         (),
     ),
     "drifting": (
@@ -84,8 +86,9 @@ def page() -> str:
     """What came out beyond the paper's experiments, as Markdown."""
     parts = [
         "# Results beyond the paper",
-        "Made by `submax reproduce beyond` and `make docs`; nothing here is typed by hand. Final "
-        "regret, mean over the replicas ± standard error, best in bold.",
+        "Tables and figures are made by `submax reproduce beyond` and `make docs`. Final "
+        "regret, mean over the replicas ± standard error, best in bold. The policies have "
+        "default or hand-set parameters; no method was tuned for these problems.",
     ]
     for name, (title, text, keys) in BEYOND.items():
         if is_published(name):
@@ -102,17 +105,19 @@ def page() -> str:
 def _offline(rows: Rows) -> list[str]:
     """What policies learned from logs are worth, and how far each estimator is from that."""
     title = "Real data: learning and evaluating from logs"
-    text = (
-        "The same sets as logs of a uniform policy: learn from the first half of 10000 rows, say "
-        "by the second half what the policy is worth, and compare with what it is worth on the "
-        "whole set. Root mean squared error of each estimator, and how many of its 95 % intervals "
-        "hold the truth. The direct method is as wrong as its model of the rewards; the doubly "
-        f"robust ones correct it. {provenance('offline')}"
-    )
     estimators = list(dict.fromkeys(row["estimator"] for row in rows))
     groups: dict[tuple[str, str], Rows] = {}
     for row in rows:
         groups.setdefault((row["file"], row["policy"]), []).append(row)
+    text = (
+        "The same sets as logs of a uniform policy: learn from the first half of 10000 rows, say "
+        "by the second half what the policy is worth, and compare with what it is worth on the "
+        "whole set. Root mean squared error of each estimator, and how many of its 95 % intervals "
+        "hold the truth. The direct method is as wrong as its model of the rewards. The errors "
+        "of the doubly robust `dr` and of the self-normalized `snips` are about equal in these "
+        f"logs of a uniform policy: `dr` has the smaller one in {_closer(groups)} of "
+        f"{len(groups)} rows. {provenance('offline')}"
+    )
     body = (
         (
             file.partition(":")[2],
@@ -128,6 +133,15 @@ def _offline(rows: Rows) -> list[str]:
     )
     heads = ("set", "policy", "log", "worth", *estimators)
     return [f"## {title}", text, table(heads, body), f"![{title}](beyond/offline/figure.png)"]
+
+
+def _closer(groups: Mapping[object, Rows]) -> int:
+    """In how many rows of the table the error of ``dr`` is smaller than that of ``snips``."""
+    errors = [
+        {row["estimator"]: float(row["root_mean_squared_error"]) for row in group}
+        for group in groups.values()
+    ]
+    return sum(found["dr"] < found["snips"] for found in errors)
 
 
 def _by_configuration(rows: Rows, keys: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from markdown_tables import table
 from published import Rows, rows_of
-from reasons import REASONS
+from reasons import NOTES, REASONS
 
 SECTIONS = {
     "illustration": "3.3",
@@ -61,6 +61,11 @@ class TestedClaim(NamedTuple):
         """Why the statement does not hold here, as far as we know; empty if there is none."""
         return REASONS.get(self.text, "")
 
+    @property
+    def note(self) -> str:
+        """What a reader must know to judge the statement; empty if there is nothing."""
+        return NOTES.get(self.text, "")
+
 
 def claims_of(experiment: str, source: str) -> list[TestedClaim]:
     """The statements of this source that the experiment tests, in order."""
@@ -82,13 +87,14 @@ def overview() -> str:
 
 
 def paper_claims(experiment: str) -> Iterator[str]:
-    """Each sentence of the paper with the statements that test it, and the reasons for failures."""
+    """Each sentence of the paper with the statements that test it, with notes and reasons."""
     by_quote: dict[str, list[TestedClaim]] = {}
     for claim in claims_of(experiment, "paper"):
         by_quote.setdefault(claim.quote, []).append(claim)
     for quote, claims in by_quote.items():
         yield f"> {quote}"
         yield claim_table(claims)
+        yield from (f"*Note:* {claim.note}" for claim in claims if claim.note)
         reasons = dict.fromkeys(
             claim.reason for claim in claims if claim.reason and claim.verdict != "holds"
         )

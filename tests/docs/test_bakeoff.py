@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SPECIFICATION = {"seed": 3, "replicas": 2, "observations": 5000}
 OWN = {"random": 0.5, "rcp-adaptive": 0.1, "linucb": 0.24, "rcp-softmax-submax": 0.3}
 
 
@@ -65,7 +66,7 @@ def results(tmp_path):
     written(results / "bakeoff-dense" / "summary.csv", dense)
     written(results / "bakeoff-rare" / "summary.csv", summary(["chess", "magic"], 20_000))
     for name in ("bakeoff-dense", "bakeoff-rare"):
-        manifest = {"versions": {"submax": "0"}, "specification": {"name": name}}
+        manifest = {"versions": {"submax": "0"}, "specification": SPECIFICATION}
         (results / name / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return results
 
@@ -85,15 +86,29 @@ def test_page_and_figure_are_written(generator, results, peers, tmp_path):
     pages = tmp_path / "pages"
     assert (pages / "bakeoff" / "ratios.png").read_bytes().startswith(b"\x89PNG")
     page = (pages / "bakeoff.md").read_text(encoding="utf-8")
-    chosen_on, held_out = page.split("### Tables on which nothing was chosen")
+    chosen_on, held_out = page.split("### Tables on which no setting of")
     adaptive = "| **10.0** ± 1.0 | 24.0 ± 1.0 | 30.0 ± 1.0 |"
     assert f"| chess | 50.0 ± 1.0 {adaptive} 20.0 ± 0.0 vw-bag | 0.50 ± 0.05 |" in chosen_on
-    assert "loses less than the best peer on 2 of 2 tables" in chosen_on
+    assert "on 2 of 2 tables, on 2 of them by more than two standard errors" in chosen_on
     # A table that the peers have not played yet has no ratio and is left out of the means.
     assert f"| letter | 50.0 ± 1.0 {adaptive} not run |  |" in held_out
-    assert "loses less than the best peer on 1 of 1 tables" in held_out
+    assert "on 1 of 1 tables, on 1 of them by more than two standard errors" in held_out
     assert "| chess | 80.0 ± 2.0 | 52.0 ± 2.0 | 40.0 ± 2.0 | **90.0** linucb |" in held_out
-    assert "2000 to 5000 decisions, 2 replicas of submax's policies, 2 seeds" in page
+    assert "2000 to 5000 decisions, 2 seeds of the peers. `submax reproduce bakeoff-dense`" in page
+
+
+def test_a_lead_says_whether_it_is_decided(generator):
+    score = generator.Score
+    scores = {
+        "clear": (score(0.1, 0.01), {"peer": score(0.2, 0.01), "worse": score(0.3, 0.0)}),
+        "close": (score(0.1, 0.01), {"peer": score(0.11, 0.01)}),
+        "single": (score(0.1, 0.01), {"peer": score(0.2, math.nan)}),
+        "behind": (score(0.1, 0.01), {"peer": score(0.05, 0.01)}),
+    }
+    text = generator._ahead(scores)
+    assert "on 3 of 4 tables, on 1 of them" in text
+    assert "Not decided: close." in text
+    assert "one seed: single." in text
 
 
 def test_linear_methods_of_submax_are_counted_as_peers(generator, results, peers, tmp_path):

@@ -81,10 +81,10 @@ def test_tables_of_tuning_are_current():
 
 def test_every_claim_that_does_not_hold_has_a_reason():
     from claims import SECTIONS, claims_of
-    from reasons import REASONS
+    from reasons import NOTES, REASONS
 
     claims = [claim for name in SECTIONS for claim in claims_of(name, "paper")]
-    assert set(REASONS) <= {claim.text for claim in claims}
+    assert {*REASONS, *NOTES} <= {claim.text for claim in claims}
     failed = {claim.text for claim in claims if claim.verdict == "does not hold"}
     assert failed <= set(REASONS)
 

@@ -64,5 +64,19 @@ def ablation_statements(finals: Finals) -> list[Statement]:
             wanted,
             _less("reference", "separate-draws"),
         ),
+        Claim(
+            "submax",
+            "",
+            "5 latent draws have less regret than 1",
+            wanted,
+            _less("reference", "draws-1"),
+        ),
+        Claim(
+            "submax",
+            "",
+            "20 latent draws have less regret than 5",
+            wanted,
+            _less("draws-20", "reference"),
+        ),
     ]
     return [claim.tested(finals) for claim in claims]

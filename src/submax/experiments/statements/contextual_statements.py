@@ -11,6 +11,7 @@ from submax.experiments.paired_comparison import (
     compared,
 )
 from submax.experiments.statements.claim import Claim
+from submax.experiments.statements.quotes import IMPROVED
 from submax.experiments.statements.statement import Statement
 
 CLASSIC = [
@@ -31,11 +32,6 @@ DENSE = (
 ROBUST = (
     "Section 4.2: RCPs, on the other side, are more robust to the sparsity in reward, rendering "
     "RCPs with SubMax being the best in the highest sparsity setup."
-)
-IMPROVED = (
-    "Introduction: we demonstrate that the proposed technique can outperform the marginalized "
-    "policy for RCPs in challenging MAB and contextual MAB settings, being competitive to "
-    "classic methods."
 )
 
 

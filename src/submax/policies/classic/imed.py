@@ -16,8 +16,8 @@ class IMED(IndexPolicy):
     """Take the arm with the lowest n kl(mean, best mean) + ln n.
 
     n is the arm's number of pulls and kl the divergence between Bernoulli distributions. An arm
-    that was never pulled is taken first. The regret reaches the lower bound of Lai and Robbins.
-    With ``pending``, see `IndexPolicy`.
+    that was never pulled is taken first. With single decisions the regret reaches the lower bound
+    of Lai and Robbins asymptotically (proof in the reference). With ``pending``, see `IndexPolicy`.
 
     Reference: Honda and Takemura (2015).
     """
