@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from submax.experiments import run as running
+from submax.experiments import offline
 from submax.experiments.cells import cells
 from submax.experiments.offline import estimate_cell
 from submax.experiments.run import run_offline, unfinished
@@ -35,7 +35,7 @@ def ran_and_heard(specification, directory, monkeypatch, run):
         ran.append(cell.policy_name)
         return run(cell)
 
-    monkeypatch.setattr(running, "estimate_cell", kept)
+    monkeypatch.setattr(offline, "estimate_cell", kept)
     with ThreadPoolExecutor(1) as executor:
         chosen = cells(specification)
         try:

@@ -24,7 +24,7 @@ from submax.experiments.directory import check_directory, read_specification
 from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
 from submax.experiments.selection import select, without_more
 from submax.experiments.specification import Specification
-from submax.plots import draw_illustration, draw_offline, draw_sweep_figure, sweep_figures
+from submax.plots.sweep_plan import SweepFigure, sweep_figures
 from submax.simulation.executors import (
     available_cores,
     dask_executor,
@@ -169,15 +169,19 @@ def _finish(
     policies: Sequence[str] = (),
 ) -> None:
     if specification.experiment == "illustration":
+        from submax.plots import draw_illustration
+
         draw_illustration(directory)
         print_illustration(directory, console)
     elif specification.experiment == "offline":
+        from submax.plots import draw_offline
+
         draw_offline(directory)
         print_offline(specification, directory, console)
     else:
         figures = sweep_figures(directory)
         console.print(f"{specification.name}: figures to draw: {len(figures)}.")
-        draw = partial(draw_sweep_figure, directory, policies=policies)
+        draw = partial(_draw, directory, policies)
         list(executor.map(draw, reversed(figures)))
         print_sweep(specification, directory, console)
     console.print(
@@ -185,6 +189,13 @@ def _finish(
         soft_wrap=True,
         markup=False,
     )
+
+
+def _draw(directory: Path, policies: Sequence[str], figure: SweepFigure) -> None:
+    """Draw a figure in a worker, so that only workers import matplotlib, which takes its time."""
+    from submax.plots import draw_sweep_figure
+
+    draw_sweep_figure(directory, figure, policies)
 
 
 @contextmanager

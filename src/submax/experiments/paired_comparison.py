@@ -90,7 +90,7 @@ class Finals:
         """Read the files that ``write_results`` wrote."""
         columns = ("regret", "reward", "late_slope")
         found: dict[str, dict[CellLabels, list[float]]] = {name: {} for name in columns}
-        for row in pq.read_table(directory / FINALS).to_pylist():
+        for row in pq.ParquetFile(directory / FINALS).read().to_pylist():
             for name in columns:
                 found[name].setdefault(_cell_labels(row), []).append(row[name])
         return cls(

@@ -8,7 +8,6 @@ from pathlib import Path
 from submax.experiments.cells import Cell, cells, run_cell
 from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.illustration import illustrate
-from submax.experiments.offline import estimate_cell, write_offline
 from submax.experiments.paired_comparison import Finals
 from submax.experiments.results import FinishedCell, write_results
 from submax.experiments.rows_store import RowsStore
@@ -64,6 +63,9 @@ def run_offline(
     finished: Callable[[str, object], None],
 ) -> None:
     """Run the chosen cells on logs, then write result files for all finished cells."""
+    # Imported only here: other experiments need nothing of the evaluation of logs.
+    from submax.experiments.offline import estimate_cell, write_offline
+
     begin = time.perf_counter()
     claim_directory(directory, specification)
     store = RowsStore(directory / CELLS)

@@ -1,10 +1,27 @@
 """Figures of simulated traces and of result files; drawing runs no simulation."""
 
-from submax.plots.forest_figure import draw_forest
-from submax.plots.illustration_figure import draw_illustration
-from submax.plots.offline_figure import draw_offline
-from submax.plots.panel import curves
-from submax.plots.sweep_figures import SweepFigure, draw_sweep_figure, sweep_figures
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from submax.plots.forest_figure import draw_forest as draw_forest
+    from submax.plots.illustration_figure import draw_illustration as draw_illustration
+    from submax.plots.offline_figure import draw_offline as draw_offline
+    from submax.plots.panel import curves as curves
+    from submax.plots.sweep_drawing import draw_sweep_figure as draw_sweep_figure
+    from submax.plots.sweep_plan import SweepFigure as SweepFigure
+    from submax.plots.sweep_plan import sweep_figures as sweep_figures
+
+_HOME = {
+    "SweepFigure": "submax.plots.sweep_plan",
+    "curves": "submax.plots.panel",
+    "draw_forest": "submax.plots.forest_figure",
+    "draw_illustration": "submax.plots.illustration_figure",
+    "draw_offline": "submax.plots.offline_figure",
+    "draw_sweep_figure": "submax.plots.sweep_drawing",
+    "sweep_figures": "submax.plots.sweep_plan",
+}
+"""The module of each public name; the module is imported when the name is first used."""
 
 __all__ = [
     "SweepFigure",
@@ -15,3 +32,13 @@ __all__ = [
     "draw_sweep_figure",
     "sweep_figures",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'submax.plots' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

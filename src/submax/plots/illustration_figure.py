@@ -28,7 +28,7 @@ def draw_illustration(directory: Path) -> list[Path]:
     Every panel has the probabilities of one policy. The panel of the random policy has the values
     of the actions instead. A dashed line is at the best action.
     """
-    table = pq.read_table(directory / "results.parquet")
+    table = pq.ParquetFile(directory / "results.parquet").read()
     names = pc.unique(table["policy"]).to_pylist()
     columns = min(3, len(names))
     with figure_style():

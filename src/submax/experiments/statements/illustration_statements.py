@@ -62,7 +62,7 @@ def illustration_statements(directory: Path) -> list[Statement]:
 
 def _sides(directory: Path, column: str) -> dict[str, Side]:
     """The values of every policy in all environments."""
-    table = pq.read_table(directory / FINALS)
+    table = pq.ParquetFile(directory / FINALS).read()
     return {
         name: Side(name, np.asarray(table.filter(pc.equal(table["policy"], name))[column]))
         for name in table["policy"].unique().to_pylist()

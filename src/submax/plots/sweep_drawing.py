@@ -1,76 +1,28 @@
 """The figures of a sweep: single panels, rows in which one value varies, and all panels."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 
-from submax.core.arrays import Floats
 from submax.plots.panel import PanelCurve, axis_label, draw_panel, legend_width, panel_figure
 from submax.plots.paper_figures import paired_figure, paper_figure
 from submax.plots.paper_methods import RANDOM
 from submax.plots.saved import saved
 from submax.plots.style import figure_style
+from submax.plots.sweep_plan import MOST_COLUMNS, SweepFigure
+from submax.plots.sweep_results import (
+    Labels,
+    configurations_in,
+    final_rewards,
+    rows_of,
+    specification_in,
+)
 
-Labels = dict[str, Any]
 LEGEND_MARGIN_INCHES, LEGEND_ROW_INCHES = 0.2, 0.2
 """The height of a grid's legend, in inches: a margin, and the height of each row."""
-MOST_COLUMNS = 9
-"""The most panels beside each other; further panels continue in the next row."""
-
-
-class SweepFigure(NamedTuple):
-    """A figure to draw: its name, its configurations in reading order, columns and measure.
-
-    ``kind`` is "all" for all policies, "paper" for the best policy of each family of the paper, and
-    "paired" for final rewards minus that of random choice.
-    """
-
-    name: str
-    panels: list[Labels]
-    columns: int
-    measure: str = "regret"
-    kind: Literal["all", "paper", "paired"] = "all"
-
-
-def sweep_figures(directory: Path) -> list[SweepFigure]:
-    """The figures that can be drawn from the results in a directory."""
-    specification = _specification(directory)
-    panels = _configurations(directory)
-    varying = [key for key in panels[0] if len({panel[key] for panel in panels}) > 1]
-    singles = [SweepFigure(_panel_name(panel, varying), [panel], 1) for panel in panels]
-    reference = _nearest(panels, specification.get("reference", {}))
-    rows = [_row(panels, key, reference) for key in varying]
-    figures = [*singles, *[row for row in rows if len(row.panels) > 1]]
-    if len(panels) > 1:
-        columns = min(len({panel[varying[0]] for panel in panels}), MOST_COLUMNS)
-        rest = [key for key in panels[0] if key != varying[0]]
-        ordered = sorted(panels, key=lambda panel: [panel[key] for key in (*rest, varying[0])])
-        figures.append(SweepFigure("all-configurations", ordered, columns))
-    if specification.get("measure", "regret") == "regret":
-        return [*figures, *_paper_figures(specification, figures, "regret")]
-    paired = SweepFigure("paired-reward", panels[:1], 1, "reward", "paired")
-    can_pair = len(panels) == 1 and RANDOM in _final_rewards(directory, panels[0])
-    return [
-        *_paper_figures(specification, figures, "reward"),
-        *([paired] if can_pair else []),
-        *(figure._replace(measure="reward") for figure in figures),
-        *(figure._replace(name=f"{figure.name}-regret") for figure in figures),
-    ]
-
-
-def _paper_figures(
-    specification: dict[str, Any], figures: Sequence[SweepFigure], measure: str
-) -> list[SweepFigure]:
-    """The figures that are also drawn with the methods of the paper only."""
-    if not specification.get("statements", "").startswith("section"):
-        return []
-    chosen = [one for one in figures if len(one.panels) > 1] or figures
-    return [one._replace(name=f"paper-{one.name}", measure=measure, kind="paper") for one in chosen]
 
 
 def draw_sweep_figure(
@@ -80,17 +32,17 @@ def draw_sweep_figure(
 
     If ``policies`` are given, only these are drawn.
     """
-    specification = _specification(directory)
+    specification = specification_in(directory)
     measure = wanted.measure
     if wanted.kind == "paired":
-        rewards = _final_rewards(directory, wanted.panels[0])
+        rewards = final_rewards(directory, wanted.panels[0])
         figure = paired_figure(
             rewards, [name for name in policies if name in rewards] or list(rewards)
         )
         return saved(figure, directory / "figures", wanted.name)
     lines = [_curves(directory, panel, measure, policies) for panel in wanted.panels]
     batches = specification.get("delay", {}).get("kind") == "batch-flush"
-    every = _configurations(directory)
+    every = configurations_in(directory)
     varying = [key for key in every[0] if len({panel[key] for panel in every}) > 1]
     titles = [_title(panel, "N_b" if batches else "lag", varying) for panel in wanted.panels]
     if wanted.kind == "paper":
@@ -147,32 +99,6 @@ def _legend_columns(names: Sequence[str], width: float) -> int:
     return max(1, min(5, len(names), int(width / legend_width(names))))
 
 
-def _nearest(panels: Sequence[Labels], reference: Labels) -> Labels:
-    """The panel that has the most labels in common with the reference."""
-    return max(panels, key=lambda panel: len(panel.items() & reference.items()))
-
-
-def _row(panels: Sequence[Labels], key: str, reference: Labels) -> SweepFigure:
-    fixed = {name: value for name, value in reference.items() if name != key}
-    chosen = [panel for panel in panels if fixed.items() <= panel.items()]
-    return SweepFigure(f"varying-{key}", chosen, min(max(len(chosen), 1), MOST_COLUMNS))
-
-
-def _specification(directory: Path) -> dict[str, Any]:
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    specification: dict[str, Any] = manifest["specification"]
-    return specification
-
-
-def _configurations(directory: Path) -> list[Labels]:
-    schema = pq.read_schema(directory / "results.parquet").names
-    # The columns before the policy are the labels of a configuration.
-    labels = schema[: schema.index("policy")]
-    table = pq.read_table(directory / "results.parquet", columns=labels)
-    found: list[Labels] = table.group_by(labels, use_threads=False).aggregate([]).to_pylist()
-    return found
-
-
 def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
     """Titles with the labels in which the panels differ, and the mean reward of random choice."""
     varying = [key for key in panels[0] if len({str(panel[key]) for panel in panels}) > 1]
@@ -183,16 +109,6 @@ def _short_titles(directory: Path, panels: Sequence[Labels]) -> list[str]:
         mean = _mean_reward(directory, panel) if len(panels) <= MOST_COLUMNS else ""
         titles.append(f"{values} ({mean})" if values and mean else values or mean)
     return titles
-
-
-def _final_rewards(directory: Path, panel: Labels) -> dict[str, Floats]:
-    """The final reward of every replica by policy, in one configuration."""
-    filters = [(key, "=", value) for key, value in panel.items()]
-    table = pq.read_table(directory / "finals.parquet", filters=filters)
-    return {
-        name: table.filter(pc.equal(table["policy"], name))["reward"].to_numpy()
-        for name in pc.unique(table["policy"]).to_pylist()
-    }
 
 
 def _mean_reward(directory: Path, panel: Labels) -> str:
@@ -207,8 +123,7 @@ def _mean_reward(directory: Path, panel: Labels) -> str:
 def _curves(
     directory: Path, panel: Labels, measure: str, policies: Sequence[str] = ()
 ) -> list[PanelCurve]:
-    filters = [(key, "=", value) for key, value in panel.items()]
-    table = pq.read_table(directory / "results.parquet", filters=filters)
+    table = rows_of(directory / "results.parquet", panel)
     lines = []
     for name in pc.unique(table["policy"]).to_pylist():
         if policies and name not in policies:
@@ -232,10 +147,3 @@ def _title(panel: Labels, delay: str, varying: Sequence[str]) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) and abs(value) >= 1e6 else str(value)
-
-
-def _panel_name(panel: Labels, varying: Sequence[str]) -> str:
-    """Return the name of a panel's file, with the values in which it differs from others."""
-    name = "-".join(["panel", *(f"{key}={panel[key]}" for key in varying)])
-    # Some systems do not allow these characters in the name of a file.
-    return name.replace("/", "_").replace(":", "_")
