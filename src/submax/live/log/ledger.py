@@ -1,16 +1,17 @@
 """Which decisions of a log have matured, and with which reward."""
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.bandits import log_stream
-from submax.live.log.lean_decision import LeanDecision
 from submax.live.log.log_clock import LogClock
-from submax.live.log.log_page import LogPage
-from submax.live.log.page_buffer import PageBuffer
+from submax.live.log.pages.lean_decision import LeanDecision
+from submax.live.log.pages.log_page import LogPage
+from submax.live.log.pages.page_buffer import PageBuffer
 from submax.live.log.position_set import FORGOTTEN_AT_ONCE, PositionSet
 from submax.live.log.quarantine import Quarantine, Waiting
 from submax.live.log.records import (
@@ -35,8 +36,6 @@ Observer = Callable[[int, str, float | None], None]
 """Called with the position of a decision that has matured, its outcome and its reward; or with the
 position of the decision that a late event is about, `late reward` or `late activation`, and None.
 """
-OUTCOMES = ("learned", "held out", "never activated", "without reward")
-"""What can become of a decision."""
 RECENT_DECISIONS = 10_000
 """Decisions that are remembered if ``reward_wait`` is 0: some megabytes."""
 
@@ -123,7 +122,7 @@ class Ledger:
         for page in self._pages():
             end = len(page)
             if until is not None and page.position[-1] > until:
-                end = sum(position <= until for position in page.position)
+                end = bisect_right(page.position, until)
             try:
                 self._process(page, end)
             finally:

@@ -6,8 +6,8 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from submax.live.log.encoded_contexts import encoded_contexts
 from submax.live.log.lazy_rows import RowPart
+from submax.live.log.pages.encoded_contexts import encoded_contexts
 from submax.live.log.row_segments import MemorySegments, RowSegments
 from submax.schema.columns import Columns
 from submax.schema.context_schema import ContextSchema

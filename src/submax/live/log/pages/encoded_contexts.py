@@ -15,6 +15,8 @@ NUMBER_BYTES = 9
 SHORT_ARRAY, LONG_ARRAY, LONG = 0x90, 0xDC, 16
 """The first byte of an array of fewer than 16 elements, to which their number is added, and of a
 longer one, whose number of elements follows in two bytes."""
+MAX_WIDTH = 1 << 16
+"""A list of this many elements or more has another header."""
 DECODER = msgspec.msgpack.Decoder(list[Value])
 
 
@@ -24,9 +26,9 @@ def encoded_contexts(schema: ContextSchema, contexts: Sequence[msgspec.Raw]) -> 
     An ``InputError`` is raised if a context is damaged.
     """
     if all(isinstance(field, Number) for field in schema.fields):
-        numbers = _numbers(b"".join(contexts), len(contexts), len(schema.fields))
+        numbers = decoded_numbers(contexts, len(schema.fields))
         if numbers is not None:
-            return numbers
+            return numbers.astype(np.float32)
     try:
         return schema.encode_many([DECODER.decode(context) for context in contexts])
     except (msgspec.DecodeError, ValueError) as error:
@@ -36,17 +38,15 @@ def encoded_contexts(schema: ContextSchema, contexts: Sequence[msgspec.Raw]) -> 
         ) from error
 
 
-def _numbers(data: bytes, count: int, width: int) -> NDArray[np.float32] | None:
-    """Decode arrays of ``width`` floats each; None if some of them hold anything else."""
+def decoded_numbers(lists: Sequence[msgspec.Raw], width: int) -> NDArray[np.float64] | None:
+    """Decode lists of ``width`` floats, ``[n, width]``; None if some of them are anything else."""
     header = [SHORT_ARRAY + width] if width < LONG else [LONG_ARRAY, width // 256, width % 256]
-    size = len(header) + NUMBER_BYTES * width
-    if len(data) != count * size:
+    data, size = b"".join(lists), len(header) + NUMBER_BYTES * width
+    if len(data) != len(lists) * size or width >= MAX_WIDTH:
         return None
-    rows = np.frombuffer(data, np.uint8).reshape(count, size)
-    values = rows[:, len(header) :].reshape(count, width, NUMBER_BYTES)
+    rows = np.frombuffer(data, np.uint8).reshape(len(lists), size)
+    values = rows[:, len(header) :].reshape(len(lists), width, NUMBER_BYTES)
     if (rows[:, : len(header)] != header).any() or (values[..., 0] != FLOAT).any():
         return None
-    numbers: NDArray[np.float32] = (
-        np.ascontiguousarray(values[..., 1:]).view(">f8")[..., 0].astype(np.float32)
-    )
-    return numbers
+    numbers: NDArray[np.float64] = np.ascontiguousarray(values[..., 1:]).view(">f8")[..., 0]
+    return numbers.astype(np.float64)

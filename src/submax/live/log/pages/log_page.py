@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import InputError
-from submax.live.log.lean_decision import LeanDecision
+from submax.live.log.pages.lean_decision import LeanDecision
 from submax.live.log.records import ACTIVATION, DECISION, REWARD, RewardGiven
 from submax.live.store.event_columns import EventColumns
 

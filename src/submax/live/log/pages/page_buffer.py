@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from submax.live.log.log_page import LogPage
+from submax.live.log.pages.log_page import LogPage
 
 MAX_EVENTS = 30_000
 """Events that are kept decoded, about 1 kB each if a context has 20 numbers. If the second reader
@@ -16,8 +16,9 @@ Unsettled = tuple[int, float, str, str, Any]
 class PageBuffer:
     """The events after the last settled one, without a gap, as far as they are in memory.
 
-    ``head`` is the first of them, or None if ``fill`` must be called to find it. ``add`` takes pages of the first reader, so that they are not read and decoded twice. ``read``
-    reads the next page after a position.
+    ``head`` is the first of them, or None if ``fill`` must be called to find it. ``add`` takes
+    pages of the first reader, so that they are not read and decoded twice. ``read`` reads the next
+    page after a position.
     """
 
     def __init__(self, read: Callable[[int], LogPage]) -> None:
