@@ -49,13 +49,15 @@ BEGIN = f"(SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?
 ABOUT = "SELECT position, at FROM events WHERE stream = ? AND key = ?"
 FIND = f"SELECT position, {ROW} FROM events WHERE stream = {STREAM} AND key = ?"
 RANGE = f"""
-FROM events, {BEGIN} WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
+FROM events, {BEGIN}
+WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
 """
 READ = f"SELECT position, {ROW} {RANGE}"
 READ_COLUMNS = f"SELECT {COLUMNS_ROW} {RANGE}"
 DELETE = f"""
 DELETE FROM events WHERE place IN (
-    SELECT place FROM events, {BEGIN} WHERE place > begin AND place <= begin + ? ORDER BY place LIMIT ?
+    SELECT place FROM events, {BEGIN}
+    WHERE place > begin AND place <= begin + ? ORDER BY place LIMIT ?
 )
 """
 FIRST_EVENT = f"""
