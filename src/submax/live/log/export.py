@@ -115,4 +115,4 @@ def _write(path: Path, schema: Any, tables: Iterator[Any]) -> int:
 def _is_number(kind: Any) -> bool:
     import pyarrow as pa
 
-    return pa.types.is_floating(kind)
+    return bool(pa.types.is_floating(kind))

@@ -34,4 +34,4 @@ class EventColumns(NamedTuple):
     def up_to(self, last: int) -> "EventColumns":
         """Return the events up to a position."""
         end = bisect_right(self.position, last)
-        return EventColumns(*(column[:end] for column in self))
+        return EventColumns._make(column[:end] for column in self)

@@ -22,8 +22,10 @@ class StreamEnds:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         rows = connection.execute("SELECT name, number, last_position FROM streams").fetchall()
-        self._numbers = {name: number for name, number, _ in rows if number != NOBODY}
-        self._ends = {name: position for name, _, position in rows}
+        self._numbers: dict[str, int] = {
+            name: number for name, number, _ in rows if number != NOBODY
+        }
+        self._ends: dict[str, int] = {name: position for name, _, position in rows}
         self._last = max(self._ends.values(), default=0)
         self._changed: set[str] = set()
 
