@@ -18,6 +18,7 @@ MODULES = {
     "levels": "linear_program",
     "live": "live",
     "memory": "memory",
+    "reading": "live_reading",
     "evaluation": "evaluation",
     "adaptive": "adaptive",
     "contexts": "contexts",

@@ -1,5 +1,6 @@
 """The current settings, choices and versions of a bandit, read from its stream of settings."""
 
+from collections.abc import Callable
 from typing import Self
 
 import msgspec
@@ -7,7 +8,6 @@ import msgspec
 from submax.core.errors import InputError, NotFoundError
 from submax.live.declaring.settings import FIXED, Settings
 from submax.live.log.bandits import settings_stream
-from submax.live.log.ledger import Reader
 from submax.live.log.records import (
     CHANGED,
     CHOICE,
@@ -24,6 +24,9 @@ from submax.live.log.records import (
 from submax.live.store.event import Event
 from submax.live.store.store import Store
 from submax.schema.choices import Change
+
+Reader = Callable[[int], list[Event]]
+"""Reads the next events after a position."""
 
 
 class SettingsProjection:
