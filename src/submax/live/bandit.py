@@ -191,7 +191,7 @@ class Bandit(ManagedBandit):
         """Make several decisions in one transaction; each request has arguments of ``decide``."""
         self._check_open()
         self._learner.before_decision()
-        return self.write(joined([self.requests.deciding(**request) for request in requests]))
+        return self.write(joined(self.requests.deciding_many(requests)))
 
     def reward(self, id: str, value: float, *, key: str = DEFAULT_REWARD_KEY) -> Receipt:  # noqa: A002 - the same word as in decide
         """Record a reward of a decision; if a decision has several, each needs its own ``key``.

@@ -223,6 +223,15 @@ class ContextSchema(msgspec.Struct, frozen=True):
         ]
         return self.encode_rows(np.array(columns, dtype=np.float32).T)
 
+    def encode_exactly(self, rows: Sequence[Sequence[Value]]) -> Floats:
+        """Return the encoded contexts of many decisions, ``[n, D]``, in the precision of ``encode``.
+
+        ``encode_many`` is for stored rows, which have single precision.
+        """
+        if all(isinstance(field, Number) for field in self.fields):
+            return np.array(rows, dtype=np.float64).reshape(len(rows), self.width)
+        return np.array([self.encode(values) for values in rows])
+
     def encode_rows(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the encoded contexts of many rows: ``[n, fields] -> [n, D]``.
 

@@ -19,6 +19,8 @@ from submax.live.log.records import DECLARED
 from submax.live.store.store import Store
 from submax.server.access.key_registry import KeyRegistry
 from submax.server.access.last_use import LastUse
+from submax.server.deciding.durable_writes import DurableWrites
+from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
 from submax.server.declaring.parameter_limits import check_parameters
 from submax.server.declaring.trial_process import TrialProcess
@@ -42,11 +44,11 @@ class Service:
         self._trial = trial or TrialProcess()
         self._owns_trial = trial is None
         self.keys, self.last_use = KeyRegistry(store), LastUse(store)
-        self.audit = AuditLog(store)
+        self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
-        self._draws: dict[str, TimedDraws] = {}
+        self._decisions: dict[str, GatheredDecisions] = {}
         self._lock = Lock()
         self._stopping = self._closed = False
         self._background: list[Background] = []
@@ -85,11 +87,12 @@ class Service:
     def __getitem__(self, name: str) -> Bandit:
         return self._bandits[name]
 
-    def draws(self, bandit: Bandit) -> TimedDraws:
-        """Draws the decisions of a bandit within a deadline."""
-        found = self._draws.get(bandit.name)
+    def decisions(self, bandit: Bandit) -> GatheredDecisions:
+        """Makes the decisions of a bandit, within a deadline."""
+        found = self._decisions.get(bandit.name)
         if found is None:
-            found = self._draws[bandit.name] = TimedDraws(bandit)
+            found = GatheredDecisions(TimedDraws(bandit), self.writes)
+            self._decisions[bandit.name] = found
         return found
 
     def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
@@ -125,9 +128,9 @@ class Service:
     def _drop(self, name: str) -> None:
         """Stop a bandit that was deleted, here or by another process."""
         with self._lock:
-            bandit, draws = self._bandits.pop(name, None), self._draws.pop(name, None)
-        if draws is not None:
-            draws.close()
+            bandit, decisions = self._bandits.pop(name, None), self._decisions.pop(name, None)
+        if decisions is not None:
+            decisions.draws.close()
         if bandit is not None:
             # In a thread: a fit under way may take long.
             Thread(target=bandit.stop, daemon=True).start()
