@@ -224,7 +224,7 @@ class ContextSchema(msgspec.Struct, frozen=True):
         return self.encode_rows(np.array(columns, dtype=np.float32).T)
 
     def encode_exactly(self, rows: Sequence[Sequence[Value]]) -> Floats:
-        """Return the encoded contexts of many decisions, ``[n, D]``, in the precision of ``encode``.
+        """Return the encoded contexts of many decisions, ``[n, D]``, as precise as ``encode``.
 
         ``encode_many`` is for stored rows, which have single precision.
         """

@@ -105,7 +105,7 @@ class QuickProtocol(LimitedProtocol):
     def _begin(self, cycle: QuickCycle) -> None:
         before, self.cycle = self.cycle, cycle  # type: ignore[assignment]  # see QuickCycle
         if before is None or before.response_complete:
-            self._start_asgi_task(cycle, self.app)  # type: ignore[arg-type]  # see QuickCycle
+            self._start_asgi_task(cycle, self.app)
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))  # type: ignore[arg-type]  # see QuickCycle
@@ -142,8 +142,8 @@ class QuickProtocol(LimitedProtocol):
                 cycle.keep_alive = False
         if not cycle.keep_alive and (b"connection", b"close") not in response.raw_headers:
             parts.append(b"connection: close\r\n")
-        parts += (b"\r\n", response.body)
-        self.transport.write(b"".join(parts))
+        parts.append(b"\r\n")
+        self.transport.write(b"".join([*parts, response.body]))
         cycle.response_started = cycle.response_complete = True
         if not cycle.keep_alive:
             self.transport.close()

@@ -30,10 +30,10 @@ class TimedDraws:
     """Draws decisions of one bandit within a deadline.
 
     The first decision of every version is drawn in a thread. If it was quick, ``is_quick`` is true
-    and single decisions are drawn in the event loop from then on, as long as they stay quick. If the deadline passes,
-    decisions that are not drawn are uniform within the guard rails, and are counted as failures of
-    the bandit. A thread cannot be ended: while it is stuck, all decisions are uniform at once, so
-    that a bandit occupies at most one thread.
+    and single decisions are drawn in the event loop from then on, as long as they stay quick. If
+    the deadline passes, decisions that are not drawn are uniform within the guard rails, and are
+    counted as failures of the bandit. A thread cannot be ended: while it is stuck, all decisions
+    are uniform at once, so that a bandit occupies at most one thread.
     """
 
     def __init__(self, bandit: Bandit) -> None:
