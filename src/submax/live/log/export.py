@@ -1,7 +1,7 @@
 """Export the log of a bandit as Parquet files."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import msgspec
 from submax.core.running.whole_file import whole_file
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import log_stream
-from submax.live.log.ledger import Reader, ledger_of
+from submax.live.log.ledger import OUTCOMES, ledger_of
 from submax.live.log.records import (
     DECISION,
     REWARD,
@@ -48,7 +48,7 @@ class Export:
         self._outcomes: dict[int, tuple[str, float | None]] = {}
         self._late: Counter[int] = Counter()
         stream = log_stream(name)
-        self._read: Reader = lambda after: store.read(stream, after)
+        self._read: Callable[[int], list[Event]] = lambda after: store.read(stream, after)
         self._ledger = ledger_of(
             store, name, projection.settings, self._observe, ForgottenSegments()
         )
@@ -62,11 +62,11 @@ class Export:
         """Write every reward as it came, as Parquet; return their number."""
         return _write(Path(path), _reward_schema(), self._rewards())
 
-    def _observe(self, event: Event, outcome: str, reward: float | None) -> None:
-        if event.kind == DECISION:
-            self._outcomes[event.position] = (outcome, reward)
-        elif event.kind == REWARD:
-            self._late[event.about_position] += 1
+    def _observe(self, position: int, outcome: str, reward: float | None) -> None:
+        if outcome in OUTCOMES:
+            self._outcomes[position] = (outcome, reward)
+        elif outcome == "late reward":
+            self._late[position] += 1
 
     def _events(self) -> Iterator[Event]:
         """The events up to the position to which the ledger has read."""

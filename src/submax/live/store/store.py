@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from submax.live.store.event import AppendResult, Entry, Event
+from submax.live.store.event_columns import EventColumns
 
 PAGE = 10_000
 """The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
@@ -43,6 +44,10 @@ class Store(ABC):
     @abstractmethod
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
         """The next events of a stream after a position, in order, at most ``limit`` of them."""
+
+    def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
+        """The same events as ``read`` by columns; a store may be faster at this."""
+        return EventColumns.of(self.read(stream, after, limit))
 
     @abstractmethod
     def find(self, stream: str, key: str) -> Event | None:
