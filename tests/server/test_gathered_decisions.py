@@ -45,8 +45,7 @@ def decided(store):
 
         return asyncio.run(all_of_them())
 
-    yield decided
-    draws.close()
+    return decided
 
 
 def request(identifier, age=1.0):
@@ -102,7 +101,6 @@ def test_a_caller_that_gives_up_does_not_disturb_the_others(store, decided):
         second = asyncio.ensure_future(decisions.decide(request("d2")))
         await asyncio.sleep(0)
         first.cancel()
-        decisions.draws.close()
         return await second
 
     assert asyncio.run(cancelled()).id == "d2"

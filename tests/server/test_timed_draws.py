@@ -13,7 +13,7 @@ from submax.live.open import open_bandit
 from submax.live.serving.serving import LATE
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.random import Random
-from submax.server.deciding import timed_draws
+from submax.server.deciding import draw_thread, timed_draws
 from submax.server.deciding.durable_writes import DurableWrites
 from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
@@ -125,7 +125,6 @@ def test_a_stuck_policy_is_replaced_by_uniform_decisions_that_are_counted(policy
     end = time.monotonic() + 10
     while one(bandit, draws).propensity not in (0.9, 0.1):
         assert time.monotonic() < end
-    draws.close()
 
 
 def test_decisions_that_were_drawn_in_time_are_kept(policy, opened, monkeypatch):
@@ -183,3 +182,14 @@ def test_one_stuck_policy_does_not_stop_other_bandits(policy, opened):
     thread.start()
     thread.join(10)
     assert len(decided) == 1
+
+
+def test_the_thread_ends_when_it_is_idle_and_starts_again(policy, opened, monkeypatch):
+    monkeypatch.setattr(draw_thread, "IDLE_SECONDS", 0.05)
+    bandit, draws = opened()
+    for _ in range(3):
+        assert len(many(bandit, draws, 4)) == 4
+        end = time.monotonic() + 10
+        while any(one.name == "submax-draw-default" for one in threading.enumerate()):
+            assert time.monotonic() < end
+            time.sleep(0.01)

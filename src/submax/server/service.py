@@ -173,9 +173,7 @@ class Service:
     def _drop(self, name: str) -> None:
         """Stop a bandit that was deleted, here or by another process."""
         with self._lock:
-            bandit, decisions = self._bandits.pop(name, None), self._decisions.pop(name, None)
-        if decisions is not None:
-            decisions.draws.close()
+            bandit, _ = self._bandits.pop(name, None), self._decisions.pop(name, None)
         if bandit is not None:
             # In a thread: a fit under way may take long.
             Thread(target=bandit.stop, daemon=True).start()

@@ -38,7 +38,7 @@ class TimedDraws:
 
     def __init__(self, bandit: Bandit) -> None:
         self._bandit = bandit
-        self._thread: DrawThread | None = None
+        self._thread = DrawThread(bandit.name)
         self._quick: Serving | None = None
 
     @property
@@ -62,14 +62,7 @@ class TimedDraws:
         """Draw several decisions in the thread."""
         return await self._in_thread(requests, MANY_SECONDS)
 
-    def close(self) -> None:
-        """End the thread, unless it is stuck."""
-        if self._thread is not None:
-            self._thread.close()
-
     async def _in_thread(self, requests: Sequence[Decide], seconds: float) -> Drawn:
-        if self._thread is None:
-            self._thread = DrawThread(self._bandit.name)
         job = DrawJob(self._timed, requests)
         if not self._thread.is_stuck:
             self._thread.start(job)
