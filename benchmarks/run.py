@@ -17,6 +17,7 @@ MODULES = {
     "continued": "continued",
     "levels": "linear_program",
     "live": "live",
+    "server": "server",
     "memory": "memory",
     "evaluation": "evaluation",
     "adaptive": "adaptive",
