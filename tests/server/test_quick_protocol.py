@@ -15,7 +15,6 @@ from submax.server.app import make_app, quick_endpoints
 from submax.server.connections.admission import Admission
 from submax.server.connections.connection_table import ConnectionTable
 from submax.server.connections.quick_protocol import SMALL_BODY, QuickProtocol
-from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.interface.request_pipeline import RequestPipeline
 from submax.server.metrics import Metrics
 from submax.server.service import Service
@@ -166,6 +165,9 @@ REQUESTS = [
     request(DECIDE, {"id": "d5", "context": CONTEXT}, connection="close"),
     request(DECIDE, {"id": "d6", "context": CONTEXT}).replace(b"HTTP/1.1", b"HTTP/1.0"),
     request(DECIDE, {"id": "d7", "context": CONTEXT}, expect="100-continue"),
+    request(DECIDE, b"2\r\n{}\r\n0\r\n\r\n", content_length=None, transfer_encoding="chunked"),
+    request(DECIDE, {}, transfer_encoding="identity"),
+    request(DECIDE, {}, transfer_encoding="chunked"),
     request(DECIDE, b" " * SMALL_BODY + b"{}"),
     request(DECIDE, b" " * 1_000_001),
 ]
@@ -262,34 +264,3 @@ def test_quick_requests_count_as_under_way(running):
     with server.connect() as connection:
         assert answer(connection, request(DECIDE, {"context": CONTEXT})).startswith(b"HTTP/1.1 200")
     assert server.admission.enter("")
-
-
-def test_requests_of_one_turn_are_appended_together(running, monkeypatch):
-    store = new_store()
-    server = running(store)
-    sizes, append = [], MemoryStore.append
-
-    def noted(self, stream, entries):
-        sizes.append(len(entries))
-        return append(self, stream, entries)
-
-    monkeypatch.setattr(MemoryStore, "append", noted)
-    gathered = []
-    decide = GatheredDecisions._decide_gathered
-    monkeypatch.setattr(
-        GatheredDecisions,
-        "_decide_gathered",
-        lambda self: (gathered.append(len(self._gathered)), decide(self))[1],
-    )
-    connections = [server.connect() for _ in range(8)]
-    # The first decision of a version is drawn in a thread; after it, decisions are gathered.
-    for _ in range(20):
-        for connection in connections:
-            connection.sendall(request(DECIDE, {"context": CONTEXT}))
-        for connection in connections:
-            assert received(connection).startswith(b"HTTP/1.1 200")
-    for connection in connections:
-        connection.close()
-    assert sum(sizes) == 160
-    assert sum(gathered) >= 150
-    assert len(store.read("page/log", limit=1000)) == 160

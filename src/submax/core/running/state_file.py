@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -128,7 +128,7 @@ class _Writer:
 @dataclasses.dataclass(frozen=True)
 class _Reader:
     arrays: Arrays
-    own: Mapping[str, type]
+    own: dict[str, type]
 
     def read(self, tree: Any) -> Any:
         if not isinstance(tree, dict):

@@ -15,6 +15,8 @@ from submax.server.interface.small_request import SmallRequest
 
 SMALL_BODY = 65_536
 """Bytes of a body that is held until it is complete: most fit into one packet."""
+BODY_HEADERS = (b"content-length", b"transfer-encoding")
+"""The headers that say how a body is sent."""
 QUICK_PATH = re.compile(rb"/bandits/([a-z0-9][a-z0-9_-]{0,63})/([a-z-]+)")
 """The paths of operations on a bandit; a path with other characters is left to Starlette."""
 
@@ -86,8 +88,9 @@ class QuickProtocol(LimitedProtocol):
         return found[1], endpoint
 
     def _has_small_body(self) -> bool:
-        lengths = [value for name, value in self.headers if name == b"content-length"]
-        # More than six digits are more than a small body has.
+        lengths = [value for name, value in self.headers if name in BODY_HEADERS]
+        # The value of another transfer encoding is no number. More than six digits are more than a
+        # small body has.
         return (
             len(lengths) == 1
             and lengths[0].isdigit()
