@@ -19,6 +19,7 @@ MODULES = {
     "live": "live",
     "server": "server",
     "memory": "memory",
+    "reading": "live_reading",
     "evaluation": "evaluation",
     "adaptive": "adaptive",
     "contexts": "contexts",

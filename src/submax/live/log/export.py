@@ -13,6 +13,7 @@ from submax.live.log.exporting.decision_table import STATUSES, DecisionTable
 from submax.live.log.exporting.outcome_file import OutcomeFile
 from submax.live.log.exporting.reward_table import reward_schema, reward_table
 from submax.live.log.ledger import Reader, ledger_of
+from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import DECISION
 from submax.live.log.row_segments import ForgottenSegments
@@ -72,15 +73,19 @@ class Export:
 
     def _decision_tables(self) -> Iterator[Any]:
         for events in self._pages():
-            page = LogPage.of(events)
-            places = [place for place, kind in enumerate(page.kind) if kind == DECISION]
-            positions = np.array([page.position[place] for place in places], np.int64)
-            yield self._decisions.build(
-                [page.identifier[place] for place in places],
-                [page.at[place] for place in places],
-                [page.body[place] for place in places],
-                self._outcomes.read(positions),
-            )
+            with collection_pause():
+                table = self._decision_table(LogPage.of(events))
+            yield table
+
+    def _decision_table(self, page: LogPage) -> Any:
+        places = [place for place, kind in enumerate(page.kind) if kind == DECISION]
+        positions = np.array([page.position[place] for place in places], np.int64)
+        return self._decisions.build(
+            [page.identifier[place] for place in places],
+            [page.at[place] for place in places],
+            [page.body[place] for place in places],
+            self._outcomes.read(positions),
+        )
 
 
 ROWS_PER_GROUP = 10_000

@@ -3,12 +3,13 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.bandits import log_stream
 from submax.live.log.log_clock import LogClock
+from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.lean_decision import LeanDecision
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.page_buffer import PageBuffer
@@ -119,16 +120,26 @@ class Ledger:
 
     def follow(self, until: int | None = None) -> None:
         """Read the new events, up to a position if one is given."""
-        for page in self._pages():
-            end = len(page)
-            if until is not None and page.position[-1] > until:
-                end = bisect_right(page.position, until)
-            try:
-                self._process(page, end)
-            finally:
-                self._save_tally()
-            if end < len(page):
-                break
+        going = True
+        while going:
+            with collection_pause():
+                going = self._follow_page(until)
+
+    def _follow_page(self, until: int | None) -> bool:
+        """Read and process one page; whether there may be more events to process."""
+        events = self._read(self.read_position)
+        if not events.position:
+            return False
+        page, end = LogPage.of(events), len(events.position)
+        if self._time_matters and self._buffer.takes(self.settled, self.read_position):
+            self._buffer.add(page)
+        if until is not None and page.position[-1] > until:
+            end = bisect_right(page.position, until)
+        try:
+            self._process(page, end)
+        finally:
+            self._save_tally()
+        return end == len(page)
 
     @property
     def open(self) -> bool:
@@ -140,14 +151,6 @@ class Ledger:
         if not self._time_matters:
             return False
         return self._due(self.read_position + 1) <= self.clock.would_be(at)
-
-    def _pages(self) -> Iterator[LogPage]:
-        while (events := self._read(self.read_position)).position:
-            shared = self._time_matters and self._buffer.takes(self.settled, self.read_position)
-            page = LogPage.of(events)
-            if shared:
-                self._buffer.add(page)
-            yield page
 
     def _process(self, page: LogPage, end: int) -> None:
         """Let the first reader process the events of a page up to a place in it."""
