@@ -1,4 +1,4 @@
-"""The time of live decisions: in the process, durable over HTTP, and of opening a long log.
+"""The time of live decisions in the process, and of opening a long log.
 
 For comparison, in the same run: Vowpal Wabbit's Python package decides and learns on the same
 problem, and rows are appended to a plain SQLite table, one transaction each. The latter is the
@@ -10,11 +10,8 @@ import os
 # Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import asyncio
 import json
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -35,8 +32,6 @@ CONTEXT: dict[str, Any] = {"country": ["fr", "de", "us"], "age": float, "visits"
 ONE_CONTEXT = {"country": "fr", "age": 31, "visits": 4}
 CALLS = 5000
 """How many decisions in the process are timed."""
-CONNECTIONS, SECONDS = 16, 6.0
-"""The number of HTTP connections, and the seconds for which they send requests."""
 LOGGED = 1_000_000
 """Decisions in the log that is opened."""
 PLAIN_ROWS = 2000
@@ -46,7 +41,6 @@ PLAIN_ROWS = 2000
 def measure() -> list[Claim]:
     """Print all times and return the claims."""
     counting, network = in_process()
-    rate, slow = asyncio.run(over_http())
     plain = plain_appends()
     opening = opening_seconds()
     peer = vowpal_wabbit()
@@ -57,8 +51,6 @@ def measure() -> list[Claim]:
             (f"Vowpal Wabbit, {what}, 10 arms with the same context", f"{value:.1f} µs")
             for what, value in peer.items()
         ],
-        (f"submax, durable decisions over HTTP, {CONNECTIONS} connections", f"{rate:.0f} a second"),
-        ("the same, 99 of 100 answered within", f"{1000 * slow:.1f} ms"),
         ("a plain append to SQLite, a commit each", f"{plain:.0f} a second"),
         ("opening a bandit with one million decisions", f"{opening:.2f} s"),
     ]
@@ -71,8 +63,6 @@ def measure() -> list[Claim]:
             counting <= 20,
         ),
         Claim("the same with a trained CVAE, µs", f"{network:.1f}", "at most 150", network <= 150),
-        Claim("durable decisions over HTTP a second", f"{rate:.0f}", "at least 1500", rate >= 1500),
-        Claim("the same, p99, ms", f"{1000 * slow:.1f}", "at most 50", slow <= 0.05),
         Claim("opening one million decisions, s", f"{opening:.2f}", "at most 5", opening <= 5),
     ]
 
@@ -106,70 +96,6 @@ def _median(work: Callable[[], object]) -> float:
         work()
         times.append(time.perf_counter() - begin)
     return 1e6 * float(np.median(times))
-
-
-async def over_http() -> tuple[float, float]:
-    """Decisions per second, and the 99 % quantile of the response time in seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bench.db"
-        submax.open(path, actions=ARMS).close()
-        server = subprocess.Popen(
-            [sys.executable, "-m", "submax", "serve", str(path), "--port", "0"],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            port = int((server.stderr or sys.stdin).readline().rpartition(":")[2])
-            await _ready(port)
-            end = time.perf_counter() + SECONDS
-            times = await asyncio.gather(*[_load(port, end) for _ in range(CONNECTIONS)])
-        finally:
-            server.terminate()
-            server.wait(20)
-    every = np.concatenate(times)
-    return len(every) / SECONDS, float(np.quantile(every, 0.99))
-
-
-async def _ready(port: int) -> None:
-    for _ in range(100):
-        try:
-            if await _ask(*await asyncio.open_connection("127.0.0.1", port), b"GET", "/readyz"):
-                return
-        except OSError:
-            pass
-        await asyncio.sleep(0.1)
-    raise RuntimeError("the server does not get ready")
-
-
-async def _load(port: int, end: float) -> list[float]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    times = []
-    while (begin := time.perf_counter()) < end:
-        assert await _ask(reader, writer, b"POST", "/bandits/bench/decide", b"{}")
-        times.append(time.perf_counter() - begin)
-    writer.close()
-    return times
-
-
-async def _ask(
-    reader: asyncio.StreamReader,
-    writer: asyncio.StreamWriter,
-    method: bytes,
-    path: str,
-    body: bytes = b"",
-) -> bool:
-    """Send a request on an open connection; written by hand, because clients are slower than us."""
-    writer.write(
-        method
-        + b" "
-        + path.encode()
-        + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json"
-        b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
-    )
-    head = await reader.readuntil(b"\r\n\r\n")
-    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
-    await reader.readexactly(size)
-    return head.startswith(b"HTTP/1.1 200")
 
 
 def plain_appends() -> float:

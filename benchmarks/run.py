@@ -17,6 +17,7 @@ MODULES = {
     "continued": "continued",
     "levels": "linear_program",
     "live": "live",
+    "server": "server",
     "memory": "memory",
     "reading": "live_reading",
     "evaluation": "evaluation",

@@ -358,3 +358,11 @@ def test_the_description_has_valid_schemas_and_references_that_resolve(http):
 def test_a_path_with_a_slash_behind_leads_nowhere(http, path):
     answer = http.get(f"{path}/", follow_redirects=False)
     assert answer.status_code in (400, 404)
+
+
+def test_a_path_that_does_not_exist_is_counted_without_a_duration(http, counted):
+    assert http.get("/nothing").status_code == 404
+    assert counted(404) == 1.0
+    text = http.get("/metrics").text
+    assert 'submax_request_seconds_count{operation="none"}' not in text
+    assert 'submax_requests_total{operation="none",status="404"} 1.0' in text

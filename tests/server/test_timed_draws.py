@@ -13,7 +13,9 @@ from submax.live.open import open_bandit
 from submax.live.serving.serving import LATE
 from submax.live.store.memory_store import MemoryStore
 from submax.policies.classic.random import Random
-from submax.server.deciding import timed_draws
+from submax.server.deciding import draw_thread, timed_draws
+from submax.server.deciding.durable_writes import DurableWrites
+from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
 from submax.server.interface.messages import Decide
 
@@ -41,7 +43,7 @@ class Stopping(Random):
     def probabilities(self, state, context):
         self.go.threads.append(threading.current_thread())
         self.go.wait(30)
-        return np.array([[[0.9, 0.1, 0.0]]])
+        return np.tile([0.9, 0.1, 0.0], (1, context.shape[1], 1))
 
 
 @pytest.fixture
@@ -72,7 +74,11 @@ def opened(policy):
 
 
 def one(bandit, draws, **request):
-    return bandit.write(asyncio.run(draws.one(Decide(context={"age": 1.0}, **request))))
+    async def decided():
+        decisions = GatheredDecisions(draws, DurableWrites(bandit.store))
+        return await decisions.decide(Decide(context={"age": 1.0}, **request))
+
+    return asyncio.run(decided())
 
 
 def many(bandit, draws, count):
@@ -119,25 +125,26 @@ def test_a_stuck_policy_is_replaced_by_uniform_decisions_that_are_counted(policy
     end = time.monotonic() + 10
     while one(bandit, draws).propensity not in (0.9, 0.1):
         assert time.monotonic() < end
-    draws.close()
 
 
 def test_decisions_that_were_drawn_in_time_are_kept(policy, opened, monkeypatch):
     bandit, draws = opened()
-    decided, stop_at = [], 5
+    # One decision is drawn at first, then two, then four, then the last five of twelve.
+    calls, stop_at = [], 7
 
     def probabilities(self, state, context):
-        decided.append(None)
-        if len(decided) > stop_at:
+        calls.append(context.shape[1])
+        if sum(calls) > stop_at:
             self.go.wait(30)
-        return np.array([[[0.9, 0.1, 0.0]]])
+        return np.tile([0.9, 0.1, 0.0], (1, context.shape[1], 1))
 
     monkeypatch.setattr(Stopping, "probabilities", probabilities)
     policy.go.clear()
     found = [each.propensity for each in many(bandit, draws, 12)]
     assert set(found[:stop_at]) <= {0.9, 0.1}
-    assert found[stop_at:] == pytest.approx([1 / 3] * 7)
-    assert bandit.failures[LATE] == 7
+    assert found[stop_at:] == pytest.approx([1 / 3] * 5)
+    assert bandit.failures[LATE] == 5
+    assert calls == [1, 2, 4, 5]
 
 
 def test_uniform_decisions_keep_to_the_guard_rails(policy, opened):
@@ -175,3 +182,14 @@ def test_one_stuck_policy_does_not_stop_other_bandits(policy, opened):
     thread.start()
     thread.join(10)
     assert len(decided) == 1
+
+
+def test_the_thread_ends_when_it_is_idle_and_starts_again(policy, opened, monkeypatch):
+    monkeypatch.setattr(draw_thread, "IDLE_SECONDS", 0.05)
+    bandit, draws = opened()
+    for _ in range(3):
+        assert len(many(bandit, draws, 4)) == 4
+        end = time.monotonic() + 10
+        while any(one.name == "submax-draw-default" for one in threading.enumerate()):
+            assert time.monotonic() < end
+            time.sleep(0.01)

@@ -17,6 +17,7 @@ from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
 from submax.live.managed_bandit import ManagedBandit
 from submax.live.saved_bandit import SavedBandit, generator_at
+from submax.live.scheduler import Scheduler
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.serving.requests import DEFAULT_REWARD_KEY
@@ -105,10 +106,14 @@ class Bandit(ManagedBandit):
         *,
         policy: Policy[Any] | None = None,
         background: bool = True,
+        scheduler: Scheduler | None = None,
         clock: Callable[[], float] = time.time,
         rng: np.random.Generator | None = None,
     ) -> Self:
-        """Open a bandit that is declared in a store; ``submax.open`` declares it and calls this."""
+        """Open a bandit that is declared in a store; ``submax.open`` declares it and calls this.
+
+        With a ``scheduler`` it has no threads of its own, but shares those of other bandits.
+        """
         bandit = cls.__new__(cls)
         bandit._begin(store, name, policy, rng)
         refitter = Refitter(store, name, bandit._live_state, clock)
@@ -117,8 +122,20 @@ class Bandit(ManagedBandit):
             bandit.requests.decided = refitter.catch_up().counts["decisions"]
         if background:
             bandit._background = [
-                Background(f"submax-settings-{name}", bandit._live_state.follow, POLL_SECONDS),
-                Background(f"submax-refit-{name}", refitter.step, POLL_SECONDS),
+                Background(
+                    f"submax-settings-{name}",
+                    bandit._live_state.follow,
+                    POLL_SECONDS,
+                    scheduler=scheduler,
+                    has_work=bandit._live_state.may_have_changed,
+                ),
+                Background(
+                    f"submax-refit-{name}",
+                    refitter.step,
+                    POLL_SECONDS,
+                    scheduler=scheduler,
+                    has_work=refitter.has_work,
+                ),
             ]
         return bandit
 
@@ -191,7 +208,7 @@ class Bandit(ManagedBandit):
         """Make several decisions in one transaction; each request has arguments of ``decide``."""
         self._check_open()
         self._learner.before_decision()
-        return self.write(joined([self.requests.deciding(**request) for request in requests]))
+        return self.write(joined(self.requests.deciding_many(requests)))
 
     def reward(self, id: str, value: float, *, key: str = DEFAULT_REWARD_KEY) -> Receipt:  # noqa: A002 - the same word as in decide
         """Record a reward of a decision; if a decision has several, each needs its own ``key``.

@@ -41,12 +41,25 @@ class Metrics:
             ["reason"],
             registry=self._registry,
         )
+        self._labelled: dict[tuple[str, int], tuple[Counter, Histogram | None]] = {}
         self._registry.register(BanditCounts(opened))
 
-    def count(self, operation: str, status: int, seconds: float) -> None:
-        """Count one answered request, with its HTTP status and the seconds that it took."""
-        self._requests.labels(operation, str(status)).inc()
-        self._seconds.labels(operation).observe(seconds)
+    def count(self, operation: str, status: int, seconds: float | None = None) -> None:
+        """Count one answered request, with its HTTP status and the seconds that it took.
+
+        ``seconds`` is None if no operation was begun; such a request has no duration.
+        """
+        found = self._labelled.get((operation, status))
+        if found is None:
+            # Finding a counter by its labels takes longer than counting.
+            found = self._labelled[operation, status] = (
+                self._requests.labels(operation, str(status)),
+                None if seconds is None else self._seconds.labels(operation),
+            )
+        requests, durations = found
+        requests.inc()
+        if durations is not None and seconds is not None:
+            durations.observe(seconds)
 
     def count_closed(self, reason: str) -> None:
         """Count a connection that the server closed to protect itself."""

@@ -17,11 +17,12 @@ from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
 from submax.server.access.addresses import is_loopback
-from submax.server.app import make_app
+from submax.server.app import make_app, quick_endpoints
 from submax.server.connections.admission import Admission
 from submax.server.connections.connection_table import ConnectionTable
-from submax.server.connections.limited_protocol import LimitedProtocol
+from submax.server.connections.quick_protocol import QuickProtocol
 from submax.server.ending import Ending
+from submax.server.interface.request_pipeline import RequestPipeline
 from submax.server.metrics import Metrics
 from submax.server.service import Service
 from submax.server.stoppable_server import StoppableServer
@@ -89,10 +90,15 @@ def _configuration(service: Service, rate: float) -> uvicorn.Config:
     """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
     metrics, most = Metrics(service.opened), _most_connections()
     table = ConnectionTable(most, metrics.count_closed)
-    app = make_app(service, rate, metrics)
+    pipeline = RequestPipeline(service, rate, metrics)
+    app = make_app(service, pipeline=pipeline)
+    admission = Admission(app, service.keys, most, lambda: metrics.count("none", 503))
+    protocol = partial(
+        QuickProtocol, table=table, endpoints=quick_endpoints(pipeline), admission=admission
+    )
     return uvicorn.Config(
-        Admission(app, service.keys, most, lambda: metrics.count("none", 503, 0.0)),
-        http=partial(LimitedProtocol, table=table),  # type: ignore[arg-type]  # makes protocols
+        admission,
+        http=protocol,  # type: ignore[arg-type]  # makes protocols
         ws="none",
         log_config=None,
         access_log=False,

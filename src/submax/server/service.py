@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
@@ -16,9 +17,12 @@ from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
+from submax.live.scheduler import Scheduler
 from submax.live.store.store import Store
 from submax.server.access.key_registry import KeyRegistry
 from submax.server.access.last_use import LastUse
+from submax.server.deciding.durable_writes import DurableWrites
+from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
 from submax.server.declaring.parameter_limits import check_parameters
 from submax.server.declaring.trial_process import TrialProcess
@@ -30,6 +34,13 @@ FOLLOW_SECONDS = 1.0
 """After how long a key that another process made or revoked is known here."""
 LAST_USE_SECONDS = 60.0
 """How often the times at which keys were used are written to the store."""
+OPENING_THREADS = 4
+"""Threads that open bandits at the start: a bandit that takes long leaves three for the others."""
+SLOW_OPENING_SECONDS = 10.0
+"""If fewer bandits than threads are left and none of them was opened for so long, the server is
+ready without them, and they are opened in the background."""
+STOPPING_THREADS = 8
+"""Threads that stop bandits at the end: more than there are fits that can be under way."""
 STOP_SECONDS = 3.0
 """How long closing waits for a fit under way; if it is cut off, the next process fits again."""
 
@@ -42,12 +53,14 @@ class Service:
         self._trial = trial or TrialProcess()
         self._owns_trial = trial is None
         self.keys, self.last_use = KeyRegistry(store), LastUse(store)
-        self.audit = AuditLog(store)
+        self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False
         self._bandits: dict[str, Bandit] = {}
-        self._draws: dict[str, TimedDraws] = {}
-        self._lock = Lock()
+        self._decisions: dict[str, GatheredDecisions] = {}
+        self._lock, self._locks = Lock(), dict[str, Lock]()
+        self._opening: dict[str, None] = {}
+        self._scheduler = Scheduler()
         self._stopping = self._closed = False
         self._background: list[Background] = []
 
@@ -57,14 +70,44 @@ class Service:
             Background("submax-keys", self.keys.follow, FOLLOW_SECONDS),
             Background("submax-last-use", self.last_use.write, LAST_USE_SECONDS),
         ]
-        for name in self.names():
-            if self._stopping:
+        self._opening = dict.fromkeys(self.names())
+        names = SimpleQueue[str]()
+        for name in self._opening:
+            names.put(name)
+        threads = [
+            Thread(target=self._open_all, args=[names], name=f"submax-open-{number}", daemon=True)
+            for number in range(OPENING_THREADS)
+        ]
+        for thread in threads:
+            thread.start()
+        self._wait_until_opened(threads)
+        self.ready = not self._stopping
+
+    def _open_all(self, names: "SimpleQueue[str]") -> None:
+        """Open bandits until all are open, or being opened by another thread."""
+        while not self._stopping:
+            try:
+                name = names.get_nowait()
+            except Empty:
                 return
             try:
                 self._open(name)
             except Exception as error:
                 LOG.error("the bandit %s cannot be opened: %s", name, error)
-        self.ready = True
+            del self._opening[name]
+
+    def _wait_until_opened(self, threads: list[Thread]) -> None:
+        """Wait until all bandits are open, or only a few that take long are not."""
+        since = time.monotonic()
+        left = len(self._opening)
+        for thread in threads:
+            while thread.is_alive() and not self._stopping:
+                thread.join(0.01)
+                if len(self._opening) < left:
+                    since, left = time.monotonic(), len(self._opening)
+                if left < OPENING_THREADS and time.monotonic() - since > SLOW_OPENING_SECONDS:
+                    LOG.warning("opened later, because it takes long: %s", ", ".join(self._opening))
+                    return
 
     def stop(self) -> None:
         """Open no more bandits."""
@@ -85,11 +128,12 @@ class Service:
     def __getitem__(self, name: str) -> Bandit:
         return self._bandits[name]
 
-    def draws(self, bandit: Bandit) -> TimedDraws:
-        """Draws the decisions of a bandit within a deadline."""
-        found = self._draws.get(bandit.name)
+    def decisions(self, bandit: Bandit) -> GatheredDecisions:
+        """Makes the decisions of a bandit, within a deadline."""
+        found = self._decisions.get(bandit.name)
         if found is None:
-            found = self._draws[bandit.name] = TimedDraws(bandit)
+            found = GatheredDecisions(TimedDraws(bandit), self.writes)
+            self._decisions[bandit.name] = found
         return found
 
     def create(self, name: str, declaration: Mapping[str, Any]) -> Bandit:
@@ -111,6 +155,10 @@ class Service:
         """An open bandit; one that another process has declared is opened now."""
         if name not in self:
             check_bandit(name)
+            if name in self._opening:
+                raise StoreError(
+                    f"the bandit {name!r} is being opened, which takes long: try again later"
+                )
             self._drop(name)
             if self.store.find(settings_stream(name), DECLARED) is None:
                 raise NotFoundError(f"there is no bandit {name!r}: GET /bandits lists all names")
@@ -125,9 +173,7 @@ class Service:
     def _drop(self, name: str) -> None:
         """Stop a bandit that was deleted, here or by another process."""
         with self._lock:
-            bandit, draws = self._bandits.pop(name, None), self._draws.pop(name, None)
-        if draws is not None:
-            draws.close()
+            bandit, _ = self._bandits.pop(name, None), self._decisions.pop(name, None)
         if bandit is not None:
             # In a thread: a fit under way may take long.
             Thread(target=bandit.stop, daemon=True).start()
@@ -144,7 +190,13 @@ class Service:
         for one in self._background:
             one.stop()
         self._write_last_use()
-        stopping = [Thread(target=bandit.stop, daemon=True) for bandit in self.opened()]
+        self._scheduler.close()
+        bandits = SimpleQueue[Bandit]()
+        for bandit in self.opened():
+            bandits.put(bandit)
+        stopping = [
+            Thread(target=_stop_all, args=[bandits], daemon=True) for _ in range(STOPPING_THREADS)
+        ]
         for thread in stopping:
             thread.start()
         end = time.monotonic() + STOP_SECONDS
@@ -161,10 +213,22 @@ class Service:
             LOG.warning("the last uses of keys were not written: %s", error)
 
     def _open(self, name: str) -> Bandit:
+        # One lock for each name: a bandit that takes long to open must not stop the others.
         with self._lock:
+            lock = self._locks.setdefault(name, Lock())
+        with lock:
             if name not in self._bandits:
-                self._bandits[name] = Bandit.of_store(self.store, name)
+                opened = Bandit.of_store(self.store, name, scheduler=self._scheduler)
+                self._bandits[name] = opened
             return self._bandits[name]
+
+
+def _stop_all(bandits: "SimpleQueue[Bandit]") -> None:
+    while True:
+        try:
+            bandits.get_nowait().stop()
+        except Empty:
+            return
 
 
 def refuse_files(specification: object) -> None:

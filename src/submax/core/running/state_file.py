@@ -45,7 +45,9 @@ def read_state(
 
     try:
         written = _header(data)
-        state = None if facts_only else _Reader(load(data), modules).read(written["tree"])
+        state = (
+            None if facts_only else _Reader(load(data), _classes_in(modules)).read(written["tree"])
+        )
         return state, written["facts"]
     except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"the state cannot be read: {error}") from error
@@ -126,7 +128,7 @@ class _Writer:
 @dataclasses.dataclass(frozen=True)
 class _Reader:
     arrays: Arrays
-    modules: Sequence[str]
+    own: dict[str, type]
 
     def read(self, tree: Any) -> Any:
         if not isinstance(tree, dict):
@@ -146,13 +148,17 @@ class _Reader:
 
     def _class(self, name: str) -> Any:
         """Return the class with this tag, which must be a named tuple or a dataclass."""
-        own = {
-            found.__qualname__: found
-            for module in self.modules
-            for found in vars(sys.modules[module]).values()
-            if isinstance(found, type)
-        }
-        found = class_of(name, own)
+        found = class_of(name, self.own)
         if not (hasattr(found, "_fields") or dataclasses.is_dataclass(found)):
             raise InputError(f"{name!r} is not a named tuple or a dataclass")
         return found
+
+
+def _classes_in(modules: Sequence[str]) -> dict[str, type]:
+    """Return the classes that the modules name, by their qualified names."""
+    return {
+        found.__qualname__: found
+        for module in modules
+        for found in vars(sys.modules[module]).values()
+        if isinstance(found, type)
+    }

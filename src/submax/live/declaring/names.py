@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from collections import deque
 
 from submax.core.errors import InputError
 from submax.schema.names import short_repr
@@ -11,6 +12,14 @@ VARIANTS = "89ab"
 """The hexadecimal digits that mark the variant of a UUID (RFC 9562): two fixed bits, two random."""
 BANDIT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 """The name of a bandit, which is part of addresses and of stream names."""
+RANDOM_BYTES, DRAWN_AT_ONCE = 10, 256
+"""Random bytes of an id, and how many ids' bytes are asked of the system at once: each question
+is a system call, which lets another thread of Python run first."""
+RANDOM_PARTS: deque[bytes] = deque()
+"""Random bytes that no id has yet."""
+if hasattr(os, "register_at_fork"):
+    # Otherwise two processes would make the same ids.
+    os.register_at_fork(after_in_child=RANDOM_PARTS.clear)
 IDENTIFIER = re.compile(r"[!-~]{1,128}", re.ASCII)
 """The id of a decision or the key of a reward. Spaces separate the parts of an event's key."""
 
@@ -39,6 +48,16 @@ def new_identifier() -> str:
     It is a UUID of version 7 (RFC 9562): the first 48 of its 128 bits are the time, most others are
     random.
     """
-    at, chance = f"{time.time_ns() // 1_000_000:012x}", os.urandom(10).hex()
+    at, chance = f"{time.time_ns() // 1_000_000:012x}", _random_part().hex()
     variant = VARIANTS[int(chance[3], 16) & 3]
     return f"{at[:8]}-{at[8:]}-7{chance[:3]}-{variant}{chance[4:7]}-{chance[7:19]}"
+
+
+def _random_part() -> bytes:
+    try:
+        return RANDOM_PARTS.popleft()
+    except IndexError:
+        drawn = os.urandom(RANDOM_BYTES * DRAWN_AT_ONCE)
+        starts = range(RANDOM_BYTES, len(drawn), RANDOM_BYTES)
+        RANDOM_PARTS.extend(drawn[start : start + RANDOM_BYTES] for start in starts)
+        return drawn[:RANDOM_BYTES]

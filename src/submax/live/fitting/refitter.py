@@ -15,7 +15,7 @@ from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
-from submax.live.log.bandits import model_name, settings_stream
+from submax.live.log.bandits import log_stream, model_name, settings_stream
 from submax.live.log.history import read_history
 from submax.live.log.lazy_rows import LazyRows, RowPart
 from submax.live.log.ledger import Ledger
@@ -33,6 +33,10 @@ MIN_FIRST_ROWS = 10
 REST_FACTOR = 2.0
 """The pause between two fits, as a multiple of the time that the last fit took, so that fitting
 takes at most a third of the time."""
+
+IDLE_SECONDS = 1.0
+"""How often a bandit without new events looks whether decisions have matured or it is time to fit,
+if it shares its threads with others."""
 
 
 class Refitter(Learner):
@@ -55,9 +59,31 @@ class Refitter(Learner):
             store, name, live_state, clock, after_snapshot=self._versions.write_state
         )
         self._started_with: list[Columns] | None = None
+        self._stepped: int | None = None
+        self._idle_until = 0.0
+
+    def has_work(self) -> bool:
+        """Whether ``step`` may have anything to do; reads nothing."""
+        appended = self._store.appended(log_stream(self._name))
+        is_new = appended is None or appended != self._stepped
+        return is_new or time.monotonic() >= self._idle_until
 
     def step(self) -> Fitted | None:
         """Read new events, and fit a version if it is time; return the version that was fitted."""
+        appended = self._store.appended(log_stream(self._name))
+        fitted = self._step()
+        with self._lock:
+            self._stepped, self._idle_until = appended, time.monotonic() + self._idle_seconds()
+        return fitted
+
+    def _idle_seconds(self) -> float:
+        """For how long nothing is to be done if no event is appended."""
+        ledger = self._follower.restored
+        if ledger is None or ledger.open or self._new_rows() or self._outdated():
+            return IDLE_SECONDS
+        return math.inf
+
+    def _step(self) -> Fitted | None:
         with self._fitting:
             with self._lock:
                 if self._live_state.deleted or not self._follower.try_lead():

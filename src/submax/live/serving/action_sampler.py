@@ -49,6 +49,34 @@ class ActionSampler:
             joint_action(index, self._eligible), float(self._probabilities[index]), self._logged
         )
 
+    def draw_many(self, count: int, rng: np.random.Generator) -> list[DrawnAction]:
+        """Draw several times, independently."""
+        points = (rng.random(count) * self._cumulated[-1]).tolist()
+        return [
+            DrawnAction(
+                joint_action(index, self._eligible), float(self._probabilities[index]), self._logged
+            )
+            for index in (bisect_right(self._cumulated, point) for point in points)
+        ]
+
+
+def draw_rows(
+    probabilities: Floats, eligible: ChoiceIndices, rng: np.random.Generator
+) -> list[DrawnAction]:
+    """Draw one joint action for each row of ``probabilities [n, M]``."""
+    count, size = probabilities.shape
+    cumulated = np.cumsum(probabilities, axis=1)
+    points = rng.random(count) * cumulated[:, -1]
+    index = np.add.reduce(cumulated <= points[:, None], axis=1, dtype=np.int64)
+    propensities = probabilities[np.arange(count), index].tolist()
+    logged: list[list[float]] | list[None] = (
+        probabilities.tolist() if size <= MAX_LOGGED_PROBABILITIES else [None] * count
+    )
+    return [
+        DrawnAction(joint_action(place, eligible), propensity, row)
+        for place, propensity, row in zip(index.tolist(), propensities, logged, strict=True)
+    ]
+
 
 def joint_action(index: int, eligible: ChoiceIndices) -> EncodedAction:
     """Return the joint action at an index of the list."""

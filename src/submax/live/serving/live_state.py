@@ -10,7 +10,7 @@ from submax.core.errors import InputError, NotFoundError
 from submax.core.rewards.scale import Scale
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.log.bandits import model_name
+from submax.live.log.bandits import model_name, settings_stream
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
@@ -37,6 +37,7 @@ class LiveState:
         self.failures: Counter[str] = Counter()
         self._store, self._name, self._own = store, name, own
         self._lock, self._stale = Lock(), True
+        self._followed: int | None = None
         self._taught: tuple[int, Model] | None = None
         self.projection = SettingsProjection.of(store, name)
         self.follow()
@@ -58,11 +59,18 @@ class LiveState:
     def follow(self) -> None:
         """Read new events of the stream of settings, and decide by them from now on."""
         with self._lock:
+            followed = self._store.appended(settings_stream(self._name))
             self._stale = self.projection.follow() or self._stale
             if self._stale and not self.projection.deleted:
                 self._renew()
                 # Set at the end: if the store fails on the way, the next call tries again.
                 self._stale = False
+            self._followed = followed
+
+    def may_have_changed(self) -> bool:
+        """Whether the stream of settings may have events that were not read; reads nothing."""
+        appended = self._store.appended(settings_stream(self._name))
+        return appended is None or appended != self._followed
 
     def teach(self, version: int, model: Model) -> None:
         """Decide by this model from now on, whatever versions are published."""

@@ -1,7 +1,6 @@
 """Turns calls into pending writes, and append results into answers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +20,8 @@ from submax.live.log.records import (
     identifier_of,
     reward_key,
 )
+from submax.live.serving.action_sampler import DrawnAction
+from submax.live.serving.checked_request import CheckedRequest
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewards
 from submax.live.serving.live_state import LiveState
@@ -29,6 +30,7 @@ from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.live.store.store import Store
 from submax.schema.context_schema import LARGEST, as_number
+from submax.schema.menu import ChoiceIndices
 from submax.schema.names import short_repr
 
 ENCODER = msgspec.msgpack.Encoder()
@@ -61,7 +63,10 @@ class Requests:
         activate: bool = True,
     ) -> PendingWrite[Decision]:
         """Draw a decision, to be written under its id."""
-        return self._pending(id, activate, partial(self._made, context, eligible, activate))
+        self._live_state.check_exists()
+        serving = self._live_state.serving
+        request = self._checked(serving, context, id=id, eligible=eligible, activate=activate)
+        return self._drawn_one(serving, request, uniform=False)
 
     def deciding_uniformly(
         self,
@@ -75,52 +80,122 @@ class Requests:
 
         This is for callers that could not wait for the policy.
         """
-        made = partial(self._made, context, eligible, activate, uniform=True)
-        pending = self._pending(id, activate, made)
+        self._live_state.check_exists()
+        serving = self._live_state.serving
+        request = self._checked(serving, context, id=id, eligible=eligible, activate=activate)
+        pending = self._drawn_one(serving, request, uniform=True)
         self._live_state.failures[LATE] += 1
         return pending
 
-    def _pending(
-        self, identifier: str | None, activate: bool, make: Callable[[], DecisionMade]
-    ) -> PendingWrite[Decision]:
+    def deciding_many(self, requests: Iterable[Mapping[str, Any]]) -> list[PendingWrite[Decision]]:
+        """Draw several decisions, whose probabilities are computed as one array.
+
+        Each request has arguments of ``deciding``. If one is invalid, none is drawn.
+        """
         self._live_state.check_exists()
-        if identifier is None:
+        serving = self._live_state.serving
+        checked = [self._checked(serving, **request) for request in requests]
+        return self._drawn_together(serving, checked)
+
+    def deciding_each(
+        self, requests: Iterable[Mapping[str, Any]]
+    ) -> list[PendingWrite[Decision] | InputError]:
+        """Draw the decisions of different callers as one array, or return the error of each."""
+        self._live_state.check_exists()
+        serving = self._live_state.serving
+        found: list[CheckedRequest | InputError] = []
+        for request in requests:
+            try:
+                found.append(self._checked(serving, **request))
+            except InputError as error:
+                found.append(error)
+        valid = [one for one in found if not isinstance(one, InputError)]
+        drawn = iter(self._drawn_together(serving, valid))
+        return [one if isinstance(one, InputError) else next(drawn) for one in found]
+
+    def _checked(
+        self,
+        serving: Serving,
+        /,
+        context: object = None,
+        *,
+        id: object = None,  # noqa: A002 - the same word as in decide
+        eligible: object = None,
+        activate: object = True,
+    ) -> CheckedRequest:
+        if id is None:
             identifier = new_identifier()
         else:
-            check_identifier("the id of a decision", identifier)
+            check_identifier("the id of a decision", id)
+            identifier = str(id)
         if not isinstance(activate, bool):
             raise InputError(f"activate must be true or false, not {activate!r:.60}")
-        entry = Entry(DECISION, ENCODER.encode(make()), decision_key(identifier))
-        return PendingWrite(self._stream, [entry], self._decision)
-
-    def _made(
-        self, context: object, eligible: object, activate: bool, *, uniform: bool = False
-    ) -> DecisionMade:
-        serving = self._live_state.serving
         values = serving.settings.context.clean(context)
         choices = serving.active if eligible is None else serving.menu.eligible(eligible)
+        return CheckedRequest(identifier, values, choices, activate)
+
+    def _drawn_one(
+        self, serving: Serving, request: CheckedRequest, *, uniform: bool
+    ) -> PendingWrite[Decision]:
         rails = serving.settings.guard_rails
         is_holdout = (
             rails.holdout > 0
-            and serving.may_hold_out(choices)
+            and serving.may_hold_out(request.eligible)
             and bool(self._rng.random() < rails.holdout)
         )
         if is_holdout:
             drawn = serving.baseline()
         else:
             uniform = uniform or self.decided < rails.burn_in
-            drawn = serving.draw(values, choices, uniform, self._rng)
+            drawn = serving.draw(request.values, request.eligible, uniform, self._rng)
         self.decided += 1
-        return DecisionMade(
+        return self._pending(serving, request, drawn, is_holdout)
+
+    def _drawn_together(
+        self, serving: Serving, requests: Sequence[CheckedRequest]
+    ) -> list[PendingWrite[Decision]]:
+        """Draw as ``_drawn_one`` does for each request, with the same probabilities."""
+        held_out = self._held_out(serving, requests)
+        # The first decisions of the burn-in are uniform, and those of the holdout count, too.
+        begin = serving.settings.guard_rails.burn_in - self.decided
+        groups: dict[tuple[ChoiceIndices, bool], list[int]] = {}
+        for place, request in enumerate(requests):
+            if not held_out[place]:
+                groups.setdefault((request.eligible, place < begin), []).append(place)
+        drawn = [serving.baseline()] * len(requests)
+        for (eligible, uniform), places in groups.items():
+            rows = [requests[place].values for place in places]
+            found = serving.draw_many(rows, eligible, uniform, self._rng)
+            for place, one in zip(places, found, strict=True):
+                drawn[place] = one
+        self.decided += len(requests)
+        return [self._pending(serving, *one) for one in zip(requests, drawn, held_out, strict=True)]
+
+    def _held_out(self, serving: Serving, requests: Sequence[CheckedRequest]) -> list[bool]:
+        share = serving.settings.guard_rails.holdout
+        if not share:
+            return [False] * len(requests)
+        drawn = self._rng.random(len(requests)) < share
+        return [
+            bool(is_drawn) and serving.may_hold_out(request.eligible)
+            for is_drawn, request in zip(drawn, requests, strict=True)
+        ]
+
+    def _pending(
+        self, serving: Serving, request: CheckedRequest, drawn: DrawnAction, is_holdout: bool
+    ) -> PendingWrite[Decision]:
+        made = DecisionMade(
             drawn.row,
             drawn.propensity,
             serving.version,
-            values,
-            choices,
+            request.values,
+            request.eligible,
             drawn.probabilities,
-            activate,
+            request.activate,
             is_holdout,
         )
+        entry = Entry(DECISION, ENCODER.encode(made), decision_key(request.identifier))
+        return PendingWrite(self._stream, [entry], self._decision)
 
     def _decision(self, written: list[AppendResult]) -> Decision:
         event, made = written[0].event, body_of(written[0].event, DecisionMade)

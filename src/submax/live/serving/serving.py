@@ -3,20 +3,22 @@
 import logging
 import math
 from collections import Counter
+from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.arrays import Floats
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, one_line
 from submax.core.numerics.categorical import TOLERANCE
 from submax.core.running.fallback import counted_fallbacks
 from submax.core.spaces.space import Space
 from submax.live.declaring.settings import Settings
-from submax.live.serving.action_sampler import ActionSampler, DrawnAction
+from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
+from submax.live.serving.guarded import Places, restricted, within_rails
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
 
@@ -27,20 +29,10 @@ UNIFORM = "decisions by a policy that failed"
 LATE = "decisions after the deadline"
 """The name under which decisions are counted that were uniform because the policy took too long."""
 LOG = logging.getLogger("submax")
+MAX_PROBABILITIES = 2**18
+"""Probabilities that are computed at once for several decisions: 2 MB for each array of them."""
 MAX_CACHED_SETS = 256
 """The number of different sets of eligible choices whose ``Places`` are cached."""
-
-
-class Places(NamedTuple):
-    """Where the M eligible joint actions are in a version's list of joint actions.
-
-    ``place [M]`` is the index of each action in that list, ``fresh [M]`` marks the actions that the
-    version does not know, and ``share`` is the share of these among the M.
-    """
-
-    place: Integers
-    fresh: Booleans
-    share: float
 
 
 class Serving:
@@ -81,7 +73,7 @@ class Serving:
         """The probabilities of all active actions; None if they depend on the context."""
         if not self._lists or not self._same:
             return None
-        found: list[float] = self._guarded([], self.active, uniform=False).tolist()
+        found: list[float] = self._guarded([[]], self.active, uniform=False)[0].tolist()
         return found
 
     @property
@@ -106,7 +98,31 @@ class Serving:
             return self._draw_unlisted(values, eligible, uniform, rng)
         if self._same and not uniform and eligible == self.active:
             return self._shared().draw(rng)
-        return ActionSampler(self._guarded(values, eligible, uniform), eligible).draw(rng)
+        return ActionSampler(self._guarded([values], eligible, uniform)[0], eligible).draw(rng)
+
+    def draw_many(
+        self,
+        rows: Sequence[list[Any]],
+        eligible: ChoiceIndices,
+        uniform: bool,
+        rng: np.random.Generator,
+    ) -> list[DrawnAction]:
+        """Draw one decision for each row of context values, independently of each other."""
+        if not self._lists:
+            return [self._draw_unlisted(values, eligible, uniform, rng) for values in rows]
+        if self._same and not uniform and eligible == self.active:
+            return self._shared().draw_many(len(rows), rng)
+        if self._same or uniform:
+            sampler = ActionSampler(self._guarded(rows[:1], eligible, uniform)[0], eligible)
+            return sampler.draw_many(len(rows), rng)
+        # Listed probabilities of all rows at once could fill the memory.
+        size = max(math.prod(map(len, eligible)), math.prod(map(len, self._model.active)))
+        step = max(1, MAX_PROBABILITIES // size)
+        drawn = []
+        for first in range(0, len(rows), step):
+            part = self._guarded(rows[first : first + step], eligible, uniform=False)
+            drawn += draw_rows(part, eligible, rng)
+        return drawn
 
     def may_hold_out(self, eligible: ChoiceIndices) -> bool:
         """Whether the baseline is eligible, so that the decision may belong to the holdout."""
@@ -120,72 +136,85 @@ class Serving:
     def _shared(self) -> ActionSampler:
         """The sampler for all decisions, if the probabilities do not depend on the context."""
         if self._shared_sampler is None:
-            probabilities = self._guarded([], self.active, uniform=False)
+            (probabilities,) = self._guarded([[]], self.active, uniform=False)
             self._shared_sampler = ActionSampler(probabilities, self.active)
         return self._shared_sampler
 
     def _without_context(self) -> Floats:
-        """The policy's probabilities, if they do not depend on the context."""
+        """The policy's probabilities ``[1, M]``, if they do not depend on the context."""
         if self._context_free is None:
             self._context_free = self._probabilities(np.zeros((1, 1, self.settings.context.width)))
         return self._context_free
 
     def _probabilities(self, context: Floats) -> Floats:
-        """The policy's probabilities; uniform if it fails, because a caller waits for an answer."""
+        """The policy's probabilities, ``[1, n, D] -> [n, M]``.
+
+        If the policy fails, they are uniform, because callers wait for an answer.
+        """
+        rows, size = context.shape[1], math.prod(map(len, self._model.active))
         try:
             with counted_fallbacks() as simpler:
                 listed = self._policy.probabilities(self._model.state, context)
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
-            found: Floats = self._checked_row(listed)
+            found = self._checked(listed, (1, rows, size))
             # The comparisons are also false for NaN.
-            if abs(np.add.reduce(found) - 1) <= TOLERANCE and np.minimum.reduce(found) >= 0:
+            sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
+            valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
+            if valid.all():
                 return found
-            self._count_failure(
+            self._count_failures(
                 f"the probabilities of {self._policy!r:.80} must be 0 or more and sum to 1, and "
-                f"they are {found}: test the policy with submax.testing.check_policy"
+                f"they are {found[~valid][0]}: test the policy with submax.testing.check_policy",
+                int((~valid).sum()),
             )
+            return np.where(valid[:, None], found, 1 / size)
         except Exception as error:
-            self._count_failure(one_line(error))
-        size = math.prod(map(len, self._model.active))
-        return np.full(size, 1 / size)
+            self._count_failures(one_line(error), rows)
+        return np.full((rows, size), 1 / size)
 
-    def _checked_row(self, listed: Any) -> Floats:
-        """The probabilities of the only row; an InputError if a policy returns another shape."""
-        shape = (1, 1, math.prod(map(len, self._model.active)))
+    def _checked(self, listed: Any, shape: tuple[int, ...]) -> Floats:
+        """The probabilities of all rows; an InputError if a policy returns another shape."""
         if np.shape(listed) != shape:
             raise InputError(
                 f"the probabilities of {self._policy!r:.80} must be an array of shape {shape}, "
                 f"and they have shape {np.shape(listed)}: test the policy with "
                 "submax.testing.check_policy"
             )
-        row: Floats = np.asarray(listed)[0, 0]
-        return row
+        found: Floats = np.asarray(listed)[0]
+        return found
 
-    def _count_failure(self, reason: str) -> None:
-        """Count a failure; log only the first, since there may be a thousand in a second."""
+    def _count_failures(self, reason: str, count: int = 1) -> None:
+        """Count failures; log only the first, since there may be a thousand in a second."""
         if not self._has_failed:
             LOG.error("version %d could not decide, so this was uniform: %s", self.version, reason)
         self._has_failed = True
-        self._failures[UNIFORM] += 1
+        self._failures[UNIFORM] += count
 
-    def _encoded(self, values: list[Any]) -> Floats:
-        encoded = self.settings.context.encode(values)
-        return self._model.standardization.apply(encoded)[None, None]
+    def _encoded(self, rows: Sequence[list[Any]]) -> Floats:
+        """The encoded and standardized contexts, ``[1, n, D]``."""
+        schema = self.settings.context
+        encoded = schema.encode(rows[0])[None] if len(rows) == 1 else schema.encode_exactly(rows)
+        return self._model.standardization.apply(encoded)[None]
 
-    def _guarded(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
-        """The probabilities of the eligible joint actions, within the guard rails."""
+    def _guarded(self, rows: Sequence[list[Any]], eligible: ChoiceIndices, uniform: bool) -> Floats:
+        """The probabilities ``[n, M]`` of the eligible joint actions, within the guard rails.
+
+        There is one row if the probabilities do not depend on the context.
+        """
+        places = None
         if uniform:
             size = math.prod(map(len, eligible))
-            return self._within_rails(np.full(size, 1 / size), eligible)
-        if self._same:
-            probabilities = self._without_context()
+            probabilities = np.full((1, size), 1 / size)
+        elif self._same:
+            probabilities, places = self._without_context(), self._places(eligible)
         else:
-            probabilities = self._probabilities(self._encoded(values))
-        places = self._places(eligible)
+            probabilities = self._probabilities(self._encoded(rows))
+            places = self._places(eligible)
         if places is not None:
-            probabilities = _restricted(probabilities, places)
-        return self._within_rails(probabilities, eligible)
+            probabilities = restricted(probabilities, places)
+        control = None if self._control is None else self._control_place(eligible)
+        return within_rails(probabilities, self.settings.guard_rails, control)
 
     def _find_places(self, eligible: ChoiceIndices) -> Places | None:
         """The places of the eligible actions; None if the version lists the same actions."""
@@ -201,26 +230,6 @@ class Serving:
             place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
             fresh = (fresh[:, None] | (where < 0)).ravel()
         return Places(place, fresh, float(fresh.mean()))
-
-    def _within_rails(self, probabilities: Floats, eligible: ChoiceIndices) -> Floats:
-        rails = self.settings.guard_rails
-        control = self._control_place(eligible) if self._control is not None else None
-        if not rails.minimum and control is None:
-            return probabilities
-        if len(probabilities) == 1:
-            return np.ones(1)
-        others = np.ones(len(probabilities), dtype=bool)
-        if control is not None:
-            others[control] = False
-        mass = 1.0 if control is None else 1.0 - rails.control_share
-        count = int(others.sum())
-        probabilities = np.where(others, probabilities, 0.0)
-        total = probabilities.sum()
-        probabilities = probabilities / total if total > 0 else others / count
-        least = min(rails.minimum, mass / count)
-        shared = least + (mass - least * count) * probabilities
-        guarded: Floats = np.where(others, shared, 1.0 - mass)
-        return guarded
 
     def _control_place(self, eligible: ChoiceIndices) -> int | None:
         """The index of the control among the eligible joint actions; None if it is not eligible."""
@@ -248,11 +257,11 @@ class Serving:
             return _uniform(space, eligible, rng)
         try:
             with counted_fallbacks() as simpler:
-                drawn = self._drawn_by_policy(self._encoded(values), eligible, rng)
+                drawn = self._drawn_by_policy(self._encoded([values]), eligible, rng)
             self._failures[SIMPLER] += sum(simpler)
             return drawn
         except Exception as error:
-            self._count_failure(one_line(error))
+            self._count_failures(one_line(error))
             return _uniform(space, eligible, rng)
 
     def _drawn_by_policy(
@@ -266,18 +275,6 @@ class Serving:
         if not 0 < propensity < math.inf:
             raise InputError(f"the probability of an action that was drawn is {propensity}")
         return DrawnAction(_encoded_action(decision.action[0, 0], eligible), propensity, None)
-
-
-def _restricted(probabilities: Floats, places: Places) -> Floats:
-    """The probabilities of a version, for other actions than those that it lists."""
-    found = np.where(places.fresh, 0.0, probabilities[places.place])
-    total = found.sum()
-    # If the policy gives no probability to any eligible action, the draw is uniform.
-    found = found / total if total > 0 else np.full(len(found), 1 / len(found))
-    if places.share == 0:
-        return found
-    mixed: Floats = (1 - places.share) * found if total > 0 else found
-    return np.where(places.fresh, 1 / len(found), mixed)
 
 
 def _uniform(space: Space, eligible: ChoiceIndices, rng: np.random.Generator) -> DrawnAction:

@@ -1,6 +1,7 @@
 """One transaction for all appends that wait at the same time."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -34,6 +35,8 @@ class GroupCommit:
     """
 
     def __init__(self, write: Callable[[list[QueuedAppend]], list[list[AppendResult]]]) -> None:
+        self.appended: Counter[str] = Counter()
+        """How many appends to each stream were committed, or may have been."""
         self._write = write
         self._queue: SimpleQueue[QueuedAppend | None] = SimpleQueue()
         self._lock = Lock()
@@ -103,7 +106,10 @@ class GroupCommit:
                     self._commit([append])
                 return
             for append in appends:
+                self.appended[append.stream] += 1
                 append.done.set_exception(error)
             return
+        for append in appends:
+            self.appended[append.stream] += 1
         for append, results in zip(appends, written, strict=True):
             append.done.set_result(results)

@@ -106,6 +106,10 @@ class SQLiteStore(Store):
             raise self._read_only_error()
         return self._commits.append(stream, entries)
 
+    def appended(self, stream: str) -> int | None:
+        # Only the process with the lock writes.
+        return None if self._commits is None else self._commits.appended[stream]
+
     def _write(self, appends: list[QueuedAppend]) -> list[list[AppendResult]]:
         with self._transaction() as connection:
             # While the transaction is open, the ends in memory may not be those in the file.

@@ -34,6 +34,13 @@ class Store(ABC):
         result holds the earlier event.
         """
 
+    def appended(self, stream: str) -> int | None:
+        """How many times this process has appended to a stream since it opened the store.
+
+        None if other processes may append as well, so that only reading shows what is new.
+        """
+        return None
+
     @abstractmethod
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
         """The next events of a stream after a position, in order, at most ``limit`` of them."""

@@ -34,36 +34,51 @@ class Admission:
         """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif not self._has_room(scope):
-            self._refused()
-            await _overloaded()(scope, receive, send)
+        elif not self.enter(_authorization(scope), scope["path"]):
+            await self.refusal()(scope, receive, send)
         else:
-            self._under_way += 1
             try:
                 await self._app(scope, receive, send)
             finally:
-                self._under_way -= 1
+                self.leave()
 
-    def _has_room(self, scope: Scope) -> bool:
+    def enter(self, authorization: str, path: str = "") -> bool:
+        """Begin a request, which ``leave`` must end; False if there is no room for it.
+
+        ``authorization`` is the header of this name. The path matters only for health checks.
+        """
         used = self._under_way / self._most
         # Keys are looked up only if it matters.
-        return (
+        has_room = (
             used < STRANGERS_SHARE
-            or (used < KNOWN_SHARE and self._is_known(scope))
-            or scope["path"] in HEALTH
+            or (used < KNOWN_SHARE and self._is_known(authorization))
+            or path in HEALTH
+        )
+        self._under_way += has_room
+        return has_room
+
+    def leave(self) -> None:
+        """End a request that was begun by ``enter``."""
+        self._under_way -= 1
+
+    def refusal(self) -> Response:
+        """Count a request for which there is no room, and return the answer to it."""
+        self._refused()
+        return failure(
+            503,
+            "the server has too many requests under way and does not begin this one: try again",
+            {"Retry-After": "1", "Connection": "close"},
         )
 
-    def _is_known(self, scope: Scope) -> bool:
+    def _is_known(self, authorization: str) -> bool:
         if not self._keys.needed:
             return True
-        sent = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
-        kind, _, text = sent.partition(" ")
+        kind, _, text = authorization.partition(" ")
         return kind.lower() == "bearer" and self._keys.find(text.strip()) is not None
 
 
-def _overloaded() -> Response:
-    return failure(
-        503,
-        "the server has too many requests under way and does not begin this one: try again",
-        {"Retry-After": "1", "Connection": "close"},
+def _authorization(scope: Scope) -> str:
+    return next(
+        (value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"),
+        "",
     )

@@ -68,12 +68,19 @@ class LimitedProtocol(HttpToolsProtocol):
             raise OverflowError("too many requests before the first answer")
         self._enter(BODY)
         self._table.set_busy(self)
+        self._begin_request()
+
+    def _begin_request(self) -> None:
+        """Begin to answer a request whose head is complete."""
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
+        self._end_body()
+        super().on_message_complete()
+
+    def _end_body(self) -> None:
         self._enter(HEAD)
         self._unfinished = False
-        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -1,18 +1,26 @@
 """A thread that draws the decisions of one bandit."""
 
-from queue import SimpleQueue
-from threading import Thread
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 
 from submax.server.deciding.draw_job import DrawJob
 
+IDLE_SECONDS = 1.0
+"""How long the thread waits for a job before it ends: most bandits need it only for the first
+decision of a version, and a thousand idle threads would take up memory."""
+
 
 class DrawThread:
-    """Runs jobs one after the other, in a thread that does not keep the process from ending."""
+    """Runs jobs one after the other, in a thread that does not keep the process from ending.
+
+    The thread is started when it is needed, and ends when there was nothing to do for a while.
+    """
 
     def __init__(self, name: str) -> None:
-        self._queue: SimpleQueue[DrawJob | None] = SimpleQueue()
+        self._name = name
+        self._queue: SimpleQueue[DrawJob] = SimpleQueue()
         self._running: DrawJob | None = None
-        Thread(target=self._run, name=f"submax-draw-{name}", daemon=True).start()
+        self._lock, self._started = Lock(), False
 
     @property
     def is_stuck(self) -> bool:
@@ -22,14 +30,24 @@ class DrawThread:
 
     def start(self, job: DrawJob) -> None:
         """Run a job as soon as the earlier ones have ended."""
-        self._queue.put(job)
-
-    def close(self) -> None:
-        """End the thread after the jobs that are queued."""
-        self._queue.put(None)
+        with self._lock:
+            self._queue.put(job)
+            if not self._started:
+                self._started = True
+                Thread(target=self._run, name=f"submax-draw-{self._name}", daemon=True).start()
 
     def _run(self) -> None:
-        while (job := self._queue.get()) is not None:
+        while (job := self._next()) is not None:
             self._running = job
             job.run()
             self._running = None
+
+    def _next(self) -> DrawJob | None:
+        """The next job; None if there was none for a while, and then the thread must end."""
+        try:
+            return self._queue.get(timeout=IDLE_SECONDS)
+        except Empty:
+            with self._lock:
+                # A job may have come since, and its caller has not started another thread.
+                self._started = not self._queue.empty()
+            return self._queue.get() if self._started else None

@@ -3,12 +3,14 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Any
 
+from submax.core.errors import InputError
 from submax.live.bandit import Bandit
 from submax.live.serving.decision import Decision
 from submax.live.serving.serving import Serving
 from submax.live.store.pending_write import PendingWrite
-from submax.server.deciding.draw_job import Draw, DrawJob
+from submax.server.deciding.draw_job import DrawJob
 from submax.server.deciding.draw_thread import DrawThread
 from submax.server.interface.messages import Decide
 
@@ -27,60 +29,68 @@ Drawn = list[PendingWrite[Decision]]
 class TimedDraws:
     """Draws decisions of one bandit within a deadline.
 
-    The first decision of every version is drawn in a thread. If it was quick, single decisions are
-    drawn in the event loop from then on, as long as they stay quick. If the deadline passes,
-    decisions that are not drawn are uniform within the guard rails, and are counted as failures of
-    the bandit. A thread cannot be ended: while it is stuck, all decisions are uniform at once, so
-    that a bandit occupies at most one thread.
+    The first decision of every version is drawn in a thread. If it was quick, ``is_quick`` is true
+    and single decisions are drawn in the event loop from then on, as long as they stay quick. If
+    the deadline passes, decisions that are not drawn are uniform within the guard rails, and are
+    counted as failures of the bandit. A thread cannot be ended: while it is stuck, all decisions
+    are uniform at once, so that a bandit occupies at most one thread.
     """
 
     def __init__(self, bandit: Bandit) -> None:
         self._bandit = bandit
-        self._thread: DrawThread | None = None
+        self._thread = DrawThread(bandit.name)
         self._quick: Serving | None = None
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether the version that decides now may decide in the event loop."""
+        return self._quick is self._bandit.requests.serving
+
+    def each(self, requests: Sequence[Decide]) -> list[PendingWrite[Decision] | InputError]:
+        """Draw decisions of different callers here and now; invalid requests get an error."""
+        serving, begin = self._bandit.requests.serving, time.thread_time()
+        drawn = self._bandit.requests.deciding_each(map(_arguments, requests))
+        self._note(serving, time.thread_time() - begin, len(requests))
+        return drawn
+
     async def one(self, request: Decide) -> PendingWrite[Decision]:
-        """Draw one decision."""
-        if self._quick is self._bandit.requests.serving:
-            return self._timed(request)
+        """Draw one decision in the thread."""
         (drawn,) = await self._in_thread([request], ONE_SECONDS)
         return drawn
 
     async def many(self, requests: Sequence[Decide]) -> Drawn:
-        """Draw several decisions."""
+        """Draw several decisions in the thread."""
         return await self._in_thread(requests, MANY_SECONDS)
 
-    def close(self) -> None:
-        """End the thread, unless it is stuck."""
-        if self._thread is not None:
-            self._thread.close()
-
     async def _in_thread(self, requests: Sequence[Decide], seconds: float) -> Drawn:
-        if self._thread is None:
-            self._thread = DrawThread(self._bandit.name)
-        job = DrawJob([self._draw(request) for request in requests])
+        job = DrawJob(self._timed, requests)
         if not self._thread.is_stuck:
             self._thread.start(job)
             await _wait(job, seconds)
         drawn = job.drawn[: len(requests)]
         return drawn + [self._uniform(request) for request in requests[len(drawn) :]]
 
-    def _draw(self, request: Decide) -> Draw:
-        return lambda: self._timed(request)
-
-    def _timed(self, request: Decide) -> PendingWrite[Decision]:
+    def _timed(self, requests: Sequence[Decide]) -> Drawn:
         serving, begin = self._bandit.requests.serving, time.thread_time()
-        drawn = self._bandit.requests.deciding(
-            request.context, id=request.id, eligible=request.eligible, activate=request.activate
-        )
-        is_quick = time.thread_time() - begin < QUICK_SECONDS
-        self._quick = serving if is_quick else None
+        drawn = self._bandit.requests.deciding_many(map(_arguments, requests))
+        self._note(serving, time.thread_time() - begin, len(requests))
         return drawn
 
+    def _note(self, serving: Serving, seconds: float, count: int) -> None:
+        self._quick = serving if seconds < QUICK_SECONDS * count else None
+
     def _uniform(self, request: Decide) -> PendingWrite[Decision]:
-        return self._bandit.requests.deciding_uniformly(
-            request.context, id=request.id, eligible=request.eligible, activate=request.activate
-        )
+        return self._bandit.requests.deciding_uniformly(**_arguments(request))
+
+
+def _arguments(request: Decide) -> dict[str, Any]:
+    """The arguments of ``Requests.deciding`` for a request."""
+    return {
+        "context": request.context,
+        "id": request.id,
+        "eligible": request.eligible,
+        "activate": request.activate,
+    }
 
 
 async def _wait(job: DrawJob, seconds: float) -> None:

@@ -4,18 +4,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import msgspec
 
-from submax.core.errors import StoreError
 from submax.live.bandit import Bandit
-from submax.live.bandit_base import WRITE_TIMEOUT_SECONDS
 from submax.live.declaring.settings import allows_none
 from submax.live.serving.decision import Decision, Receipt
-from submax.live.store.event import AppendResult
-from submax.live.store.pending_write import Answer, PendingWrite, joined
+from submax.live.store.pending_write import Answer
 from submax.schema.choices import Change
 from submax.server.access.key import parsed_time
 from submax.server.exports.export_file import exported
@@ -31,21 +27,6 @@ from submax.server.interface.operation import Call
 LOG = logging.getLogger("submax")
 AUDITED_CHANGES = 1000
 """Changes in one answer, the newest; the command line shows more."""
-
-
-async def write(bandit: Bandit, pending: PendingWrite[Answer]) -> Answer:
-    """Append the entries of a pending write, and answer when they are durable."""
-    future: Future[list[AppendResult]] = bandit.store.append(pending.stream, pending.entries)
-    try:
-        # The write goes on if the caller gives up, because it may be durable already.
-        durable = asyncio.shield(asyncio.wrap_future(future))
-        results = await asyncio.wait_for(durable, WRITE_TIMEOUT_SECONDS)
-    except TimeoutError as error:
-        raise StoreError(
-            f"the store did not answer within {WRITE_TIMEOUT_SECONDS:.0f} seconds: try again with "
-            "the same id"
-        ) from error
-    return pending.answer(results)
 
 
 async def _in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
@@ -64,21 +45,20 @@ async def _bandit(call: Call) -> Bandit:
 async def decide(call: Call) -> Decision:
     """Make a decision."""
     bandit = await _bandit(call)
-    return await write(bandit, await call.service.draws(bandit).one(call.body))
+    return await call.service.decisions(bandit).decide(call.body)
 
 
 async def decide_many(call: Call) -> m.Decisions:
     """Make several decisions, all or none."""
     bandit = await _bandit(call)
-    drawn = await call.service.draws(bandit).many(call.body.requests)
-    return m.Decisions(await write(bandit, joined(drawn)))
+    return m.Decisions(await call.service.decisions(bandit).decide_many(call.body.requests))
 
 
 async def reward(call: Call) -> Receipt:
     """Record a reward."""
     bandit, given = await _bandit(call), call.body
     pending = bandit.requests.rewarding(given.id, given.value, key=given.key, source=_source(call))
-    receipt = await write(bandit, pending)
+    receipt = await call.service.writes.write(pending)
     _log_if_late(bandit)
     return receipt
 
@@ -99,7 +79,7 @@ async def reward_many(call: Call) -> m.Receipts:
     bandit = await _bandit(call)
     given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
     pending = bandit.requests.rewarding_many(given, source=_source(call))
-    receipts = await write(bandit, pending)
+    receipts = await call.service.writes.write(pending)
     _log_if_late(bandit)
     return m.Receipts(receipts)
 
@@ -107,7 +87,9 @@ async def reward_many(call: Call) -> m.Receipts:
 async def activate(call: Call) -> Receipt:
     """Record an activation."""
     bandit = await _bandit(call)
-    return await write(bandit, await _in_thread(bandit.requests.activating, call.body.id))
+    return await call.service.writes.write(
+        await _in_thread(bandit.requests.activating, call.body.id)
+    )
 
 
 async def list_bandits(call: Call) -> m.Bandits:

@@ -40,6 +40,9 @@ class Operation:
     """Whether it is answered before all bandits are open."""
     partial: bool = False
     """Whether a key for some bandits may call it too; the answer then has only these bandits."""
+    frequent: bool = False
+    """Whether small requests are answered by ``QuickProtocol``: operations on one bandit, by POST,
+    whose body and answer are JSON."""
     media: str = "application/json"
     cost: Callable[[Any], float] = lambda body: 1.0
     subject: Callable[[Call, Any], str] = lambda call, answer: next(iter(call.path.values()), "")

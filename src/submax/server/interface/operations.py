@@ -33,6 +33,7 @@ def _deciding() -> list[Operation]:
             Decision,
             handlers.decide,
             m.Decide,
+            frequent=True,
         ),
         Operation(
             "decide-many",
@@ -43,6 +44,7 @@ def _deciding() -> list[Operation]:
             m.Decisions,
             handlers.decide_many,
             m.DecideMany,
+            frequent=True,
             cost=lambda body: len(body.requests),
         ),
     ]
@@ -59,6 +61,7 @@ def _rewarding() -> list[Operation]:
             Receipt,
             handlers.reward,
             m.Reward,
+            frequent=True,
         ),
         Operation(
             "reward-many",
@@ -69,6 +72,7 @@ def _rewarding() -> list[Operation]:
             m.Receipts,
             handlers.reward_many,
             m.RewardMany,
+            frequent=True,
             cost=lambda body: len(body.rewards),
         ),
         Operation(

@@ -1,0 +1,58 @@
+"""Probabilities of the actions that are eligible, within the guard rails."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.live.declaring.guard_rails import GuardRails
+
+
+class Places(NamedTuple):
+    """Where the M eligible joint actions are in a version's list of joint actions.
+
+    ``place [M]`` is the index of each action in that list, ``fresh [M]`` marks the actions that the
+    version does not know, and ``share`` is the share of these among the M.
+    """
+
+    place: Integers
+    fresh: Booleans
+    share: float
+
+
+def restricted(probabilities: Floats, places: Places) -> Floats:
+    """The probabilities of a version, for other actions than those that it lists, ``[n, M]``."""
+    found = np.where(places.fresh, 0.0, probabilities[:, places.place])
+    total = found.sum(axis=1, keepdims=True)
+    # If the policy gives no probability to any eligible action, the draw is uniform.
+    has_any, size = total > 0, found.shape[1]
+    found = np.where(has_any, found / np.where(has_any, total, 1.0), 1 / size)
+    if places.share == 0:
+        return found
+    mixed = np.where(has_any, (1 - places.share) * found, found)
+    return np.where(places.fresh, 1 / size, mixed)
+
+
+def within_rails(probabilities: Floats, rails: GuardRails, control: int | None) -> Floats:
+    """Probabilities ``[n, M]`` raised to the minimum, with the share of the control at its place.
+
+    ``control`` is the place of the control among the M actions; None if it is not eligible, or if
+    there is none.
+    """
+    if not rails.minimum and control is None:
+        return probabilities
+    size = probabilities.shape[1]
+    if size == 1:
+        return np.ones_like(probabilities)
+    others = np.ones(size, dtype=bool)
+    if control is not None:
+        others[control] = False
+    mass = 1.0 if control is None else 1.0 - rails.control_share
+    count = int(others.sum())
+    probabilities = np.where(others, probabilities, 0.0)
+    total = probabilities.sum(axis=1, keepdims=True)
+    has_any = total > 0
+    shares = np.where(has_any, probabilities / np.where(has_any, total, 1.0), others / count)
+    least = min(rails.minimum, mass / count)
+    guarded: Floats = np.where(others, least + (mass - least * count) * shares, 1.0 - mass)
+    return guarded

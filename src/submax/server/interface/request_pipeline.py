@@ -1,0 +1,288 @@
+"""The steps of every request: authentication, limits, the operation, and answers to errors."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from submax.core.errors import (
+    ConflictError,
+    InputError,
+    MissingExtraError,
+    NotFoundError,
+    StoreError,
+)
+from submax.live.audit_log import WITHOUT_KEY, AuditEntry
+from submax.server.access.addresses import is_loopback
+from submax.server.access.failed_attempts import MAX_FAILURES, WINDOW_SECONDS, FailedAttempts
+from submax.server.access.key import Key
+from submax.server.access.rate_limit import RateLimit
+from submax.server.exports.too_many_exports_error import TooManyExportsError
+from submax.server.interface.body import TooLargeError, check_unique_keys, limited_body
+from submax.server.interface.operation import Call, Operation
+from submax.server.interface.responses import ENCODER, JSON, failure
+from submax.server.interface.small_request import SmallRequest
+from submax.server.metrics import Metrics
+from submax.server.service import Service
+
+LOG = logging.getLogger("submax")
+RATE = 20_000.0
+"""Requests a second for each key and bandit, if the key has no rate of its own: more than one
+process can answer, so that only a runaway client meets it."""
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Incoming = Request | SmallRequest
+"""A request that came through ASGI, or one that was received as a whole."""
+Endpoint = Callable[[Incoming], Awaitable[Response]]
+STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (TooLargeError, 413),
+    (TooManyExportsError, 429),
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (InputError, 400),
+    (MissingExtraError, 501),
+    (StoreError, 503),
+)
+"""The HTTP status of each error of the package; the first class that fits counts."""
+
+
+class RefusedError(Exception):
+    """A request is refused, with a status and a sentence that says why."""
+
+    def __init__(self, status: int, sentence: str, headers: dict[str, str] | None = None) -> None:
+        self.status, self.sentence, self.headers = status, sentence, headers
+
+
+class RequestPipeline:
+    """The steps of every request: key, body, rate limit, operation, answer, and metrics."""
+
+    def __init__(self, service: Service, rate: float, metrics: Metrics) -> None:
+        self.metrics = metrics
+        self.described = b""
+        self._service, self._rate = service, rate
+        self._limit, self._failed = RateLimit(), FailedAttempts()
+
+    def endpoint(self, operation: Operation) -> Endpoint:
+        """The endpoint of an operation, with all steps around it."""
+        decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
+
+        async def answer(request: Incoming) -> Response:
+            key = self._authenticated(request, operation)
+            body = None
+            if decoder is not None:
+                _check_type(request)
+                body = _decoded(decoder, await limited_body(request))
+            if operation.scope is not None:
+                self._check_rate(request, key, operation.cost(body))
+            call = Call(self._service, request.path_params, body, key)
+            found = await operation.call(call)
+            if operation.audited:
+                await self._audit(operation, call, found)
+            if isinstance(found, Response):
+                return found
+            return Response(ENCODER.encode(found), operation.status, media_type=JSON)
+
+        return self._counted(operation.name, answer)
+
+    def operations(self) -> list[Operation]:
+        """The operations about the server itself: its description and its metrics."""
+
+        async def described(call: Call) -> Response:
+            return Response(self.described, media_type=JSON)
+
+        async def measured(call: Call) -> Response:
+            return Response(self.metrics.text(), media_type=METRICS_TYPE)
+
+        return [
+            Operation(
+                "openapi",
+                "GET",
+                "/openapi.json",
+                None,
+                "This description.",
+                dict[str, Any],
+                described,
+                early=True,
+            ),
+            Operation(
+                "metrics",
+                "GET",
+                "/metrics",
+                "read",
+                "Numbers for Prometheus.",
+                bytes,
+                measured,
+                early=True,
+                media="text/plain",
+            ),
+        ]
+
+    async def no_route(self, request: Request, error: Exception) -> Response:
+        """The answer to a path or a method that does not exist."""
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        sentences = {
+            404: "there is nothing at this path: see /openapi.json",
+            405: "this path does not take this method: see /openapi.json",
+        }
+        self.metrics.count("none", status)
+        headers = dict(error.headers or {}) if isinstance(error, HTTPException) else None
+        return failure(status, sentences.get(status, "the request is not understood"), headers)
+
+    def _counted(self, name: str, answer: Endpoint) -> Endpoint:
+        """An endpoint that answers and counts every request, whatever happens."""
+
+        async def counted(request: Incoming) -> Response:
+            begin = time.perf_counter()
+            response = await _answered(name, answer, request)
+            self.metrics.count(name, response.status_code, time.perf_counter() - begin)
+            return response
+
+        return counted
+
+    def _authenticated(self, request: Incoming, operation: Operation) -> Key | None:
+        """Authenticate a request and return its key.
+
+        If the store never had a key, every request from this machine is allowed, without a key.
+        """
+        key = None
+        if operation.scope is not None and self._service.keys.needed:
+            key = self._check_key(request, operation.scope, operation.partial)
+        elif operation.scope is not None:
+            check_local(request)
+        if not operation.early and not self._service.ready:
+            raise RefusedError(
+                503,
+                "the server is not ready, because it is opening its bandits: try again",
+                {"Retry-After": "1"},
+            )
+        return key
+
+    def _check_key(self, request: Incoming, scope: str, partial: bool) -> Key:
+        kind, _, text = request.headers.get("authorization", "").partition(" ")
+        key = self._service.keys.find(text.strip()) if kind.lower() == "bearer" else None
+        if key is None:
+            raise self._unknown_key(request, sent=kind.lower() == "bearer" and bool(text.strip()))
+        self._service.last_use.note(key.id)
+        bandit = request.path_params.get("name")
+        if not key.allows(scope, bandit) and not (partial and key.may_list):
+            raise RefusedError(
+                403,
+                f"this key does not allow {scope!r} here: use a key with the scope {scope!r} for "
+                "this bandit",
+            )
+        return key
+
+    def _unknown_key(self, request: Incoming, *, sent: bool) -> RefusedError:
+        """Why a request without a valid key is refused; too many wrong keys are refused longer."""
+        address = request.client.host if request.client is not None else ""
+        if sent and not self._failed.allows(address):
+            return RefusedError(
+                429,
+                f"more than {MAX_FAILURES} requests with wrong keys came from this address within "
+                f"{WINDOW_SECONDS:g} seconds: wait, and send a valid key",
+                {"Retry-After": str(math.ceil(WINDOW_SECONDS / MAX_FAILURES))},
+            )
+        return RefusedError(
+            401,
+            "this key has expired, is unknown or was revoked: use another, or make one by submax "
+            "keys add"
+            if sent
+            else "a key is needed: send it as the header 'Authorization: Bearer KEY'",
+            {"WWW-Authenticate": "Bearer"},
+        )
+
+    async def _audit(self, operation: Operation, call: Call, answer: Any) -> None:
+        """Record a change; if only the record fails, the change stays and the failure is logged."""
+        key, name = ("", WITHOUT_KEY) if call.key is None else (call.key.id, call.key.name)
+        detail = "" if call.body is None else ENCODER.encode(call.body).decode()
+        entry = AuditEntry(operation.name, operation.subject(call, answer), key, name, detail)
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, call.service.audit.write, entry)
+        except StoreError as error:
+            LOG.error("a change was made and not recorded, %s: %s", entry, error)
+
+    def _check_rate(self, request: Incoming, key: Key | None, cost: float) -> None:
+        name = request.path_params.get("name", "")
+        # Unknown names share one limit: a limit for each would fill the memory.
+        bandit = name if name in self._service else None
+        rate = self._rate if key is None or key.rate is None else key.rate
+        if not self._limit.allows((key and key.id, bandit), rate, cost):
+            raise RefusedError(
+                429,
+                f"more than {rate:g} requests a second: slow down",
+                {"Retry-After": str(math.ceil(max(1.0, 1 / rate)))},
+            )
+
+
+async def _answered(name: str, answer: Endpoint, request: Incoming) -> Response:
+    try:
+        return await answer(request)
+    except RefusedError as error:
+        return failure(error.status, error.sentence, error.headers)
+    except asyncio.CancelledError:
+        # The server is stopping, and its time to finish requests is over.
+        return failure(503, "the server stops: try again with the same id", {"Retry-After": "1"})
+    except ClientDisconnect:
+        return failure(400, "the request broke off before its end: send it again")
+    except (InputError, StoreError, MissingExtraError) as error:
+        status = next(status for kind, status in STATUS if isinstance(error, kind))
+        return failure(status, str(error), code=error.code)
+    except MemoryError:
+        return failure(400, "the request needs more memory than the server has: ask for less")
+    except Exception:
+        LOG.exception("%s failed", name)
+        return failure(
+            500, "the server failed, which is a defect of submax: see the log of the server"
+        )
+
+
+def check_local(request: Incoming) -> None:
+    """Refuse a request that a web page of another site makes a browser on this machine send."""
+    host = request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    if not _is_local(host):
+        raise RefusedError(
+            403,
+            "without keys the server answers only requests to 127.0.0.1 and localhost: make a key "
+            "by submax keys add",
+        )
+    if origin is not None and urlsplit(origin).netloc != host:
+        raise RefusedError(
+            403,
+            "without keys the server answers no pages of other sites: make a key, submax keys add",
+        )
+
+
+@lru_cache(1024)
+def _is_local(host: str) -> bool:
+    """Whether the header ``Host`` names this machine."""
+    return is_loopback(urlsplit(f"//{host}").hostname or "")
+
+
+def _check_type(request: Incoming) -> None:
+    """Refuse other types than JSON, which browsers send to another site only if it allows it."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+        raise RefusedError(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
+
+
+def _decoded(decoder: "msgspec.json.Decoder[Any]", body: bytes) -> Any:
+    try:
+        found = decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"the body does not fit ({error}): see /openapi.json for what is allowed"
+        ) from error
+    except RecursionError as error:
+        raise InputError(
+            "the body is nested too deep: send lists and tables in fewer levels"
+        ) from error
+    check_unique_keys(body)
+    return found
