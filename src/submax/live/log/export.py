@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from submax.core.running.whole_file import whole_file
+from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Reader, ledger_of
 from submax.live.log.records import (
     DECISION,
@@ -47,8 +47,7 @@ class Export:
         self._menu, self._context = projection.menu, projection.settings.context
         self._outcomes: dict[int, tuple[str, float | None]] = {}
         self._late: Counter[int] = Counter()
-        stream = log_stream(name)
-        self._read: Reader = lambda after: store.read(stream, after)
+        self._read: Reader = LogReader(store, name).read
         self._ledger = ledger_of(
             store, name, projection.settings, self._observe, ForgottenSegments()
         )

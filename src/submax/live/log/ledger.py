@@ -4,9 +4,9 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
+from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
-from submax.live.log.bandits import log_stream
 from submax.live.log.log_clock import LogClock
 from submax.live.log.position_set import PositionSet
 from submax.live.log.quarantine import Quarantine, Waiting
@@ -26,8 +26,8 @@ from submax.live.store.store import Store
 
 Reader = Callable[[int], list[Event]]
 """Reads the next events after a position."""
-Finder = Callable[[str], Event | None]
-"""Finds the event with a key."""
+Finder = Callable[[str, int], Event | None]
+"""Finds the event with a key at a position."""
 Observer = Callable[[Event, str, float | None], None]
 """Called with a decision that has matured, its outcome and its reward, or with a late event."""
 
@@ -48,17 +48,11 @@ def ledger_of(
     segments: RowSegments | None = None,
 ) -> "Ledger":
     """An empty ledger for the log of a bandit in a store; ``follow`` reads the log."""
-    stream = log_stream(name)
-    return Ledger(
-        settings,
-        lambda after: store.read(stream, after),
-        observer,
-        lambda key: store.find(stream, key),
-        segments,
-    )
+    log = LogReader(store, name)
+    return Ledger(settings, log.read, observer, log.find, segments)
 
 
-def nothing_found(key: str) -> None:
+def nothing_found(key: str, position: int) -> None:
     """A finder for logs in which no event is looked up, because ``reward_wait`` is above 0."""
 
 
@@ -195,12 +189,22 @@ class Ledger:
         if event.kind == DECISION and event.key is not None:
             self.counts["decisions"] += 1
             self.tally.decided(body_of(event, DecisionMade).action)
-            self.quarantine.release(identifier_of(event.key))
+            self._begin(identifier_of(event.key))
             if self._matures_at_reward:
                 self._remember(event)
                 self._mature_if_complete(event)
         elif event.about is not None and event.kind in (REWARD, ACTIVATION):
             self._process_feedback(identifier_of(event.about), event)
+
+    def _begin(self, identifier: str) -> None:
+        """Let the rewards that waited for a decision count, and no others.
+
+        An id can be used again once its first decision was archived, which may have been pending.
+        """
+        if identifier not in self.quarantine:
+            self.rewards.pop(identifier, None)
+        self.activated.discard(identifier)
+        self.quarantine.release(identifier)
 
     def _process_feedback(self, identifier: str, event: Event) -> None:
         """Process a reward or an activation of a decision that is open, settled, or unknown yet."""
@@ -219,7 +223,7 @@ class Ledger:
             if event.about_position == 0:
                 self._quarantine(identifier, given.source)
         if self._matures_at_reward and known and event.about_position > self.settled:
-            decision = self._decision(event.about or "")
+            decision = self._decision(event.about or "", event.about_position)
             if decision is not None and not self._is_closed(decision):
                 self._mature_if_complete(decision)
 
@@ -229,9 +233,10 @@ class Ledger:
         if len(self._recent) > RECENT_DECISIONS:
             del self._recent[next(iter(self._recent))]
 
-    def _decision(self, key: str) -> Event | None:
-        """The decision with this key, from memory or from the store."""
-        return self._recent.get(key) or self._find(key)
+    def _decision(self, key: str, position: int) -> Event | None:
+        """The decision with this key at this position, from memory or from the log."""
+        recent = self._recent.get(key)
+        return recent if recent and recent.position == position else self._find(key, position)
 
     def _was_closed(self, event: Event) -> bool:
         return self._matures_at_reward and event.about_position in self.closed

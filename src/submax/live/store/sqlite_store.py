@@ -10,6 +10,8 @@ from threading import Lock
 from typing import Any
 
 from submax.core.errors import InputError, StoreError
+from submax.live.archive.copy_segments import copy_segments
+from submax.live.archive.segment_folder import SegmentFolder, archive_folder
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
@@ -74,6 +76,7 @@ class SQLiteStore(Store):
     ) -> None:
         self.path = Path(path)
         self._clock = clock
+        self._segments = SegmentFolder(archive_folder(self.path))
         self._lock: WriterLock | None = None
         self._reading, self._writing = Lock(), Lock()
         with ExitStack() as held:
@@ -150,6 +153,14 @@ class SQLiteStore(Store):
         )
         return [Event(*row) for row in rows]
 
+    def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
+        rows = self._select(
+            f"SELECT {SEALED_COLUMNS} FROM events WHERE stream = ? AND position > ? "
+            "ORDER BY position LIMIT ?",
+            (stream, after, limit),
+        )
+        return [SealedEvent.of_row(row) for row in rows]
+
     def find(self, stream: str, key: str) -> Event | None:
         rows = self._select(FIND, (stream, key))
         return Event(*rows[0]) if rows else None
@@ -187,6 +198,27 @@ class SQLiteStore(Store):
                 "DELETE FROM blobs WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
             )
 
+    def put_segment(self, name: str, segment: str, data: bytes) -> None:
+        if self._commits is None:
+            raise self._read_only_error()
+        self._segments.put(name, segment, data)
+
+    def get_segment(self, name: str, segment: str) -> bytes | None:
+        return self._segments.get(name, segment)
+
+    def delete_segments(self, name: str) -> None:
+        if self._commits is None:
+            raise self._read_only_error()
+        self._segments.delete(name)
+
+    def shrink(self) -> None:
+        """Write the whole file anew without its free pages; other calls wait as long."""
+        if self._commits is None:
+            raise self._read_only_error()
+        with self._writing, store_errors(self.path):
+            self._writer.execute("VACUUM")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def try_lead(self, task: str) -> bool:
         return self.leads(task)
 
@@ -212,6 +244,7 @@ class SQLiteStore(Store):
             ):
                 source.backup(target)
             check_copy(partial, str(self.path))
+            copy_segments(self, path)
 
     def close(self) -> None:
         if self._commits is not None:
