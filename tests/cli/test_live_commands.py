@@ -172,7 +172,7 @@ def test_doctor_finds_damaged_rows_and_reads_on_after_the_snapshot(tmp_path):
 
 def test_doctor_finds_a_damaged_event(file):
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("UPDATE events SET body = x'ff00' WHERE kind = 'reward'")
+        connection.execute("UPDATE events SET body = x'ff00' WHERE kind = 0")
         connection.commit()
     assert "is damaged or from a newer submax" in problem(file)
 

@@ -48,6 +48,23 @@ def query(place, statement):
         return connection.execute(statement).fetchall()
 
 
+def ends_of(place):
+    """The recorded last position of every stream."""
+    if isinstance(place, str):
+        return dict(query(place, "SELECT stream, position FROM stream_ends"))
+    return dict(query(place, "SELECT name, last_position FROM streams WHERE name IS NOT NULL"))
+
+
+def events_of(place, name):
+    """Position, kind and previous position of all events of a bandit."""
+    if isinstance(place, str):
+        columns, table, stream = "position, kind, previous", "events", "stream"
+    else:
+        columns, stream = "position, kind, position - gap", "name"
+        table = "events JOIN streams ON number = stream"
+    return query(place, f"SELECT {columns} FROM {table} WHERE {stream} LIKE '{name}/%'")
+
+
 def learned(store, name):
     """A bandit that has events, segments of rows, a learning state, a model and a snapshot."""
     bandit = open_bandit(store, name=name, actions=["A", "B"], reward_wait=0, background=False)
@@ -78,10 +95,9 @@ def test_nothing_of_a_deleted_bandit_is_left_and_the_store_is_whole(place, tmp_p
     left = [name for (name,) in query(place, "SELECT name FROM blobs")]
     assert not [name for name in left if name.startswith("page/")]
     assert {name for name in left if name.startswith("other/")}
-    ends = dict(query(place, "SELECT stream, position FROM stream_ends"))
+    ends = ends_of(place)
     assert sorted(ends) == ["other/log", "other/settings", "page/settings"]
-    events = query(place, "SELECT position, kind, previous FROM events WHERE stream LIKE 'page/%'")
-    assert events == [(ends["page/settings"], "deleted", 0)]
+    assert events_of(place, "page") == [(ends["page/settings"], "deleted", 0)]
     with closing(SQLiteStore(tmp_path / "copy.db", read_only=True)) as copy:
         assert bandit_names(copy) == ["other"]
 
@@ -94,7 +110,7 @@ def test_a_name_that_is_declared_again_continues_the_chain(place):
         learned(store, "page")
         with mock.patch.object(training_rows, "SEGMENT", SEGMENT):
             assert damage(store) == []
-    kinds = [kind for (kind,) in query(place, "SELECT kind FROM events WHERE stream LIKE 'page/%'")]
+    kinds = [kind for _, kind, _ in events_of(place, "page")]
     # The deletion before this one was removed with the second bandit.
     assert kinds.count("deleted") == 1
 

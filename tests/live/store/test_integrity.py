@@ -18,17 +18,20 @@ from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
 
 
+UUID = "01890a5d-ac96-774b-bcce-b302099a8057"
+
+
 @pytest.fixture
 def file(tmp_path):
-    """A small store: three decisions, and two rewards of them."""
+    """A small store: three decisions, the first one with a packed key, and two rewards of them."""
     path = tmp_path / "page.db"
     with open_bandit(
         path, name="page", actions=["A", "B"], background=False, clock=ManualClock()
     ) as bandit:
-        for number in range(3):
-            bandit.decide(id=f"d{number}")
-        for number in range(2):
-            bandit.reward(f"d{number}", 1.0)
+        for identifier in (UUID, "d1", "d2"):
+            bandit.decide(id=identifier)
+        for identifier in (UUID, "d1"):
+            bandit.reward(identifier, 1.0)
     return path
 
 
@@ -87,15 +90,17 @@ def test_a_flipped_byte_leaves_the_export_as_it_was_or_is_found(file, tmp_path, 
 
 
 CHANGES = {
-    "a propensity": "UPDATE events SET body = replace(body, x'cb3fe0', x'cb3fd0') "
-    "WHERE kind = 'decision'",
-    "a time": "UPDATE events SET at = at + 3600 WHERE kind = 'decision'",
+    "a propensity": "UPDATE events SET body = replace(body, x'cb3fe0', x'cb3fd0') WHERE kind = 1",
+    "a time": "UPDATE events SET at = at + 3600 WHERE kind = 1",
     "an id": "UPDATE events SET key = 'd other' WHERE key = 'd d1'",
-    "what a reward is about": "UPDATE events SET about_position = 0 WHERE kind = 'reward'",
-    "a position": "UPDATE events SET position = 1000 WHERE key = 'd d2'",
+    "what a reward is about": "UPDATE events SET about_position = 0 WHERE kind = 0",
+    "a position": "UPDATE events SET place = place + 1000 WHERE key = 'd d2'",
     "an event in the middle": "DELETE FROM events WHERE key = 'd d1'",
-    "the end": "DELETE FROM events WHERE kind = 'reward'",
-    "the whole log": "DELETE FROM events WHERE stream = 'page/log'",
+    "the end": "DELETE FROM events WHERE kind = 0",
+    "the whole log": "DELETE FROM events WHERE stream = "
+    "(SELECT number FROM streams WHERE name = 'page/log')",
+    "the stream of the log": "UPDATE streams SET number = 7 WHERE name = 'page/log'",
+    "the name of a stream": "UPDATE streams SET name = 'page/lag' WHERE name = 'page/log'",
 }
 
 
@@ -215,11 +220,11 @@ def test_doctor_names_the_version_of_sqlite_and_its_known_bugs(file, monkeypatch
     )
 
 
-def test_a_store_without_checksums_is_refused(file, tmp_path):
+def test_a_store_of_an_older_schema_is_refused(file, tmp_path):
     old = tmp_path / "old.db"
     shutil.copy(file, old)
     with closing(sqlite3.connect(old)) as connection, connection:
-        connection.execute("UPDATE submax_schema SET version = 1")
+        connection.execute("UPDATE submax_schema SET version = 2")
     result = invoke("doctor", old)
     assert result.exit_code == 2
-    assert "schema version 1, and this submax reads versions from 2" in result.output
+    assert "schema version 2, and this submax reads versions from 3" in result.output

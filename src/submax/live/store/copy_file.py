@@ -8,7 +8,9 @@ from pathlib import Path
 from submax.core.errors import InputError
 from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.integrity.sqlite_damage import check_copy
-from submax.live.store.migrations import SQLITE, SQLITE_INSERT, newest
+from submax.live.store.migrations import SQLITE, newest
+from submax.live.store.sqlite_format.event_row import INSERT, stored_row
+from submax.live.store.sqlite_format.stream_ends import NEW
 
 BLOB = "INSERT INTO blobs (name, data, checksum) VALUES (?, ?, ?)"
 
@@ -34,8 +36,8 @@ def write_copy(
             connection.execute("BEGIN")
             _create_tables(connection)
             ends: dict[str, int] = {}
-            connection.executemany(SQLITE_INSERT, _rows(events, ends))
-            connection.executemany("INSERT INTO stream_ends VALUES (?, ?)", ends.items())
+            connection.executemany(INSERT, _rows(events, ends))
+            connection.executemany(NEW, _streams(ends))
             connection.executemany(BLOB, blobs)
             connection.execute("COMMIT")
         check_copy(partial, source)
@@ -51,9 +53,16 @@ def _create_tables(connection: sqlite3.Connection) -> None:
 
 def _rows(events: Iterable[SealedEvent], ends: dict[str, int]) -> Iterator[tuple[object, ...]]:
     """The rows of events; ``ends`` gets the last position of each stream."""
+    numbers: dict[str, int] = {}
     for sealed in events:
         ends[sealed.stream] = sealed.event.position
-        yield sealed.row
+        yield stored_row(numbers.setdefault(sealed.stream, len(numbers) + 1), sealed)
+
+
+def _streams(ends: dict[str, int]) -> Iterator[tuple[int, str, int]]:
+    """The rows of streams, numbered in the order in which ``_rows`` came to them."""
+    for number, (stream, position) in enumerate(ends.items(), start=1):
+        yield number, stream, position
 
 
 @contextmanager

@@ -6,29 +6,34 @@ from submax.core.errors import InputError
 
 Migration = Sequence[str]
 """Statements that are executed in one transaction."""
-FIRST = 2
-"""The schema version that the first migration leads to. Version 1 had no checksums, was never
-released, and is not read."""
+FIRST = 3
+"""The schema version that the first migration leads to. Versions 1 and 2 were never released, and
+are not read."""
 
+# The columns of events and streams are explained in `sqlite_format`.
 SQLITE: Sequence[Migration] = (
     (
         "CREATE TABLE submax_schema (version INTEGER NOT NULL)",
+        """CREATE TABLE streams (
+            number INTEGER PRIMARY KEY,
+            name TEXT UNIQUE,
+            last_position INTEGER NOT NULL
+        )""",
         """CREATE TABLE events (
-            position INTEGER PRIMARY KEY AUTOINCREMENT,
-            stream TEXT NOT NULL,
+            place INTEGER PRIMARY KEY,
             at REAL NOT NULL,
-            kind TEXT NOT NULL,
-            key TEXT,
-            about TEXT,
+            kind NOT NULL,
+            key,
+            about,
             about_position INTEGER NOT NULL,
             about_at REAL NOT NULL,
             body BLOB NOT NULL,
-            previous INTEGER NOT NULL,
+            gap INTEGER NOT NULL,
             checksum BLOB NOT NULL,
-            UNIQUE (stream, key)
+            stream INTEGER AS (place >> 40) VIRTUAL,
+            position INTEGER AS (place & 1099511627775) VIRTUAL
         )""",
-        "CREATE INDEX events_in_order ON events (stream, position)",
-        "CREATE TABLE stream_ends (stream TEXT PRIMARY KEY, position INTEGER NOT NULL)",
+        "CREATE UNIQUE INDEX events_by_key ON events (stream, key)",
         """CREATE TABLE blobs (
             name TEXT PRIMARY KEY, data BLOB NOT NULL, checksum BLOB NOT NULL
         )""",
@@ -61,11 +66,9 @@ POSTGRES: Sequence[Migration] = (
 )
 
 COLUMNS = "position, at, kind, key, about, about_position, about_at, body"
-"""The columns of an event, in the order of the fields of ``Event``."""
+"""The columns of an event in PostgreSQL, in the order of the fields of ``Event``."""
 SEALED_COLUMNS = f"stream, {COLUMNS}, previous, checksum"
-"""All columns of the table of events, in the order of ``SealedEvent.row``."""
-SQLITE_INSERT = f"INSERT INTO events ({SEALED_COLUMNS}) VALUES ({', '.join('?' * 11)})"
-"""Inserts a row of ``SealedEvent`` in SQLite."""
+"""All columns of the table of events in PostgreSQL, in the order of ``SealedEvent.of_row``."""
 DELETED_AT_ONCE = 10_000
 """The most events that are deleted in one transaction, so that other writers do not wait long."""
 STREAMS = """
@@ -76,7 +79,7 @@ WITH RECURSIVE names(name) AS (
 )
 SELECT name FROM names WHERE name IS NOT NULL
 """
-"""The names of all streams, found by one index lookup for each name and not by a full scan."""
+"""The names of all streams in PostgreSQL, found by one index lookup for each name and not by a full scan."""
 
 
 def newest(migrations: Sequence[Migration]) -> int:

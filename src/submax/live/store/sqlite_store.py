@@ -19,40 +19,45 @@ from submax.live.store.integrity.damage import blob_checksum
 from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.integrity.sqlite_damage import check_copy, sqlite_damage
 from submax.live.store.migrations import (
-    COLUMNS,
     DELETED_AT_ONCE,
-    SEALED_COLUMNS,
     SQLITE,
-    SQLITE_INSERT,
-    STREAMS,
     Migration,
     check_known,
     pending,
 )
 from submax.live.store.sqlite_connection import connected, store_errors
+from submax.live.store.sqlite_format.event_row import (
+    INSERT,
+    POSITION_BITS,
+    ROW,
+    SEALED_ROW,
+    event_of,
+    sealed_of,
+    stored_row,
+)
+from submax.live.store.sqlite_format.packed_key import packed
+from submax.live.store.sqlite_format.stream_ends import StreamEnds, forget_stream
 from submax.live.store.store import PAGE, Store
 from submax.live.store.writer_lock import WriterLock
 
-NEXT = """
-SELECT (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'events'),
-       (SELECT coalesce(max(position), 0) FROM events WHERE stream = :stream),
-       coalesce(max(position), 0), coalesce(max(at), 0.0)
-FROM events WHERE stream = :stream AND key = :about
+INSERT_NEW = f"{INSERT} ON CONFLICT (stream, key) DO NOTHING"
+STREAM = "(SELECT number FROM streams WHERE name = ?)"
+ABOUT = "SELECT position, at FROM events WHERE stream = ? AND key = ?"
+FIND = f"SELECT position, {ROW} FROM events WHERE stream = {STREAM} AND key = ?"
+READ = f"""
+SELECT position, {ROW} FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
+WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
 """
-"""The next position, the last one of the stream, and position and time of what an entry is about.
-Only this process writes, so that they cannot change before the entry is inserted."""
-INSERT = f"{SQLITE_INSERT} ON CONFLICT (stream, key) DO NOTHING"
-END = """
-INSERT INTO stream_ends (stream, position) VALUES (?, ?)
-ON CONFLICT (stream) DO UPDATE SET position = excluded.position
-"""
-FIND = f"SELECT {COLUMNS} FROM events WHERE stream = ? AND key = ?"
-DELETE = """
-DELETE FROM events WHERE position IN (
-    SELECT position FROM events WHERE stream = ? AND position <= ? ORDER BY position LIMIT ?
+DELETE = f"""
+DELETE FROM events WHERE place IN (
+    SELECT place FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
+    WHERE place > begin AND place <= begin + ? ORDER BY place LIMIT ?
 )
 """
-FIRST_EVENT = f"SELECT {SEALED_COLUMNS} FROM events WHERE stream = ? ORDER BY position LIMIT 1"
+FIRST_EVENT = f"""
+SELECT {SEALED_ROW} FROM streams JOIN events ON place > number << {POSITION_BITS}
+AND place < (number + 1) << {POSITION_BITS} WHERE name = ? ORDER BY place LIMIT 1
+"""
 
 
 class SQLiteStore(Store):
@@ -79,6 +84,7 @@ class SQLiteStore(Store):
         self._segments = SegmentFolder(archive_folder(self.path))
         self._lock: WriterLock | None = None
         self._reading, self._writing = Lock(), Lock()
+        self._ends: StreamEnds | None = None
         with ExitStack() as held:
             if not read_only:
                 self._lock = held.enter_context(WriterLock(self.path))
@@ -96,23 +102,27 @@ class SQLiteStore(Store):
         return self._commits.append(stream, entries)
 
     def _write(self, appends: list[QueuedAppend]) -> list[list[AppendResult]]:
-        ends: dict[str, int] = {}
         with self._transaction() as connection:
+            # While the transaction is open, the ends in memory may not be those in the file.
+            ends, self._ends = self._ends or StreamEnds(connection), None
             results = [
                 [self._insert(connection, append.stream, entry, ends) for entry in append.entries]
                 for append in appends
             ]
-            connection.executemany(END, ends.items())
+            ends.save()
+        self._ends = ends
         return results
 
     def _insert(
-        self, connection: sqlite3.Connection, stream: str, entry: Entry, ends: dict[str, int]
+        self, connection: sqlite3.Connection, stream: str, entry: Entry, ends: StreamEnds
     ) -> AppendResult:
-        """Insert an entry that is new; ``ends`` gets the position of the stream's last event."""
-        values = {"stream": stream, "about": entry.about}
-        position, previous, about_position, about_at = connection.execute(NEXT, values).fetchone()
+        """Insert an entry that is new; ``ends`` then knows that it is the last of its stream."""
+        number, about = ends.number(stream), None
+        if entry.about is not None:
+            about = connection.execute(ABOUT, (number, packed(entry.about))).fetchone()
+        about_position, about_at = about or (0, 0.0)
         event = Event(
-            position,
+            ends.next_position,
             self._clock(),
             entry.kind,
             entry.key,
@@ -121,13 +131,12 @@ class SQLiteStore(Store):
             about_at,
             entry.body,
         )
-        sealed = SealedEvent.of(stream, event, previous)
-        if connection.execute(INSERT, sealed.row).rowcount == 1:
-            ends[stream] = position
+        row = stored_row(number, SealedEvent.of(stream, event, ends.end(stream)))
+        if connection.execute(INSERT_NEW, row).rowcount == 1:
+            ends.advance(stream)
             return AppendResult(event, new=True)
-        return AppendResult(
-            Event(*connection.execute(FIND, (stream, entry.key)).fetchone()), new=False
-        )
+        earlier = connection.execute(FIND, (stream, packed(entry.key))).fetchone()
+        return AppendResult(event_of(earlier), new=False)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -146,12 +155,7 @@ class SQLiteStore(Store):
                 raise
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        rows = self._select(
-            f"SELECT {COLUMNS} FROM events WHERE stream = ? AND position > ? "
-            "ORDER BY position LIMIT ?",
-            (stream, after, limit),
-        )
-        return [Event(*row) for row in rows]
+        return [event_of(row) for row in self._select(READ, (stream, after, limit))]
 
     def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
         rows = self._select(
@@ -162,11 +166,11 @@ class SQLiteStore(Store):
         return [SealedEvent.of_row(row) for row in rows]
 
     def find(self, stream: str, key: str) -> Event | None:
-        rows = self._select(FIND, (stream, key))
-        return Event(*rows[0]) if rows else None
+        rows = self._select(FIND, (stream, packed(key)))
+        return event_of(rows[0]) if rows else None
 
     def streams(self) -> list[str]:
-        rows = self._select(STREAMS, ())
+        rows = self._select("SELECT name FROM streams WHERE number > 0 ORDER BY name", ())
         return [name for (name,) in rows]
 
     def put_blob(self, name: str, data: bytes) -> None:
@@ -188,6 +192,7 @@ class SQLiteStore(Store):
         deleted = DELETED_AT_ONCE
         while deleted == DELETED_AT_ONCE:
             with self._transaction() as connection:
+                self._ends = None
                 values = (stream, up_to, DELETED_AT_ONCE)
                 deleted = connection.execute(DELETE, values).rowcount
                 _seal_first(connection, stream)
@@ -267,15 +272,16 @@ def _seal_first(connection: sqlite3.Connection, stream: str) -> None:
     """Make the first event that is left the first one of its stream, after others were deleted."""
     row = connection.execute(FIRST_EVENT, (stream,)).fetchone()
     if row is None:
-        connection.execute("DELETE FROM stream_ends WHERE stream = ?", (stream,))
+        forget_stream(connection, stream)
         return
-    sealed = SealedEvent.of_row(row)
+    sealed = sealed_of(row)
     # A damaged event keeps its wrong checksum, so that the damage is still found.
     if sealed.previous != 0 and sealed.whole:
         first = sealed.as_first()
         connection.execute(
-            "UPDATE events SET previous = ?, checksum = ? WHERE position = ?",
-            (first.previous, first.checksum, first.event.position),
+            "UPDATE events SET gap = position, checksum = ? WHERE place = "
+            f"({STREAM} << {POSITION_BITS}) + ?",
+            (first.checksum, stream, first.event.position),
         )
 
 

@@ -36,31 +36,13 @@ class SealedEvent(NamedTuple):
 
     @classmethod
     def of_row(cls, row: tuple[object, ...]) -> "SealedEvent":
-        """The event in a row of ``SEALED_COLUMNS``, damaged or not."""
+        """The event in a row of ``SEALED_COLUMNS`` of PostgreSQL, damaged or not."""
         stream, *columns, previous, checksum = row
         return cls(stream, Event(*columns), previous, checksum)  # type: ignore[arg-type]  # checked by `whole`
 
     def as_first(self) -> "SealedEvent":
         """Seal the event as the first one of its stream, because those before it were deleted."""
         return SealedEvent.of(self.stream, self.event, 0)
-
-    @property
-    def row(self) -> tuple[object, ...]:
-        """The values of ``SEALED_COLUMNS``."""
-        event = self.event
-        return (
-            self.stream,
-            event.position,
-            event.at,
-            event.kind,
-            event.key,
-            event.about,
-            event.about_position,
-            event.about_at,
-            event.body,
-            self.previous,
-            self.checksum,
-        )
 
     @property
     def whole(self) -> bool:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from submax.core.errors import StoreError
 from submax.live.store.integrity.damage import damaged_blobs, damaged_events
-from submax.live.store.integrity.sealed_event import SealedEvent
-from submax.live.store.migrations import SEALED_COLUMNS
 from submax.live.store.sqlite_connection import connected, store_errors
+from submax.live.store.sqlite_format.event_row import SEALED_ROW, sealed_of
+from submax.live.store.sqlite_format.stream_ends import NOBODY
 
+ENDS = f"SELECT name, last_position FROM streams WHERE number <> {NOBODY}"
+EVENTS = f"SELECT {SEALED_ROW} FROM events LEFT JOIN streams ON number = stream ORDER BY place"
 SHOWN = 3
 """Findings that are named in an error; the doctor names more."""
 
@@ -23,9 +25,8 @@ def sqlite_damage(path: Path, mode: str = "ro") -> Iterator[str]:
         found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(5)")]
         if found != ["ok"]:
             yield f"the database file is damaged: {'; '.join(found)[:300]}"
-        ends = dict(connection.execute("SELECT stream, position FROM stream_ends").fetchall())
-        rows = connection.execute(f"SELECT {SEALED_COLUMNS} FROM events ORDER BY position")
-        yield from damaged_events((SealedEvent.of_row(row) for row in rows), ends)
+        ends = dict(connection.execute(ENDS).fetchall())
+        yield from damaged_events(map(sealed_of, connection.execute(EVENTS)), ends)
         yield from damaged_blobs(connection.execute("SELECT name, data, checksum FROM blobs"))
 
 

@@ -1,0 +1,1 @@
+"""How events are written into the rows of a SQLite file."""
