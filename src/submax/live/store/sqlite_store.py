@@ -48,6 +48,10 @@ READ = f"""
 SELECT position, {ROW} FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
 WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
 """
+READ_SEALED = f"""
+SELECT {SEALED_ROW} FROM streams JOIN events ON place > (number << {POSITION_BITS}) + ?2
+AND place < (number + 1) << {POSITION_BITS} WHERE name = ?1 ORDER BY place LIMIT ?3
+"""
 DELETE = f"""
 DELETE FROM events WHERE place IN (
     SELECT place FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
@@ -158,12 +162,7 @@ class SQLiteStore(Store):
         return [event_of(row) for row in self._select(READ, (stream, after, limit))]
 
     def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
-        rows = self._select(
-            f"SELECT {SEALED_COLUMNS} FROM events WHERE stream = ? AND position > ? "
-            "ORDER BY position LIMIT ?",
-            (stream, after, limit),
-        )
-        return [SealedEvent.of_row(row) for row in rows]
+        return [sealed_of(row) for row in self._select(READ_SEALED, (stream, after, limit))]
 
     def find(self, stream: str, key: str) -> Event | None:
         rows = self._select(FIND, (stream, packed(key)))
