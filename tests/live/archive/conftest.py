@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from submax.live.archive import compaction
+from submax.live.archive import compaction, compactor
 from submax.live.archive.compaction import Compaction
 from submax.live.log import training_rows
 from submax.live.open import open_bandit
@@ -87,6 +87,7 @@ def _small_segments(monkeypatch):
     monkeypatch.setattr(compaction, "PAGE_EVENTS", 8)
     monkeypatch.setattr(compaction, "DELETED_EVENTS", 7)
     monkeypatch.setattr(training_rows, "SEGMENT", 8)
+    monkeypatch.setattr(compactor, "SEGMENT", 8)
 
 
 @pytest.fixture(params=["memory", "SQLite"])
