@@ -22,6 +22,7 @@ from submax.live.log.records import (
 from submax.live.log.row_segments import DamagedRowsError, StoredSegments
 from submax.live.log.snapshot import read_snapshot, write_snapshot
 from submax.live.open import open_bandit
+from submax.live.store.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
@@ -422,7 +423,8 @@ class Growing:
     page: int = 1000
 
     def __call__(self, after):
-        return [event for event in self.log[: self.length] if event.position > after][: self.page]
+        events = [event for event in self.log[: self.length] if event.position > after]
+        return EventColumns.of(events[: self.page])
 
 
 @settings(max_examples=150)
@@ -466,7 +468,7 @@ def test_a_damaged_snapshot_is_not_believed(bandit, clock, seed):
         damaged = bytearray(whole)
         damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
         bandit.store.put_blob(name, bytes(damaged))
-        fresh = Ledger(bandit.settings, lambda after: [])
+        fresh = Ledger(bandit.settings, lambda after: EventColumns())
         assert not read_snapshot(bandit.store, bandit.name, fresh)
     assert state_of(opened(bandit.store, clock).ledger()) == expected
 

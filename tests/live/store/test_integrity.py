@@ -17,7 +17,6 @@ from submax.live.store.postgres_store import PostgresStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
 
-
 UUID = "01890a5d-ac96-774b-bcce-b302099a8057"
 
 

@@ -36,16 +36,18 @@ class DerivedRows(RowSegments):
     def _begin(self) -> None:
         self._found, self.hashes = {}, []
         self._log = LogReader(self._store, self._name)
-        self._ledger = Ledger(self._settings, self._log.read, find=self._log.find, segments=self)
+        self._ledger = Ledger(
+            self._settings, self._log.read_columns, find=self._log.find, segments=self
+        )
 
     def _read_page(self, number: int) -> None:
-        page = self._log.read(self._ledger.read_position)
-        if not page:
+        page = self._log.read_columns(self._ledger.read_position)
+        if not page.position:
             raise DamagedRowsError(
                 f"segment {number} of the rows of {self._name!r} does not follow from the log: "
                 "run submax doctor, and restore a backup"
             )
-        self._ledger.follow(until=page[-1].position)
+        self._ledger.follow(until=page.position[-1])
 
     def _keep(self, number: int, rows: Columns) -> None:
         self._found[number] = rows

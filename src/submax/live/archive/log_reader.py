@@ -3,6 +3,7 @@
 from submax.live.archive.archive import Archive
 from submax.live.log.bandits import log_stream
 from submax.live.store.event import Event
+from submax.live.store.event_columns import EventColumns
 from submax.live.store.store import PAGE, Store
 
 
@@ -28,6 +29,15 @@ class LogReader:
         if page:
             self._archive.follow()
         return self._archive.read(after) if page and after < self._archive.end else page
+
+    def read_columns(self, after: int) -> EventColumns:
+        """The same events as ``read``, by columns."""
+        if after < self._archive.end:
+            return EventColumns.of(self._archive.read(after))
+        page = self._store.read_columns(self._stream, after, PAGE)
+        if page.position:
+            self._archive.follow()
+        return self.read_columns(after) if page.position and after < self._archive.end else page
 
     def find(self, key: str, position: int) -> Event | None:
         """The event with a key at a position; None if the log has none.

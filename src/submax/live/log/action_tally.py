@@ -1,9 +1,12 @@
 """Counts of decisions and sums of rewards for each choice."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Self
 
 import msgspec
+
+from submax.schema.menu import EncodedAction
 
 
 class ChoiceTally(msgspec.Struct):
@@ -58,20 +61,23 @@ class ActionTally(msgspec.Struct):
         """The tally before any decision."""
         return cls([[] for _ in range(slots)], [ValueTally() for _ in range(intervals)])
 
-    def decided(self, action: Sequence[float]) -> None:
-        """Count a decision."""
-        for slot, index in enumerate(action[: len(self.choices)]):
-            self.choice(slot, int(index)).decisions += 1
-        for tally, value in zip(self.values, action[len(self.choices) :], strict=True):
-            tally.add(float(value))
+    def decided(self, actions: Sequence[EncodedAction]) -> None:
+        """Count decisions."""
+        for slot in range(len(self.choices)):
+            for index, count in Counter([int(action[slot]) for action in actions]).items():
+                self.choice(slot, index).decisions += count
+        for place, tally in enumerate(self.values, start=len(self.choices)):
+            for action in actions:
+                tally.add(float(action[place]))
 
-    def learned(self, action: Sequence[float], reward: float) -> None:
-        """Count a row that is learned from."""
-        for slot, index in enumerate(action[: len(self.choices)]):
-            tally = self.choice(slot, int(index))
-            tally.rows += 1
-            tally.reward += reward
-            tally.squares += reward * reward
+    def learned(self, actions: Sequence[EncodedAction], rewards: Sequence[float]) -> None:
+        """Count rows that are learned from, in the order in which they matured."""
+        for slot in range(len(self.choices)):
+            for action, reward in zip(actions, rewards, strict=True):
+                tally = self.choice(slot, int(action[slot]))
+                tally.rows += 1
+                tally.reward += reward
+                tally.squares += reward * reward
 
     def choice(self, slot: int, index: int) -> ChoiceTally:
         """The tally of one choice; it is made if the choice was not counted before."""

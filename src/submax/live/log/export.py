@@ -1,7 +1,7 @@
 """Export the log of a bandit as Parquet files."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import msgspec
 from submax.core.running.whole_file import whole_file
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.log.ledger import Reader, ledger_of
+from submax.live.log.ledger import OUTCOMES, ledger_of
 from submax.live.log.records import (
     DECISION,
     REWARD,
@@ -47,7 +47,7 @@ class Export:
         self._menu, self._context = projection.menu, projection.settings.context
         self._outcomes: dict[int, tuple[str, float | None]] = {}
         self._late: Counter[int] = Counter()
-        self._read: Reader = LogReader(store, name).read
+        self._read: Callable[[int], list[Event]] = LogReader(store, name).read
         self._ledger = ledger_of(
             store, name, projection.settings, self._observe, ForgottenSegments()
         )
@@ -61,11 +61,11 @@ class Export:
         """Write every reward as it came, as Parquet; return their number."""
         return _write(Path(path), _reward_schema(), self._rewards())
 
-    def _observe(self, event: Event, outcome: str, reward: float | None) -> None:
-        if event.kind == DECISION:
-            self._outcomes[event.position] = (outcome, reward)
-        elif event.kind == REWARD:
-            self._late[event.about_position] += 1
+    def _observe(self, position: int, outcome: str, reward: float | None) -> None:
+        if outcome in OUTCOMES:
+            self._outcomes[position] = (outcome, reward)
+        elif outcome == "late reward":
+            self._late[position] += 1
 
     def _events(self) -> Iterator[Event]:
         """The events up to the position to which the ledger has read."""

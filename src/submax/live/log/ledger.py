@@ -1,42 +1,47 @@
 """Which decisions of a log have matured, and with which reward."""
 
 import math
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.log_clock import LogClock
-from submax.live.log.position_set import PositionSet
+from submax.live.log.log_page import LogPage
+from submax.live.log.page_buffer import PageBuffer
+from submax.live.log.position_set import FORGOTTEN_AT_ONCE, PositionSet
 from submax.live.log.quarantine import Quarantine, Waiting
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
-    REWARD,
     DecisionMade,
     RewardGiven,
     body_of,
-    identifier_of,
+    decision_key,
 )
 from submax.live.log.row_segments import RowSegments
 from submax.live.log.training_rows import TrainingRows
 from submax.live.store.event import Event
+from submax.live.store.event_columns import EventColumns
 from submax.live.store.store import Store
+from submax.schema.menu import EncodedAction
 
-Reader = Callable[[int], list[Event]]
+Reader = Callable[[int], EventColumns]
 """Reads the next events after a position."""
 Finder = Callable[[str, int], Event | None]
 """Finds the event with a key at a position."""
-Observer = Callable[[Event, str, float | None], None]
-"""Called with a decision that has matured, its outcome and its reward, or with a late event."""
-
-
+Observer = Callable[[int, str, float | None], None]
+"""Called with the position of a decision that has matured, its outcome and its reward; or with the
+position of the decision that a late event is about, `late reward` or `late activation`, and None.
+"""
+OUTCOMES = ("learned", "held out", "never activated", "without reward")
+"""What can become of a decision."""
 RECENT_DECISIONS = 10_000
 """Decisions that are remembered if ``reward_wait`` is 0: some megabytes."""
 
 
-def ignore(event: Event, outcome: str, reward: float | None) -> None:
+def ignore(position: int, outcome: str, reward: float | None) -> None:
     """An observer that does nothing."""
 
 
@@ -49,7 +54,7 @@ def ledger_of(
 ) -> "Ledger":
     """An empty ledger for the log of a bandit in a store; ``follow`` reads the log."""
     log = LogReader(store, name)
-    return Ledger(settings, log.read, observer, log.find, segments)
+    return Ledger(settings, log.read_columns, observer, log.find, segments)
 
 
 def nothing_found(key: str, position: int) -> None:
@@ -64,7 +69,7 @@ class Ledger:
     the decision matures with the rewards that the first reader has collected for it. So decisions
     mature in the order in which they were made, each once, and only the rewards between the two
     positions are held in memory. The ledger depends on the log alone, not on when or how often it
-    was read.
+    was read, although it is read by pages, because a loop over columns is faster.
 
     If ``reward_wait`` is 0, a decision matures as soon as the first reader reads its reward, and
     ``closed`` has the positions of such decisions. The second reader then follows at a distance of
@@ -100,69 +105,124 @@ class Ledger:
         self.counts: Counter[str] = Counter()
         self._read, self._observer, self._find = read, observer, find
         self._matures_at_reward = settings.reward_wait == 0
-        self._ahead: deque[Event] = deque()
-        self._recent: dict[str, Event] = {}
+        self._time_matters = settings.longest_wait < math.inf
+        self._buffer = PageBuffer(lambda after: LogPage.of(read(after)))
+        self._decided: list[EncodedAction] = []
+        self._learned_actions: list[EncodedAction] = []
+        self._learned_rewards: list[float] = []
+        self._recent: dict[str, tuple[int, DecisionMade]] = {}
 
     def follow(self, until: int | None = None) -> None:
         """Read the new events, up to a position if one is given."""
-        for event in self._events():
-            if until is not None and event.position > until:
+        for page in self._pages():
+            end = len(page)
+            if until is not None and page.position[-1] > until:
+                end = sum(position <= until for position in page.position)
+            try:
+                self._process(page, end)
+            finally:
+                self._save_tally()
+            if end < len(page):
                 break
-            now = self.clock.advance(event.at)
-            self._settle(now, event.position)
-            self._forget(now)
-            self._process(event)
-            self.read_position = event.position
 
     @property
     def open(self) -> bool:
         """Whether there are decisions that mature as time passes."""
-        return self._time_matters and self._next(self.read_position + 1) is not None
+        return self._time_matters and self._due(self.read_position + 1) < math.inf
 
     def due(self, at: float) -> bool:
         """Whether a decision would mature if an event were written at this time."""
-        event = self._next(self.read_position + 1) if self._time_matters else None
-        return event is not None and self._matures(event) <= self.clock.would_be(at)
-
-    @property
-    def _time_matters(self) -> bool:
-        return self.settings.longest_wait < math.inf
-
-    def _events(self) -> Iterator[Event]:
-        while page := self._read(self.read_position):
-            yield from page
-
-    def _settle(self, now: float, before: int) -> None:
-        """Let the second reader settle all decisions whose time has come, below ``before``."""
         if not self._time_matters:
-            return
-        while (event := self._next(before)) is not None and self._matures(event) <= now:
-            self._ahead.popleft()
-            self.settled_clock.advance(event.at)
-            self.settled = event.position
-            if event.kind == DECISION and event.key is not None and not self._is_closed(event):
-                self._mature(event, identifier_of(event.key))
-            self.closed.forget_up_to(self.settled)
+            return False
+        return self._due(self.read_position + 1) <= self.clock.would_be(at)
 
-    def _is_closed(self, decision: Event) -> bool:
-        return self._matures_at_reward and decision.position in self.closed
+    def _pages(self) -> Iterator[LogPage]:
+        while (events := self._read(self.read_position)).position:
+            shared = self._time_matters and self._buffer.takes(self.settled, self.read_position)
+            page = LogPage.of(events, whole=shared or self._matures_at_reward)
+            if shared:
+                self._buffer.add(page)
+            yield page
 
-    def _next(self, before: int) -> Event | None:
-        """The next event of the second reader, if it is below a position."""
-        if not self._ahead:
-            self._ahead.extend(self._read(self.settled))
-        if not self._ahead or self._ahead[0].position >= before:
-            return None
-        return self._ahead[0]
+    def _process(self, page: LogPage, end: int) -> None:
+        """Let the first reader process the events of a page up to a place in it."""
+        clock, counts, decided = self.clock, self.counts, self._decided.append
+        quarantine, at_reward = self.quarantine, self._matures_at_reward
+        rewards, activated = self.rewards, self.activated
+        # The time at which the next event of the second reader matures; none is known before.
+        due = self._due(self.read_position + 1) if self._time_matters else math.inf
+        for position, at, kind, identifier, about_position, body in zip(
+            page.position[:end],
+            page.at,
+            page.kind,
+            page.identifier,
+            page.about_position,
+            page.body,
+            strict=False,
+        ):
+            now = clock.advance(at)
+            if due <= now:
+                due = self._settle(now, position)
+            if quarantine:
+                self._forget(now)
+            if kind == DECISION:
+                counts["decisions"] += 1
+                decided(body.action)
+                if identifier in rewards or identifier in activated:
+                    self._begin(identifier)
+                if at_reward:
+                    self._remember(position, identifier, body)
+                    self._mature_if_complete(position, identifier, body)
+            elif kind:
+                self._process_feedback(kind, identifier, about_position, body)
+            self.read_position = position
+            if due == math.inf and self._time_matters:
+                due = self._due(position + 1)
 
-    def _matures(self, event: Event) -> float:
-        return self.settled_clock.would_be(event.at) + self.settings.longest_wait
+    def _save_tally(self) -> None:
+        """Add what was decided and learned to the tally, for many events at once."""
+        self.tally.decided(self._decided)
+        self.tally.learned(self._learned_actions, self._learned_rewards)
+        for counted in (self._decided, self._learned_actions, self._learned_rewards):
+            counted.clear()
 
-    def _mature(self, event: Event, identifier: str) -> None:
-        decision = body_of(event, DecisionMade)
+    def _due(self, before: int) -> float:
+        """When the next event of the second reader matures; never if it is not below a position."""
+        head = self._buffer.head(self.settled)
+        if head is None or head[0] >= before:
+            return math.inf
+        return self.settled_clock.would_be(head[1]) + self.settings.longest_wait
+
+    def _settle(self, now: float, before: int) -> float:
+        """Let the second reader settle all decisions below ``before`` whose time has come.
+
+        Return when the next one matures, as ``_due`` would.
+        """
+        clock, wait, closed = self.settled_clock, self.settings.longest_wait, self.closed
+        buffer, at_reward = self._buffer, self._matures_at_reward
+        while (head := buffer.head(self.settled)) is not None:
+            while head is not None:
+                position, at, kind, identifier, body = head
+                if position >= before:
+                    return math.inf
+                elapsed = clock.would_be(at)
+                if elapsed + wait > now:
+                    return elapsed + wait
+                clock.elapsed, clock.last = elapsed, at
+                self.settled = position
+                head = buffer.advance()
+                if kind == DECISION and not (at_reward and position in closed):
+                    self._mature(position, identifier, body)
+                if position - closed.base >= FORGOTTEN_AT_ONCE:
+                    closed.forget_up_to(position)
+        return math.inf
+
+    def _mature(self, position: int, identifier: str, decision: DecisionMade) -> None:
         given = self.rewards.pop(identifier, None)
-        activated = decision.activated or identifier in self.activated
-        self.activated.discard(identifier)
+        activated = decision.activated
+        if self.activated and identifier in self.activated:
+            activated = True
+            self.activated.discard(identifier)
         reward = self.settings.default_reward if given is None else given
         outcome = "learned"
         if not activated:
@@ -172,29 +232,16 @@ class Ledger:
         elif reward is None:
             outcome = "without reward"
         else:
-            self.rows.add(
-                decision.context,
-                decision.action,
-                reward,
-                math.log(decision.propensity),
-            )
-            self.tally.learned(decision.action, reward)
+            log_prob = math.log(decision.propensity)
+            self.rows.add(decision.context, decision.action, reward, log_prob)
+            self._learned_actions.append(decision.action)
+            self._learned_rewards.append(reward)
+            if given is None:
+                self.counts["by default"] += 1
         self.counts["matured"] += 1
         self.counts[outcome] += 1
-        self.counts["by default"] += outcome == "learned" and given is None
         # A decision that was never activated gets no default reward.
-        self._observer(event, outcome, reward if activated else given)
-
-    def _process(self, event: Event) -> None:
-        if event.kind == DECISION and event.key is not None:
-            self.counts["decisions"] += 1
-            self.tally.decided(body_of(event, DecisionMade).action)
-            self._begin(identifier_of(event.key))
-            if self._matures_at_reward:
-                self._remember(event)
-                self._mature_if_complete(event)
-        elif event.about is not None and event.kind in (REWARD, ACTIVATION):
-            self._process_feedback(identifier_of(event.about), event)
+        self._observer(position, outcome, reward if activated else given)
 
     def _begin(self, identifier: str) -> None:
         """Let the rewards that waited for a decision count, and no others.
@@ -206,53 +253,62 @@ class Ledger:
         self.activated.discard(identifier)
         self.quarantine.release(identifier)
 
-    def _process_feedback(self, identifier: str, event: Event) -> None:
+    def _process_feedback(
+        self, kind: str, identifier: str, about_position: int, given: RewardGiven | None
+    ) -> None:
         """Process a reward or an activation of a decision that is open, settled, or unknown yet."""
         # Position 0: the decision was not in the log when this event was written.
-        known = event.about_position > 0
-        if known and (event.about_position <= self.settled or self._was_closed(event)):
-            self.counts[f"late {event.kind}s"] += 1
-            self._observer(event, "late", None)
-        elif event.kind == ACTIVATION:
+        known = about_position > 0
+        if known and (about_position <= self.settled or self._is_closed(about_position)):
+            self.counts[f"late {kind}s"] += 1
+            self._observer(about_position, f"late {kind}", None)
+        elif kind == ACTIVATION or given is None:
             self.counts["activations"] += 1
             self.activated.add(identifier)
         else:
             self.counts["rewards"] += 1
-            given = body_of(event, RewardGiven)
-            self.rewards[identifier] = self._combined(self.rewards.get(identifier), given.value)
-            if event.about_position == 0:
+            before = self.rewards.get(identifier)
+            value = given.value if before is None else self._combined(before, given.value)
+            self.rewards[identifier] = value
+            if not known:
                 self._quarantine(identifier, given.source)
-        if self._matures_at_reward and known and event.about_position > self.settled:
-            decision = self._decision(event.about or "", event.about_position)
-            if decision is not None and not self._is_closed(decision):
-                self._mature_if_complete(decision)
+        if self._matures_at_reward and known and about_position > self.settled:
+            self._mature_if_open(about_position, identifier)
 
-    def _remember(self, decision: Event) -> None:
+    def _mature_if_open(self, position: int, identifier: str) -> None:
+        """If ``reward_wait`` is 0: let a decision mature if it did not yet, and is complete."""
+        found = None if self._is_closed(position) else self._decision(identifier, position)
+        if found is not None:
+            self._mature_if_complete(position, identifier, found)
+
+    def _remember(self, position: int, identifier: str, decision: DecisionMade) -> None:
         """Remember a decision whose reward may come soon, so that it need not be looked up."""
-        self._recent[decision.key or ""] = decision
+        self._recent[identifier] = position, decision
         if len(self._recent) > RECENT_DECISIONS:
             del self._recent[next(iter(self._recent))]
 
-    def _decision(self, key: str, position: int) -> Event | None:
-        """The decision with this key at this position, from memory or from the log."""
-        recent = self._recent.get(key)
-        return recent if recent and recent.position == position else self._find(key, position)
+    def _decision(self, identifier: str, position: int) -> DecisionMade | None:
+        """The decision with this id at this position, from memory or from the log."""
+        recent = self._recent.get(identifier)
+        if recent is not None and recent[0] == position:
+            return recent[1]
+        event = self._find(decision_key(identifier), position)
+        return None if event is None else body_of(event, DecisionMade)
 
-    def _was_closed(self, event: Event) -> bool:
-        return self._matures_at_reward and event.about_position in self.closed
+    def _is_closed(self, position: int) -> bool:
+        return self._matures_at_reward and position in self.closed
 
-    def _mature_if_complete(self, event: Event) -> None:
+    def _mature_if_complete(self, position: int, identifier: str, decision: DecisionMade) -> None:
         """If ``reward_wait`` is 0: let a decision mature that has a reward and was activated."""
-        identifier = identifier_of(event.key or "")
         if identifier not in self.rewards:
             return
-        if identifier in self.activated or body_of(event, DecisionMade).activated:
-            self.closed.add(event.position)
-            self._recent.pop(event.key or "", None)
-            self._mature(event, identifier)
+        if decision.activated or identifier in self.activated:
+            self.closed.add(position)
+            self._recent.pop(identifier, None)
+            self._mature(position, identifier, decision)
 
-    def _combined(self, before: float | None, value: float) -> float:
-        if before is None or self.settings.combine == "last":
+    def _combined(self, before: float, value: float) -> float:
+        if self.settings.combine == "last":
             return value
         if self.settings.combine == "first":
             return before

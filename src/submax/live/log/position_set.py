@@ -1,5 +1,8 @@
 """A compact set of positions of a log."""
 
+FORGOTTEN_AT_ONCE = 8192
+"""Positions are forgotten in multiples of 8, and at least this many at once, to save time."""
+
 
 class PositionSet:
     """A set of positions in a log, with one bit for each position.
@@ -40,6 +43,6 @@ class PositionSet:
     def forget_up_to(self, position: int) -> None:
         """Forget positions up to this one, some thousands at a time."""
         whole_bytes = (position - self.base) // 8
-        if whole_bytes >= 1024:
+        if 8 * whole_bytes >= FORGOTTEN_AT_ONCE:
             del self._bits[:whole_bytes]
             self.base += 8 * whole_bytes

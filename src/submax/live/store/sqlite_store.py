@@ -14,6 +14,7 @@ from submax.live.archive.copy_segments import copy_segments
 from submax.live.archive.segment_folder import SegmentFolder, archive_folder
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
+from submax.live.store.event_columns import EventColumns
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
 from submax.live.store.integrity.damage import blob_checksum
 from submax.live.store.integrity.sealed_event import SealedEvent
@@ -27,10 +28,13 @@ from submax.live.store.migrations import (
 )
 from submax.live.store.sqlite_connection import connected, store_errors
 from submax.live.store.sqlite_format.event_row import (
+    COLUMNS_ROW,
     INSERT,
+    LAST_POSITION,
     POSITION_BITS,
     ROW,
     SEALED_ROW,
+    columns_of,
     event_of,
     sealed_of,
     stored_row,
@@ -44,10 +48,12 @@ INSERT_NEW = f"{INSERT} ON CONFLICT (stream, key) DO NOTHING"
 STREAM = "(SELECT number FROM streams WHERE name = ?)"
 ABOUT = "SELECT position, at FROM events WHERE stream = ? AND key = ?"
 FIND = f"SELECT position, {ROW} FROM events WHERE stream = {STREAM} AND key = ?"
-READ = f"""
-SELECT position, {ROW} FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
+RANGE = f"""
+FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
 WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
 """
+READ = f"SELECT position, {ROW} {RANGE}"
+READ_COLUMNS = f"SELECT {COLUMNS_ROW} {RANGE}"
 READ_SEALED = f"""
 SELECT {SEALED_ROW} FROM streams JOIN events ON place > (number << {POSITION_BITS}) + ?2
 AND place < (number + 1) << {POSITION_BITS} WHERE name = ?1 ORDER BY place LIMIT ?3
@@ -159,7 +165,12 @@ class SQLiteStore(Store):
                 raise
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
-        return [event_of(row) for row in self._select(READ, (stream, after, limit))]
+        return [
+            event_of(row) for row in self._select(READ, (stream, min(after, LAST_POSITION), limit))
+        ]
+
+    def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
+        return columns_of(self._select(READ_COLUMNS, (stream, min(after, LAST_POSITION), limit)))
 
     def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
         return [sealed_of(row) for row in self._select(READ_SEALED, (stream, after, limit))]
@@ -192,7 +203,7 @@ class SQLiteStore(Store):
         while deleted == DELETED_AT_ONCE:
             with self._transaction() as connection:
                 self._ends = None
-                values = (stream, up_to, DELETED_AT_ONCE)
+                values = (stream, min(up_to, LAST_POSITION), DELETED_AT_ONCE)
                 deleted = connection.execute(DELETE, values).rowcount
                 _seal_first(connection, stream)
 

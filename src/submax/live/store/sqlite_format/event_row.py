@@ -1,13 +1,17 @@
 """Events as rows of the table of events in SQLite."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from submax.live.store.event import Event
+from submax.live.store.event_columns import EventColumns
 from submax.live.store.integrity.sealed_event import SealedEvent
-from submax.live.store.sqlite_format.packed_key import StoredKey, packed, unpacked
+from submax.live.store.sqlite_format.packed_key import StoredKey, packed, unpacked, unpacked_many
 
 POSITION_BITS = 40
 """Bits of a position in ``place``: a stream could get a million events a second for 12 days."""
+LAST_POSITION = (1 << POSITION_BITS) - 1
+"""The highest position of an event; a higher number would mean the next stream."""
 KINDS = {"reward": 0, "decision": 1, "activation": 2, "tick": 3}
 """Numbers that are stored in place of the most frequent kinds; SQLite stores 0 and 1 in no byte."""
 KIND_NAMES: dict[object, str] = {number: kind for kind, number in KINDS.items()}
@@ -17,6 +21,8 @@ ABOUT_KEY = 1
 ROW = "at, kind, key, about, about_position, about_at, body"
 """The stored columns of an event after its position, in the order of the fields of ``Event``."""
 SEALED_ROW = f"name, position, {ROW}, gap, checksum"
+COLUMNS_ROW = "position, at, kind, key, about, about_position, body"
+"""The stored columns of an event, in the order of the fields of ``EventColumns``."""
 INSERT = f"INSERT INTO events (place, {ROW}, gap, checksum) VALUES ({', '.join('?' * 10)})"
 
 
@@ -54,6 +60,26 @@ def event_of(row: tuple[Any, ...]) -> Event:
         _decision_of(key) if about == ABOUT_KEY else about,
         about_position,
         about_at,
+        body,
+    )
+
+
+def columns_of(rows: Sequence[tuple[Any, ...]]) -> EventColumns:
+    """Return the events in rows of ``COLUMNS_ROW``."""
+    if not rows:
+        return EventColumns()
+    position, at, kind, stored, about, about_position, body = zip(*rows, strict=True)
+    keys = unpacked_many(stored)
+    return EventColumns(
+        position,
+        at,
+        [KIND_NAMES.get(one, one) for one in kind],
+        keys,
+        [
+            _decision_of(key) if one == ABOUT_KEY else one
+            for key, one in zip(keys, about, strict=True)
+        ],
+        about_position,
         body,
     )
 
