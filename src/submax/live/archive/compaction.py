@@ -21,9 +21,8 @@ from submax.live.store.store import Store
 
 SEGMENT_EVENTS = 65_536
 """The most events in a segment: a file of some megabytes, and 1,500 files for 10⁸ events."""
-PAGE_EVENTS = 8192
-"""Events that are restored together, and that are encoded in one step: about a tenth of a second
-in which other threads run as well."""
+PAGE_EVENTS = 4096
+"""Events that are encoded in one step, and restored together: some megabytes."""
 DELETED_EVENTS = 1000
 """Events that are deleted in one transaction, so that decisions wait some milliseconds at most."""
 
@@ -179,9 +178,12 @@ class Compaction:
 
     def _delete(self) -> Iterator[None]:
         """Delete the archived events from the store, some at a time."""
-        end = self.archive.end
-        while (page := self._store.read(self._stream, 0, DELETED_EVENTS)) and (
-            page[0].position <= end
-        ):
-            self._store.delete_events(self._stream, min(page[-1].position, end))
-            yield
+        first = self._store.read(self._stream, 0, 1)
+        if not first or first[0].position > self.archive.end:
+            return
+        # The events of a segment are deleted before the next one is recorded.
+        positions = self.archive.reader(self.archive.segments[-1]).positions()
+        for position in [*positions[DELETED_EVENTS - 1 :: DELETED_EVENTS], self.archive.end]:
+            if position >= first[0].position:
+                self._store.delete_events(self._stream, position)
+                yield

@@ -3,6 +3,8 @@
 import struct
 from collections.abc import Sequence
 
+import numpy as np
+
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -30,6 +32,22 @@ def float_of(bits: int) -> float:
     0.1
     """
     return float(FLOAT.unpack(INTEGER.pack(bits))[0])
+
+
+def all_bits(numbers: Sequence[float]) -> list[int]:
+    """The bits of many floats."""
+    bits: list[int] = np.array(numbers, dtype=np.float64).view(np.int64).tolist()
+    return bits
+
+
+def all_floats(bits: Sequence[int]) -> list[float]:
+    """The floats with these bits.
+
+    >>> all_floats(all_bits([0.1, -0.0]))
+    [0.1, -0.0]
+    """
+    numbers: list[float] = np.array(bits, dtype=np.int64).view(np.float64).tolist()
+    return numbers
 
 
 def parts_of(kind: str, key: str | None) -> tuple[str | None, str | None]:

@@ -8,7 +8,7 @@ import msgspec
 
 from submax.core.errors import InputError
 from submax.live.archive.archived_segment import ArchivedSegment
-from submax.live.archive.event_forms import float_of, keys_of, listed_probability
+from submax.live.archive.event_forms import all_floats, float_of, keys_of, listed_probability
 from submax.live.archive.id_halves import identifier_from
 from submax.live.archive.segment_schema import ACTION, CONTEXT
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, identifier_of
@@ -52,11 +52,16 @@ class SegmentReader:
     def ends(self) -> list[int]:
         """The position of the last event of each page."""
         if not self._ends:
-            self._ends = [
-                self._file.read_row_group(page, ["position"])["position"][-1].as_py()
-                for page in range(self.pages)
-            ]
+            self._ends = [self._positions(page)[-1] for page in range(self.pages)]
         return self._ends
+
+    def positions(self) -> list[int]:
+        """The positions of all events."""
+        return [position for page in range(self.pages) for position in self._positions(page)]
+
+    def _positions(self, page: int) -> list[int]:
+        positions: list[int] = self._file.read_row_group(page, ["position"])["position"].to_pylist()
+        return positions
 
     def page_after(self, position: int) -> int:
         """The number of the page with the first event after a position."""
@@ -67,7 +72,7 @@ class SegmentReader:
         table = self._file.read_row_group(number)
         columns: Columns = {name: table[name].to_pylist() for name in table.column_names}
         positions = columns["position"]
-        times = list(map(float_of, columns["time"]))
+        times = all_floats(columns["time"])
         events: list[Event] = []
         by_position: dict[int, Event] = {}
         for row, (position, kind) in enumerate(zip(positions, columns["kind"], strict=True)):

@@ -7,7 +7,13 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import InputError
-from submax.live.archive.event_forms import bits_of, keys_of, listed_probability, parts_of
+from submax.live.archive.event_forms import (
+    all_bits,
+    bits_of,
+    keys_of,
+    listed_probability,
+    parts_of,
+)
 from submax.live.archive.id_halves import halves_of
 from submax.live.archive.segment_schema import ACTION, CONTEXT, segment_schema, writer_options
 from submax.live.declaring.settings import Settings
@@ -15,8 +21,8 @@ from submax.live.log.records import DECISION, REWARD, Body, DecisionMade, Reward
 from submax.live.store.event import Event
 
 ENCODER = msgspec.msgpack.Encoder()
-MAX_BITS = 63
-"""Bits of the largest integer that a column can hold; MessagePack has larger ones."""
+LIMIT = 2**63
+"""Columns can hold integers below this one; MessagePack has larger ones."""
 Column = list[Any]
 
 
@@ -47,7 +53,7 @@ class SegmentWriter:
 
         columns: dict[str, Column] = {name: [None] * len(events) for name in self._schema.names}
         columns["position"] = [event.position for event in events]
-        columns["time"] = [bits_of(event.at) for event in events]
+        columns["time"] = all_bits([event.at for event in events])
         columns["kind"] = [event.kind for event in events]
         _fill_keys(columns, events)
         self._fill_bodies(columns, events)
@@ -74,17 +80,12 @@ class SegmentWriter:
                 columns["source"][row] = given.source
             elif event.body or event.kind in (DECISION, REWARD):
                 columns["body"][row] = event.body
-        for row, made in fitting:
-            columns["propensity"][row] = None if _is_listed(made) else made.propensity
-            columns["version"][row] = made.version
-            columns["eligible"][row] = ENCODER.encode(made.eligible)
-            columns["probabilities"][row] = made.probabilities
-            columns["activated"][row] = made.activated
-            columns["holdout"][row] = made.holdout
-            for number, part in enumerate(made.action):
-                columns[f"{ACTION}{number}"][row] = part
-            for number, value in enumerate(made.context):
-                columns[f"{CONTEXT}{number}"][row] = value
+        if fitting:
+            rows, decisions = zip(*fitting, strict=True)
+            for name, values in _decision_columns(decisions).items():
+                column = columns[name]
+                for row, value in zip(rows, values, strict=True):
+                    column[row] = value
 
     def _fitting_decision(self, event: Event) -> DecisionMade | None:
         """The decision of an event, if the columns can hold it exactly; None if they cannot."""
@@ -92,7 +93,7 @@ class SegmentWriter:
         if made is None or [*map(type, made.action)] != self._action:
             return None
         integers = (made.version, *made.action[: self._slots])
-        if any(int(number).bit_length() > MAX_BITS for number in integers):
+        if not -LIMIT <= min(integers) <= max(integers) < LIMIT:
             return None
         return made if [*map(type, made.context)] == self._context else None
 
@@ -104,6 +105,22 @@ def _fitting(event: Event, kind: type[Body]) -> Body | None:
     except InputError:
         return None
     return body if ENCODER.encode(body) == event.body else None
+
+
+def _decision_columns(decisions: Sequence[DecisionMade]) -> dict[str, Sequence[Any]]:
+    """The values of decisions by the names of their columns."""
+    actions = zip(*(made.action for made in decisions), strict=True)
+    contexts = zip(*(made.context for made in decisions), strict=True)
+    return {
+        **{f"{ACTION}{number}": values for number, values in enumerate(actions)},
+        **{f"{CONTEXT}{number}": values for number, values in enumerate(contexts)},
+        "propensity": [None if _is_listed(made) else made.propensity for made in decisions],
+        "version": [made.version for made in decisions],
+        "eligible": [ENCODER.encode(made.eligible) for made in decisions],
+        "probabilities": [made.probabilities for made in decisions],
+        "activated": [made.activated for made in decisions],
+        "holdout": [made.holdout for made in decisions],
+    }
 
 
 def _is_listed(made: DecisionMade) -> bool:
@@ -128,9 +145,9 @@ def _fill_keys(columns: dict[str, Column], events: Sequence[Event]) -> None:
                 _fill_identifier(columns, row, identifier)
         if event.about_position:
             columns["back"][row] = event.position - event.about_position
-        about_bits = bits_of(event.about_at)
-        if about_bits != bits_of(decision.at if decision is not None else 0.0):
-            columns["about_time"][row] = about_bits
+        # The bits are compared, since 0.0 and -0.0 are equal.
+        if bits_of(event.about_at) != (0 if decision is None else bits_of(decision.at)):
+            columns["about_time"][row] = bits_of(event.about_at)
         if event.kind == DECISION:
             decisions[event.position] = event
 
