@@ -139,7 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             ),
         ]
         | None
-    ) = 7 * 86400.0
+    ) = 30 * 86400.0
     learn_share: (
         Annotated[
             float,
