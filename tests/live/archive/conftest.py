@@ -7,7 +7,7 @@ import pytest
 
 from submax.live.archive import compaction, compactor
 from submax.live.archive.compaction import Compaction
-from submax.live.log import training_rows
+from submax.live.log import export, training_rows
 from submax.live.open import open_bandit
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.store.memory_store import MemoryStore
@@ -88,6 +88,7 @@ def _small_segments(monkeypatch):
     monkeypatch.setattr(compaction, "DELETED_EVENTS", 7)
     monkeypatch.setattr(training_rows, "SEGMENT", 8)
     monkeypatch.setattr(compactor, "SEGMENT", 8)
+    monkeypatch.setattr(export, "ROWS_PER_GROUP", 13)
 
 
 @pytest.fixture(params=["memory", "SQLite"])

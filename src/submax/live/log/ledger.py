@@ -1,6 +1,7 @@
 """Which decisions of a log have matured, and with which reward."""
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -8,14 +9,14 @@ from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.log_clock import LogClock
-from submax.live.log.log_page import LogPage
-from submax.live.log.page_buffer import PageBuffer
+from submax.live.log.pages.lean_decision import LeanDecision
+from submax.live.log.pages.log_page import LogPage
+from submax.live.log.pages.page_buffer import PageBuffer
 from submax.live.log.position_set import FORGOTTEN_AT_ONCE, PositionSet
 from submax.live.log.quarantine import Quarantine, Waiting
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
-    DecisionMade,
     RewardGiven,
     body_of,
     decision_key,
@@ -35,8 +36,6 @@ Observer = Callable[[int, str, float | None], None]
 """Called with the position of a decision that has matured, its outcome and its reward; or with the
 position of the decision that a late event is about, `late reward` or `late activation`, and None.
 """
-OUTCOMES = ("learned", "held out", "never activated", "without reward")
-"""What can become of a decision."""
 RECENT_DECISIONS = 10_000
 """Decisions that are remembered if ``reward_wait`` is 0: some megabytes."""
 
@@ -110,14 +109,14 @@ class Ledger:
         self._decided: list[EncodedAction] = []
         self._learned_actions: list[EncodedAction] = []
         self._learned_rewards: list[float] = []
-        self._recent: dict[str, tuple[int, DecisionMade]] = {}
+        self._recent: dict[str, tuple[int, LeanDecision]] = {}
 
     def follow(self, until: int | None = None) -> None:
         """Read the new events, up to a position if one is given."""
         for page in self._pages():
             end = len(page)
             if until is not None and page.position[-1] > until:
-                end = sum(position <= until for position in page.position)
+                end = bisect_right(page.position, until)
             try:
                 self._process(page, end)
             finally:
@@ -139,7 +138,7 @@ class Ledger:
     def _pages(self) -> Iterator[LogPage]:
         while (events := self._read(self.read_position)).position:
             shared = self._time_matters and self._buffer.takes(self.settled, self.read_position)
-            page = LogPage.of(events, whole=shared or self._matures_at_reward)
+            page = LogPage.of(events)
             if shared:
                 self._buffer.add(page)
             yield page
@@ -160,7 +159,10 @@ class Ledger:
             page.body,
             strict=False,
         ):
-            now = clock.advance(at)
+            last = clock.last
+            if last is not None and at > last:
+                clock.elapsed += at - last
+            clock.last, now = at, clock.elapsed
             if due <= now:
                 due = self._settle(now, position)
             if quarantine:
@@ -188,7 +190,7 @@ class Ledger:
 
     def _due(self, before: int) -> float:
         """When the next event of the second reader matures; never if it is not below a position."""
-        head = self._buffer.head(self.settled)
+        head = self._buffer.head or self._buffer.fill(self.settled)
         if head is None or head[0] >= before:
             return math.inf
         return self.settled_clock.would_be(head[1]) + self.settings.longest_wait
@@ -200,24 +202,25 @@ class Ledger:
         """
         clock, wait, closed = self.settled_clock, self.settings.longest_wait, self.closed
         buffer, at_reward = self._buffer, self._matures_at_reward
-        while (head := buffer.head(self.settled)) is not None:
-            while head is not None:
-                position, at, kind, identifier, body = head
-                if position >= before:
-                    return math.inf
-                elapsed = clock.would_be(at)
-                if elapsed + wait > now:
-                    return elapsed + wait
-                clock.elapsed, clock.last = elapsed, at
-                self.settled = position
-                head = buffer.advance()
-                if kind == DECISION and not (at_reward and position in closed):
-                    self._mature(position, identifier, body)
-                if position - closed.base >= FORGOTTEN_AT_ONCE:
-                    closed.forget_up_to(position)
+        while (head := buffer.head or buffer.fill(self.settled)) is not None:
+            position, at, kind, identifier, body = head
+            if position >= before:
+                break
+            elapsed, last = clock.elapsed, clock.last
+            if last is not None and at > last:
+                elapsed += at - last
+            if elapsed + wait > now:
+                return elapsed + wait
+            clock.elapsed, clock.last = elapsed, at
+            self.settled = position
+            buffer.advance()
+            if kind == DECISION and not (at_reward and position in closed):
+                self._mature(position, identifier, body)
+            if position - closed.base >= FORGOTTEN_AT_ONCE:
+                closed.forget_up_to(position)
         return math.inf
 
-    def _mature(self, position: int, identifier: str, decision: DecisionMade) -> None:
+    def _mature(self, position: int, identifier: str, decision: LeanDecision) -> None:
         given = self.rewards.pop(identifier, None)
         activated = decision.activated
         if self.activated and identifier in self.activated:
@@ -281,24 +284,24 @@ class Ledger:
         if found is not None:
             self._mature_if_complete(position, identifier, found)
 
-    def _remember(self, position: int, identifier: str, decision: DecisionMade) -> None:
+    def _remember(self, position: int, identifier: str, decision: LeanDecision) -> None:
         """Remember a decision whose reward may come soon, so that it need not be looked up."""
         self._recent[identifier] = position, decision
         if len(self._recent) > RECENT_DECISIONS:
             del self._recent[next(iter(self._recent))]
 
-    def _decision(self, identifier: str, position: int) -> DecisionMade | None:
+    def _decision(self, identifier: str, position: int) -> LeanDecision | None:
         """The decision with this id at this position, from memory or from the log."""
         recent = self._recent.get(identifier)
         if recent is not None and recent[0] == position:
             return recent[1]
         event = self._find(decision_key(identifier), position)
-        return None if event is None else body_of(event, DecisionMade)
+        return None if event is None else body_of(event, LeanDecision)
 
     def _is_closed(self, position: int) -> bool:
         return self._matures_at_reward and position in self.closed
 
-    def _mature_if_complete(self, position: int, identifier: str, decision: DecisionMade) -> None:
+    def _mature_if_complete(self, position: int, identifier: str, decision: LeanDecision) -> None:
         """If ``reward_wait`` is 0: let a decision mature that has a reward and was activated."""
         if identifier not in self.rewards:
             return

@@ -1,15 +1,17 @@
 """Matured decisions, in the order in which they were made."""
 
 import hashlib
-from collections.abc import Sequence
 from functools import partial
 
+import msgspec
 import numpy as np
 
 from submax.live.log.lazy_rows import RowPart
+from submax.live.log.pages.encoded_contexts import encoded_contexts
 from submax.live.log.row_segments import MemorySegments, RowSegments
 from submax.schema.columns import Columns
-from submax.schema.context_schema import ContextSchema, Value
+from submax.schema.context_schema import ContextSchema
+from submax.schema.menu import EncodedAction
 
 SEGMENT = 8192
 """Rows in a segment, which never changes once it is full."""
@@ -26,15 +28,15 @@ class TrainingRows:
         self._empty = Columns.empty(context.width, slots)
         self._last = self._empty
         # Rows as they are in the log; many of them are encoded at once, which is quicker.
-        self._new: list[tuple[Sequence[Value], Sequence[float], float, float]] = []
+        self._new: list[tuple[msgspec.Raw, EncodedAction, float, float]] = []
 
     def __len__(self) -> int:
         return len(self.segments) * SEGMENT + len(self._last.reward) + len(self._new)
 
     def add(
-        self, context: Sequence[Value], action: Sequence[float], reward: float, log_prob: float
+        self, context: msgspec.Raw, action: EncodedAction, reward: float, log_prob: float
     ) -> None:
-        """Append a row."""
+        """Append a row; ``context`` is as it is in the body of a decision."""
         self._new.append((context, action, reward, log_prob))
         if len(self._last.reward) + len(self._new) >= SEGMENT:
             self.segments.append(self.last)
@@ -46,7 +48,7 @@ class TrainingRows:
         if self._new:
             context, action, reward, log_prob = zip(*self._new, strict=True)
             new = Columns(
-                self._context.encode_many(context),
+                encoded_contexts(self._context, context),
                 np.array(action, dtype=np.float64).reshape(len(reward), -1),
                 np.array(reward, dtype=np.float64),
                 np.array(log_prob, dtype=np.float64),

@@ -1,5 +1,6 @@
 """Events of a stream by columns, which are faster to read than one by one."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,3 +30,8 @@ class EventColumns(NamedTuple):
             [event.about_position for event in events],
             [event.body for event in events],
         )
+
+    def up_to(self, last: int) -> "EventColumns":
+        """Return the events up to a position."""
+        end = bisect_right(self.position, last)
+        return EventColumns(*(column[:end] for column in self))

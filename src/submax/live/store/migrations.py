@@ -79,7 +79,8 @@ WITH RECURSIVE names(name) AS (
 )
 SELECT name FROM names WHERE name IS NOT NULL
 """
-"""The names of all streams in PostgreSQL, found by one index lookup for each name and not by a full scan."""
+"""The names of all streams in PostgreSQL, found by one index lookup for each name and not by a full
+scan."""
 
 
 def newest(migrations: Sequence[Migration]) -> int:

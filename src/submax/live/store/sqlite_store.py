@@ -46,10 +46,12 @@ from submax.live.store.writer_lock import WriterLock
 
 INSERT_NEW = f"{INSERT} ON CONFLICT (stream, key) DO NOTHING"
 STREAM = "(SELECT number FROM streams WHERE name = ?)"
+BEGIN = f"(SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)"
+"""The place before the first event of a stream."""
 ABOUT = "SELECT position, at FROM events WHERE stream = ? AND key = ?"
 FIND = f"SELECT position, {ROW} FROM events WHERE stream = {STREAM} AND key = ?"
 RANGE = f"""
-FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
+FROM events, {BEGIN}
 WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
 """
 READ = f"SELECT position, {ROW} {RANGE}"
@@ -60,7 +62,7 @@ AND place < (number + 1) << {POSITION_BITS} WHERE name = ?1 ORDER BY place LIMIT
 """
 DELETE = f"""
 DELETE FROM events WHERE place IN (
-    SELECT place FROM events, (SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)
+    SELECT place FROM events, {BEGIN}
     WHERE place > begin AND place <= begin + ? ORDER BY place LIMIT ?
 )
 """

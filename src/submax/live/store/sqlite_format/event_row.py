@@ -76,7 +76,7 @@ def columns_of(rows: Sequence[tuple[Any, ...]]) -> EventColumns:
         [KIND_NAMES.get(one, one) for one in kind],
         keys,
         [
-            _decision_of(key) if one == ABOUT_KEY else one
+            one if one != ABOUT_KEY else _decision_of(key)
             for key, one in zip(keys, about, strict=True)
         ],
         about_position,

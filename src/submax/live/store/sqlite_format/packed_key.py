@@ -45,10 +45,9 @@ def unpacked(stored: StoredKey) -> str | None:
     if not isinstance(stored, bytes) or len(stored) <= UUID_BYTES:
         return stored  # type: ignore[return-value]  # bytes come from a damaged row
     digits = stored[1 : 1 + UUID_BYTES].hex()
-    return (
-        f"{chr(stored[0])} {digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-        f"{stored[1 + UUID_BYTES :].decode('utf-8', 'surrogateescape')}"
-    )
+    groups = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    rest = stored[1 + UUID_BYTES :].decode("utf-8", "surrogateescape")
+    return f"{chr(stored[0])} {'-'.join(groups)}{rest}"
 
 
 def unpacked_many(stored: Sequence[StoredKey]) -> list[str | None]:

@@ -3,8 +3,8 @@
 import sqlite3
 
 NOBODY = 0
-"""The number of no stream. Its row has no name, and the highest position of streams that were deleted, so that
-no position is used twice."""
+"""The number of no stream. Its row has no name, and the highest position of streams that were
+deleted, so that no position is used twice."""
 NEW = "INSERT INTO streams (number, name, last_position) VALUES (?, ?, ?)"
 FORGET = f"""
 INSERT INTO streams (number, name, last_position)

@@ -1,0 +1,1 @@
+"""Tables of decisions and rewards for export."""

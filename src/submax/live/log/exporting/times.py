@@ -1,0 +1,15 @@
+"""Times of events as Arrow timestamps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def arrow_times(seconds: Sequence[float]) -> Any:
+    """Return seconds since the epoch as timestamps, rounded as ``datetime.fromtimestamp`` does."""
+    import pyarrow as pa
+
+    fraction, whole = np.modf(np.array(seconds, np.float64))
+    microseconds = whole.astype(np.int64) * 1_000_000 + np.rint(fraction * 1e6).astype(np.int64)
+    return pa.array(microseconds).cast(pa.timestamp("us", tz="UTC"))

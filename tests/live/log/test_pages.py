@@ -1,0 +1,310 @@
+"""Reading by pages and columns says what reading one event at a time says."""
+
+import math
+import random
+from collections import Counter
+from datetime import UTC, datetime
+from unittest import mock
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from submax.live.log.bandits import log_stream
+from submax.live.log.export import Export
+from submax.live.log.exporting import outcome_file
+from submax.live.log.ledger import Ledger
+from submax.live.log.log_clock import LogClock
+from submax.live.log.pages import page_buffer
+from submax.live.log.records import (
+    ACTIVATION,
+    DECISION,
+    REWARD,
+    DecisionMade,
+    RewardGiven,
+    body_of,
+    identifier_of,
+)
+from submax.live.open import open_bandit
+from submax.live.store.event_columns import EventColumns
+from submax.live.store.memory_store import MemoryStore
+from submax.testing import ManualClock
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+class EventByEvent:
+    """What a ledger says about a log, computed without pages, columns or buffers.
+
+    ``rows`` are tuples (context, action, reward, log-probability), ``outcomes`` what became of the
+    decision at each position, and ``late`` counts the late rewards of the decision at a position.
+    """
+
+    def __init__(self, settings, events):
+        self.settings, self.events = settings, events
+        self.rows, self.outcomes, self.late = [], {}, Counter()
+        self.rewards, self.activated, self.waiting = {}, set(), {}
+        self.counts, self.closed, self.settled = Counter(), set(), 0
+        self.clock, self.settled_clock, self.next = LogClock(), LogClock(), 0
+        self.decisions = {one.key: one for one in events if one.kind == DECISION}
+        for event in events:
+            self.process(event)
+
+    def process(self, event):
+        now = self.clock.advance(event.at)
+        self.settle(now, event.position)
+        for identifier in [one for one, until in self.waiting.items() if until <= now]:
+            del self.waiting[identifier], self.rewards[identifier]
+            self.counts["orphans"] += 1
+        if event.kind == DECISION:
+            self.counts["decisions"] += 1
+            self.waiting.pop(identifier_of(event.key), None)
+            self.mature_at_reward(event)
+        elif event.kind in (REWARD, ACTIVATION):
+            self.feedback(event)
+
+    def settle(self, now, before):
+        wait = self.settings.longest_wait
+        while wait < math.inf and self.next < len(self.events):
+            event = self.events[self.next]
+            if event.position >= before or self.settled_clock.would_be(event.at) + wait > now:
+                return
+            self.next += 1
+            self.settled_clock.advance(event.at)
+            self.settled = event.position
+            if event.kind == DECISION and event.position not in self.closed:
+                self.mature(event)
+
+    def feedback(self, event):
+        identifier, about = identifier_of(event.about), event.about_position
+        if about > 0 and (about <= self.settled or about in self.closed):
+            self.counts[f"late {event.kind}s"] += 1
+            self.late[about] += event.kind == REWARD
+            return
+        if event.kind == ACTIVATION:
+            self.counts["activations"] += 1
+            self.activated.add(identifier)
+        else:
+            self.counts["rewards"] += 1
+            value = body_of(event, RewardGiven).value
+            before = self.rewards.get(identifier)
+            self.rewards[identifier] = self.combined(before, value)
+            if about == 0 and identifier not in self.waiting:
+                self.waiting[identifier] = self.clock.elapsed + self.settings.quarantine
+        if about > 0:
+            self.mature_at_reward(self.decisions[event.about])
+
+    def combined(self, before, value):
+        if before is None:
+            return value
+        ways = {"first": before, "last": value, "max": max(before, value), "sum": before + value}
+        return ways[self.settings.combine]
+
+    def mature_at_reward(self, event):
+        if self.settings.reward_wait > 0 or identifier_of(event.key) not in self.rewards:
+            return
+        if identifier_of(event.key) in self.activated or body_of(event, DecisionMade).activated:
+            self.closed.add(event.position)
+            self.mature(event)
+
+    def mature(self, event):
+        made, identifier = body_of(event, DecisionMade), identifier_of(event.key)
+        given = self.rewards.pop(identifier, None)
+        activated = made.activated or identifier in self.activated
+        self.activated.discard(identifier)
+        reward = self.settings.default_reward if given is None else given
+        outcome = "learned"
+        if not activated:
+            outcome, reward = "never activated", given
+        elif made.holdout:
+            outcome = "held out"
+        elif reward is None:
+            outcome = "without reward"
+        else:
+            self.rows.append((made.context, made.action, reward, math.log(made.propensity)))
+            self.counts["by default"] += given is None
+        self.counts["matured"] += 1
+        self.counts[outcome] += 1
+        self.outcomes[event.position] = outcome, reward
+
+
+STEPS = st.one_of(
+    st.integers(0, 40).map(float), st.sampled_from([0.0, 100.0, 300.0, 4000.0, -1.0, -5000.0])
+)
+ACTS = st.tuples(
+    st.sampled_from(["decide", "decide", "reward", "reward", "activate", "tick"]),
+    st.integers(0, 9),
+    st.booleans(),
+)
+LOGS = st.lists(st.tuples(STEPS, ACTS), max_size=60)
+DECLARED = st.fixed_dictionaries(
+    {
+        "default_reward": st.sampled_from([0.0, 3.0, None]),
+        "waits": st.sampled_from(
+            [
+                *(
+                    {"reward_wait": 100.0, "combine": one}
+                    for one in ("first", "last", "max", "sum")
+                ),
+                {"reward_wait": 0},
+                {"reward_wait": 0, "no_reward_after": 60},
+            ]
+        ),
+        "context": st.sampled_from([None, {"x": float}, {"x": float, "y": ["u", "v"]}]),
+        "guard_rails": st.sampled_from([{}, {"holdout": 0.3, "baseline": "A"}]),
+    }
+)
+
+
+def lived(log, declared):
+    """A bandit in a store after a list of acts, some of them about decisions that never come."""
+    clock = ManualClock()
+    bandit = open_bandit(
+        MemoryStore(clock),
+        actions=["A", "B", "C"],
+        policy={"kind": "random"},
+        rewards="counts",
+        quarantine=300.0,
+        default_reward=declared["default_reward"],
+        context=declared["context"],
+        guard_rails=declared["guard_rails"],
+        **declared["waits"],
+        background=False,
+        clock=clock,
+        rng=np.random.default_rng(len(log)),
+    )
+    context = {name: {"x": 0.1 * len(log), "y": "v"}[name] for name in declared["context"] or ()}
+    decided = set()
+    for number, (step, (verb, one, flag)) in enumerate(log):
+        clock.now += step
+        if verb == "decide":
+            bandit.decide(context, id=f"d{one}", activate=flag)
+            decided.add(one)
+        elif verb == "reward":
+            bandit.reward(f"d{one}", float(number % 7), key=str(number))
+        elif verb == "activate" and one in decided:
+            bandit.activate(f"d{one}")
+        elif verb == "tick":
+            bandit.ledger()
+    return bandit
+
+
+def read_by_pages(bandit, events, page, buffered):
+    def read(after):
+        return EventColumns.of([one for one in events if one.position > after][:page])
+
+    found = []
+    keys = {event.key: event for event in events}
+    with mock.patch.object(page_buffer, "MAX_EVENTS", buffered):
+        ledger = Ledger(bandit.settings, read, lambda *observed: found.append(observed), keys.get)
+        ledger.follow()
+    return ledger, found
+
+
+@settings(max_examples=200, deadline=None)
+@given(LOGS, DECLARED, st.integers(1, 20), st.sampled_from([0, 1, 5, 1000]))
+def test_a_ledger_read_by_pages_is_that_of_single_events(log, declared, page, buffered):
+    bandit = lived(log, declared)
+    events = bandit.store.read(log_stream(bandit.name))
+    expected = EventByEvent(bandit.settings, events)
+    ledger, observed = read_by_pages(bandit, events, page, buffered)
+    columns = ledger.rows.columns()
+    schema = bandit.settings.context
+    assert columns.context.tolist() == [
+        np.array(schema.encode(context), np.float32).tolist() for context, *_ in expected.rows
+    ]
+    assert list(zip(columns.action.tolist(), columns.reward, columns.log_prob, strict=True)) == [
+        (list(map(float, action)), reward, chance) for _, action, reward, chance in expected.rows
+    ]
+    assert +ledger.counts == +expected.counts
+    assert (ledger.rewards, ledger.activated) == (expected.rewards, expected.activated)
+    assert list(ledger.quarantine.items()) == list(expected.waiting)
+    assert (ledger.clock.elapsed, ledger.clock.last) == (
+        expected.clock.elapsed,
+        expected.clock.last,
+    )
+    late = [position for position, outcome, _ in observed if outcome == "late reward"]
+    assert {one: late.count(one) for one in late} == dict(+expected.late)
+    matured = {one: rest for one, *rest in observed if not rest[0].startswith("late")}
+    assert {one: tuple(rest) for one, rest in matured.items()} == expected.outcomes
+    for index, tally in enumerate(ledger.tally.choices[0]):
+        rewards = [row[2] for row in expected.rows if row[1][0] == index]
+        assert (tally.rows, tally.reward) == (len(rewards), sum(rewards))
+
+
+def row_by_row(bandit, events, expected):
+    """The rows of an export, one dictionary for each decision."""
+    menu, context = bandit.menu, bandit.settings.context
+    for event in events:
+        if event.kind != DECISION:
+            continue
+        made, identifier = body_of(event, DecisionMade), event.key[2:]
+        pending = "pending", expected.rewards.get(identifier)
+        status, reward = expected.outcomes.get(event.position, pending)
+        in_time = (
+            identifier in expected.activated if status == "pending" else status != "never activated"
+        )
+        yield {
+            "id": identifier,
+            "at": datetime.fromtimestamp(event.at, UTC),
+            "action": menu.action(made.action),
+            "propensity": made.propensity,
+            "version": made.version,
+            **{
+                f"context_{name}": value
+                for name, value in zip(context.names, made.context, strict=True)
+            },
+            "eligible": [
+                [slot.choices[index].name for index in indices]
+                for slot, indices in zip(menu.slots, made.eligible, strict=True)
+            ],
+            "probabilities": made.probabilities,
+            "activated": made.activated or in_time,
+            "holdout": made.holdout,
+            "status": status,
+            "reward": reward,
+            "late_rewards": expected.late[event.position],
+        }
+
+
+def rewards_row_by_row(events):
+    for event in events:
+        if event.kind == REWARD:
+            _, identifier, key = event.key.split(" ")
+            yield {
+                "id": identifier,
+                "key": key,
+                "at": datetime.fromtimestamp(event.at, UTC),
+                "value": body_of(event, RewardGiven).value,
+                "known": event.about_position > 0,
+            }
+
+
+@settings(max_examples=60, deadline=None)
+@given(LOGS, DECLARED, st.sampled_from([1, 4, 10_000]))
+def test_an_export_by_columns_is_that_of_single_rows(tmp_path_factory, log, declared, buffered):
+    bandit, folder = lived(log, declared), tmp_path_factory.mktemp("export")
+    with (
+        mock.patch.object(outcome_file, "BUFFERED", buffered),
+        mock.patch.object(outcome_file, "BLOCK", 8),
+    ):
+        export = Export(bandit.store, bandit.name)
+        export.write(folder / "log.parquet")
+        export.write_rewards(folder / "rewards.parquet")
+    events = bandit.store.read(log_stream(bandit.name))
+    expected = EventByEvent(bandit.settings, events)
+    rows = pq.read_table(folder / "log.parquet").to_pylist()
+    assert rows == list(row_by_row(bandit, events, expected))
+    rewards = pq.read_table(folder / "rewards.parquet").to_pylist()
+    assert rewards == list(rewards_row_by_row(events))
+
+
+def test_times_are_rounded_as_datetimes_are(seed):
+    from submax.live.log.exporting.times import arrow_times
+
+    chance = random.Random(seed)
+    times = [chance.uniform(-1e9, 4e9) for _ in range(1000)] + [0.0, 0.9999999, -0.9999999, 1.5e-6]
+    expected = [datetime.fromtimestamp(at, UTC) for at in times]
+    assert arrow_times(times).to_pylist() == expected
