@@ -39,7 +39,8 @@ class Archived:
     def reopened(self, bandit, place):
         """The same bandit after a restart of its process."""
         bandit.close()
-        return open_bandit(place, name="page", background=False, clock=self.clock)
+        rng = np.random.default_rng(2)
+        return open_bandit(place, name="page", background=False, clock=self.clock, rng=rng)
 
     def used(self, bandit, seed, steps=60):
         """Let a bandit decide and be rewarded in every way, while time passes."""
