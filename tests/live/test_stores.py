@@ -85,6 +85,16 @@ class AnswersBeforeItWrites(MemoryStore):
         return done
 
 
+class SealsWithoutLinks(MemoryStore):
+    def read_sealed(self, stream, after, limit):
+        return [one.as_first() for one in super().read_sealed(stream, after, limit)]
+
+
+class DeletesSegmentsOfOthers(MemoryStore):
+    def delete_segments(self, name):
+        self.delete_blobs(name)
+
+
 @pytest.mark.parametrize(
     ("broken", "rule"),
     [
@@ -99,6 +109,8 @@ class AnswersBeforeItWrites(MemoryStore):
         (NeverLeads, "the only store that is open leads"),
         (LosesWhatIsOpen, "closing writes all that was begun"),
         (AnswersBeforeItWrites, "does not stop the store"),
+        (SealsWithoutLinks, "a sealed event knows the one before it"),
+        (DeletesSegmentsOfOthers, "segments are deleted by the name of the bandit"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )

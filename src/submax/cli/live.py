@@ -1,4 +1,4 @@
-"""The commands for live bandits: serve, export, backup, doctor, delete, keys and audit."""
+"""The commands for live bandits: serve, export, backup, doctor, compact, delete, keys, audit."""
 
 from pathlib import Path
 
@@ -106,6 +106,41 @@ def doctor(store: str) -> None:
     from submax.cli.inspection import run_doctor
 
     run_doctor(store)
+
+
+@main.command()
+@STORE
+@click.argument("bandit", metavar="[NAME]", required=False)
+@click.option(
+    "--older-than",
+    metavar="AGE",
+    help="Age of the events to move, such as 7d, 12h or 90s; archive_after of each bandit if "
+    "absent.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be moved, and move nothing.")
+@click.option(
+    "--no-vacuum",
+    is_flag=True,
+    help="Leave free pages in the store's file, where new events will be written.",
+)
+def compact(
+    store: str, bandit: str | None, older_than: str | None, dry_run: bool, no_vacuum: bool
+) -> None:
+    """Move old events into the archive beside the store.
+
+    All commands read archived events as before. A bandit that is open does the same by itself,
+    archive_after seconds after the events came, so that this command is for stores that nobody has
+    open, or that should become smaller now.
+
+    Decisions that have not matured stay in the store. Ids of archived decisions are forgotten: a
+    reward with such an id is quarantined, and a decision with such an id is a new one.
+
+    At the end the file is written anew without its free pages (VACUUM), for which the disk needs
+    room for a second file of the remaining size. In PostgreSQL this is the task of autovacuum.
+    """
+    from submax.cli.compact import run_compact
+
+    run_compact(store, bandit, older_than, dry_run=dry_run, vacuum=not no_vacuum)
 
 
 @main.command()

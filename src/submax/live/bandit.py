@@ -193,7 +193,8 @@ class Bandit(ManagedBandit):
     ) -> Decision:
         """Choose an action.
 
-        If a decision with this ``id`` exists, it is returned again and nothing is written.
+        If a decision with this ``id`` exists, it is returned again and nothing is written. (Ids are
+        remembered for ``archive_after`` seconds.)
         ``eligible`` are the names of the arms that may be chosen, or a table of slots with such
         names. With ``activate=False`` the decision is learned from only if ``activate`` is called
         before ``reward_wait`` is over.

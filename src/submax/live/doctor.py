@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 
 from submax.core.errors import InputError, NotFoundError, StoreError, one_line
 from submax.core.running.names_file import names_file
+from submax.live.archive.archive import Archive
+from submax.live.archive.examine import archive_damage
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.log.history import read_segment
@@ -88,6 +90,7 @@ def _stored(store: Store) -> Iterator[Finding]:
 
 def _bandit(store: Store, name: str) -> Iterator[Finding]:
     projection = SettingsProjection.of(store, name)
+    yield from _archive(store, name)
     ledger = ledger_of(store, name, projection.settings)
     ledger.follow()
     counts = ledger.counts
@@ -102,6 +105,21 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
     yield from _models(store, name, projection)
     yield _snapshot(store, name, projection, ledger)
     yield from _advice(name, projection, ledger)
+
+
+def _archive(store: Store, name: str) -> Iterator[Finding]:
+    """Check every segment of the archive, and that no event is missing between them."""
+    archive = Archive(store, name)
+    archive.follow()
+    if not archive.segments:
+        return
+    damage = list(archive_damage(store, name, archive))
+    yield from (Finding("damage", f"{name}: {sentence}") for sentence in damage)
+    if not damage:
+        events = sum(segment.events for segment in archive.segments)
+        yield Finding(
+            "ok", f"{name}: {events} archived events in {len(archive.segments)} whole segments"
+        )
 
 
 def _history(store: Store, name: str, projection: SettingsProjection) -> Iterator[Finding]:

@@ -37,6 +37,8 @@ def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
         _check_pieces,
         _check_giving_up,
         _check_deleting,
+        _check_sealed,
+        _check_segments,
         _check_lead,
         check_keys_in_threads,
         check_polling,
@@ -220,6 +222,37 @@ def _check_deleting(store: Store) -> None:
     store.delete_blobs("delete/")
     left = [store.get_blob(name) for name in ("delete/a", "delete/b", "delete%b", "Delete/a")]
     require(left == [None, None, b"1", b"1"], store, "blobs are deleted by the exact prefix")
+
+
+def _check_sealed(store: Store) -> None:
+    require(store.read_sealed("sealed", 0, 9) == [], store, "an empty stream has no sealed events")
+    written = _append(store, "sealed", *(Entry("kind", b"%d" % n, f"k{n}") for n in range(5)))
+    _append(store, "not sealed", Entry("kind", b""))
+    events = [each.event for each in written]
+    sealed = store.read_sealed("sealed", 0, ALL)
+    require([one.event for one in sealed] == events, store, "sealed events are those of the stream")
+    require(all(one.whole for one in sealed), store, "sealed events have their checksums")
+    links = [one.previous for one in sealed]
+    positions = [0, *(event.position for event in events)]
+    require(links == positions[:-1], store, "a sealed event knows the one before it")
+    middle = store.read_sealed("sealed", events[1].position, 2)
+    require(middle == sealed[2:4], store, "sealed events are read by pages")
+
+
+def _check_segments(store: Store) -> None:
+    require(store.get_segment("page", "1") is None, store, "a segment is unknown at first")
+    store.put_segment("page", "1", EVERY_BYTE)
+    store.put_segment("page", "2", b"2")
+    store.put_segment("page-2", "1", b"other")
+    store.put_segment("page", "1", EVERY_BYTE)
+    require(store.get_segment("page", "1") == EVERY_BYTE, store, "a segment is kept")
+    store.shrink()
+    require(not list(store.damage()), store, "a store that was shrunk is whole")
+    store.delete_segments("page")
+    store.delete_segments("never there")
+    left = [store.get_segment(*one) for one in (("page", "1"), ("page", "2"), ("page-2", "1"))]
+    require(left == [None, None, b"other"], store, "segments are deleted by the name of the bandit")
+    store.delete_segments("page-2")
 
 
 def _check_lead(store: Store) -> None:

@@ -29,6 +29,7 @@ def delete_bandit(store: Store, name: str) -> None:
     (written,) = store.append(settings, [Entry(DELETED, b"")]).result()
     time.sleep(NOTICE_SECONDS)
     store.delete_events(log_stream(name), EVERYTHING)
+    store.delete_segments(name)
     store.delete_blobs(blob_prefix(name))
     # The declaration goes last: until then the bandit is there, and can be deleted again.
     store.delete_events(settings, written.event.position - 1)

@@ -128,6 +128,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=2, le=10_000, description="Number of versions whose models stay in the store."),
     ] = 20
+    archive_after: (
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                le=MAX_SECONDS,
+                description="Seconds after which matured events are moved from the store to its "
+                "archive of compressed files. So long ids are remembered. None: never.",
+            ),
+        ]
+        | None
+    ) = 30 * 86400.0
     learn_share: (
         Annotated[
             float,
@@ -173,6 +185,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.reward_wait > 0:
             return self.reward_wait
         return math.inf if self.no_reward_after is None else self.no_reward_after
+
+    def archive_age(self, older_than: float) -> float:
+        """The age in seconds at which events can be archived: ``older_than``, or more.
+
+        A reward may come before its decision and wait in quarantine. The two must not be
+        parted while the decision can still mature.
+        """
+        wait = self.longest_wait if self.longest_wait < math.inf else 0.0
+        return max(older_than, wait + self.quarantine)
 
     @property
     def scale(self) -> Scale:
@@ -259,7 +280,7 @@ FIXED = (
 have to be understood in another way."""
 MEMORY_ONLY = ("learn_share",)
 """Settings of bandits in memory, which learn as rewards come."""
-STORE_ONLY = ("refit_rows", "refit_seconds", "keep_versions")
+STORE_ONLY = ("refit_rows", "refit_seconds", "keep_versions", "archive_after")
 """Settings of bandits with a store, which fit versions."""
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -287,6 +308,7 @@ class BanditOptions(TypedDict, total=False):
     refit_seconds: float | timedelta
     seed: int
     keep_versions: int
+    archive_after: float | timedelta | None
     learn_share: float | None
 
 

@@ -9,6 +9,7 @@ from submax.core.errors import InputError, NotFoundError
 from submax.live.declaring.settings import FIXED, Settings
 from submax.live.log.bandits import settings_stream
 from submax.live.log.records import (
+    ARCHIVED,
     CHANGED,
     CHOICE,
     DECLARED,
@@ -98,7 +99,7 @@ class SettingsProjection:
         elif event.kind == DELETED:
             # The name may have been declared again after an earlier bandit was deleted.
             self.deleted = self.deleted or event.position > self._declared_at
-        elif event.kind != DECLARED:
+        elif event.kind not in (DECLARED, ARCHIVED):
             raise InputError(
                 f"event {event.position} has the unknown kind {event.kind!r}: "
                 "install a newer submax"

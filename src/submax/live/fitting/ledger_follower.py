@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from submax.core.errors import StoreError
+from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
@@ -50,7 +51,7 @@ class LedgerFollower:
         """The ledger, restored from the last snapshot."""
         if self.restored is None:
             ledger = self._empty()
-            if not read_snapshot(self._store, self._name, ledger, self._may_write):
+            if not read_snapshot(self._store, self._name, ledger, self.may_write):
                 ledger = self._empty()
             self._snapshot_at = ledger.read_position
             self.restored = ledger
@@ -97,13 +98,13 @@ class LedgerFollower:
             self._write_snapshot(self.restored)
 
     def _write_snapshot(self, ledger: Ledger) -> None:
-        if not self._may_write():
+        if not self.may_write():
             return
         write_snapshot(self._store, self._name, ledger)
         self._after_snapshot()
         self._snapshot_at = ledger.read_position
 
-    def _may_write(self) -> bool:
+    def may_write(self) -> bool:
         """Whether this process may write blobs: it leads, and the bandit was not deleted meanwhile.
 
         The settings are read first, because a long log may have been read since they were.
@@ -113,7 +114,8 @@ class LedgerFollower:
 
     def _empty(self) -> Ledger:
         settings = self._live_state.projection.settings
-        segments = StoredSegments(self._store, self._name, leads=self._may_write)
+        derived = DerivedRows(self._store, self._name, settings)
+        segments = StoredSegments(self._store, self._name, leads=self.may_write, derived=derived)
         return ledger_of(self._store, self._name, settings, segments=segments)
 
     def _must_tick(self, ledger: Ledger) -> bool:

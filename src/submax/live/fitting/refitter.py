@@ -9,6 +9,7 @@ from threading import Lock
 import msgspec
 
 from submax.core.errors import ConflictError, NotFoundError
+from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
@@ -58,6 +59,7 @@ class Refitter(Learner):
         self._follower = LedgerFollower(
             store, name, live_state, clock, after_snapshot=self._versions.write_state
         )
+        self._compactor = Compactor(store, name, clock, self._follower.may_write)
         self._started_with: list[Columns] | None = None
         self._stepped: int | None = None
         self._idle_until = 0.0
@@ -88,8 +90,10 @@ class Refitter(Learner):
             with self._lock:
                 if self._live_state.deleted or not self._follower.try_lead():
                     return None
-                self._follower.read()
+                ledger = self._follower.read()
                 fit_input = self._fit_input() if self._is_time() else None
+                self._compactor.prepare(self._live_state.settings, ledger)
+            self._compactor.work()
             return None if fit_input is None else self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:

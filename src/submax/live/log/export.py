@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from submax.core.running.whole_file import whole_file
+from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.log.bandits import log_stream
 from submax.live.log.exporting.decision_table import STATUSES, DecisionTable
 from submax.live.log.exporting.outcome_file import OutcomeFile
 from submax.live.log.exporting.reward_table import reward_schema, reward_table
@@ -38,8 +38,7 @@ class Export:
         projection = SettingsProjection.of(store, name)
         settings, menu = projection.settings, projection.menu
         self._outcomes = OutcomeFile(STATUSES)
-        stream = log_stream(name)
-        self._read: Reader = lambda after: store.read_columns(stream, after)
+        self._read: Reader = LogReader(store, name).read_columns
         self._ledger = ledger_of(store, name, settings, self._observe, ForgottenSegments())
         self._ledger.follow()
         self._decisions = DecisionTable(
@@ -89,7 +88,7 @@ class Export:
 
 
 ROWS_PER_GROUP = 10_000
-"""Rows that are held in memory before they are written as one group of rows."""
+"""Rows that are written as one group of rows, so that only some pages are in memory."""
 
 
 def _write(path: Path, schema: Any, tables: Iterator[Any]) -> int:
@@ -97,18 +96,19 @@ def _write(path: Path, schema: Any, tables: Iterator[Any]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    count, group = 0, [schema.empty_table()]
+    count, rest = 0, schema.empty_table()
     texts = [field.name for field in schema if not _is_number(field.type)]
     # Numbers hardly ever repeat, so that looking for repetitions takes time for nothing.
     with whole_file(path) as file, pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
         for table in tables:
             count += table.num_rows
-            group.append(table)
-            if sum(one.num_rows for one in group) >= ROWS_PER_GROUP:
-                writer.write_table(pa.concat_tables(group))
-                group = [schema.empty_table()]
-        if count == 0 or len(group) > 1:
-            writer.write_table(pa.concat_tables(group))
+            rest = pa.concat_tables([rest, table])
+            # The same rows give the same bytes, whatever the sizes of the pages were.
+            while rest.num_rows >= ROWS_PER_GROUP:
+                writer.write_table(rest.slice(0, ROWS_PER_GROUP).combine_chunks())
+                rest = rest.slice(ROWS_PER_GROUP)
+        if count == 0 or rest.num_rows:
+            writer.write_table(rest.combine_chunks())
     return count
 
 

@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 
+from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally
-from submax.live.log.bandits import log_stream
 from submax.live.log.log_clock import LogClock
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.lean_decision import LeanDecision
@@ -31,8 +31,8 @@ from submax.schema.menu import EncodedAction
 
 Reader = Callable[[int], EventColumns]
 """Reads the next events after a position."""
-Finder = Callable[[str], Event | None]
-"""Finds the event with a key."""
+Finder = Callable[[str, int], Event | None]
+"""Finds the event with a key at a position."""
 Observer = Callable[[int, str, float | None], None]
 """Called with the position of a decision that has matured, its outcome and its reward; or with the
 position of the decision that a late event is about, `late reward` or `late activation`, and None.
@@ -53,17 +53,11 @@ def ledger_of(
     segments: RowSegments | None = None,
 ) -> "Ledger":
     """An empty ledger for the log of a bandit in a store; ``follow`` reads the log."""
-    stream = log_stream(name)
-    return Ledger(
-        settings,
-        lambda after: store.read_columns(stream, after),
-        observer,
-        lambda key: store.find(stream, key),
-        segments,
-    )
+    log = LogReader(store, name)
+    return Ledger(settings, log.read_columns, observer, log.find, segments)
 
 
-def nothing_found(key: str) -> None:
+def nothing_found(key: str, position: int) -> None:
     """A finder for logs in which no event is looked up, because ``reward_wait`` is above 0."""
 
 
@@ -156,6 +150,7 @@ class Ledger:
         """Let the first reader process the events of a page up to a place in it."""
         clock, counts, decided = self.clock, self.counts, self._decided.append
         quarantine, at_reward = self.quarantine, self._matures_at_reward
+        rewards, activated = self.rewards, self.activated
         # The time at which the next event of the second reader matures; none is known before.
         due = self._due(self.read_position + 1) if self._time_matters else math.inf
         for position, at, kind, identifier, about_position, body in zip(
@@ -178,8 +173,8 @@ class Ledger:
             if kind == DECISION:
                 counts["decisions"] += 1
                 decided(body.action)
-                if quarantine:
-                    quarantine.release(identifier)
+                if identifier in rewards or identifier in activated:
+                    self._begin(identifier)
                 if at_reward:
                     self._remember(position, identifier, body)
                     self._mature_if_complete(position, identifier, body)
@@ -254,6 +249,16 @@ class Ledger:
         # A decision that was never activated gets no default reward.
         self._observer(position, outcome, reward if activated else given)
 
+    def _begin(self, identifier: str) -> None:
+        """Let the rewards that waited for a decision count, and no others.
+
+        An id can be used again once its first decision was archived, which may have been pending.
+        """
+        if identifier not in self.quarantine:
+            self.rewards.pop(identifier, None)
+        self.activated.discard(identifier)
+        self.quarantine.release(identifier)
+
     def _process_feedback(
         self, kind: str, identifier: str, about_position: int, given: RewardGiven | None
     ) -> None:
@@ -278,9 +283,9 @@ class Ledger:
 
     def _mature_if_open(self, position: int, identifier: str) -> None:
         """If ``reward_wait`` is 0: let a decision mature if it did not yet, and is complete."""
-        found = None if self._is_closed(position) else self._decision(identifier)
-        if found is not None and not self._is_closed(found[0]):
-            self._mature_if_complete(found[0], identifier, found[1])
+        found = None if self._is_closed(position) else self._decision(identifier, position)
+        if found is not None:
+            self._mature_if_complete(position, identifier, found)
 
     def _remember(self, position: int, identifier: str, decision: LeanDecision) -> None:
         """Remember a decision whose reward may come soon, so that it need not be looked up."""
@@ -288,12 +293,13 @@ class Ledger:
         if len(self._recent) > RECENT_DECISIONS:
             del self._recent[next(iter(self._recent))]
 
-    def _decision(self, identifier: str) -> tuple[int, LeanDecision] | None:
-        """The position and the content of a decision, from memory or from the store."""
-        if identifier in self._recent:
-            return self._recent[identifier]
-        event = self._find(decision_key(identifier))
-        return None if event is None else (event.position, body_of(event, LeanDecision))
+    def _decision(self, identifier: str, position: int) -> LeanDecision | None:
+        """The decision with this id at this position, from memory or from the log."""
+        recent = self._recent.get(identifier)
+        if recent is not None and recent[0] == position:
+            return recent[1]
+        event = self._find(decision_key(identifier), position)
+        return None if event is None else body_of(event, LeanDecision)
 
     def _is_closed(self, position: int) -> bool:
         return self._matures_at_reward and position in self.closed

@@ -15,13 +15,14 @@ from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
 """The kinds of events in the log. A tick has no content: it records the time."""
-DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, DELETED = (
+DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, ARCHIVED, DELETED = (
     "declared",
     "changed",
     "choice",
     "version",
     "published",
     "history",
+    "archived",
     "deleted",
 )
 Body = TypeVar("Body")

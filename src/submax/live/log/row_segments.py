@@ -1,7 +1,8 @@
 """Where full segments of training rows are kept, outside the memory of the ledger."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 
 from submax.core.errors import InputError
 from submax.core.running.state_file import state_bytes
@@ -32,6 +33,13 @@ class RowSegments(ABC):
     @abstractmethod
     def read(self, number: int) -> Columns:
         """Return a segment; raise a ``DamagedRowsError`` if it is missing or was changed."""
+
+    def remove(self, end: int) -> Iterator[None]:
+        """Remove the stored segments below ``end``, if they can be read nevertheless.
+
+        Yields after each segment.
+        """
+        return iter(())
 
     @abstractmethod
     def _keep(self, number: int, rows: Columns) -> None:
@@ -66,6 +74,7 @@ class StoredSegments(RowSegments):
     """Segments as blobs of a store.
 
     ``leads`` says whether this process may write them; if not, new ones stay in memory.
+    ``derived`` computes a segment from the log if its blob was removed to save space.
     """
 
     def __init__(
@@ -74,8 +83,10 @@ class StoredSegments(RowSegments):
         name: str,
         hashes: Sequence[str] = (),
         leads: Callable[[], bool] | None = None,
+        derived: RowSegments | None = None,
     ) -> None:
         super().__init__(hashes)
+        self._derived = derived
         self._store, self._name = store, name
         self._leads = leads or (lambda: store.leads(name))
         self._in_memory: dict[int, Columns] = {}
@@ -84,19 +95,47 @@ class StoredSegments(RowSegments):
         if number in self._in_memory:
             return self._in_memory[number]
         data = self._store.get_blob(self._blob(number))
-        columns = stored_columns(data, self.hashes[number])
-        if columns is None:
+        if data is None and self._derived is not None and number < self._removed():
+            columns: Columns | None = self._derived.read(number)
+        else:
+            columns = stored_columns(data, self.hashes[number])
+        if columns is None or columns.hash != self.hashes[number]:
             raise DamagedRowsError(
                 f"segment {number} of the rows of {self._name!r} is missing or damaged: the next "
                 "fit makes it anew from the log"
             )
         return columns
 
+    def remove(self, end: int) -> Iterator[None]:
+        if self._derived is None:
+            return
+        end = max(min(end, len(self)), self._removed())
+        # Blobs are removed in order, so that those which are left can be found by bisection.
+        first = bisect_left(
+            range(end),
+            True,
+            key=lambda number: self._store.get_blob(self._blob(number)) is not None,
+        )
+        if first < end:
+            # Written first: a blob that is missing for another reason is damage.
+            self._store.put_blob(self._removed_blob, b"%d" % end)
+        for number in range(first, end):
+            self._store.delete_blob(self._blob(number))
+            yield
+
+    def _removed(self) -> int:
+        """The number of segments whose blobs may have been removed."""
+        return int(self._store.get_blob(self._removed_blob) or 0)
+
     def _keep(self, number: int, rows: Columns) -> None:
         if self._leads():
             self._store.put_blob(self._blob(number), state_bytes(rows, {}))
         else:
             self._in_memory[number] = rows
+
+    @property
+    def _removed_blob(self) -> str:
+        return f"{self._name}/removed-rows"
 
     def _blob(self, number: int) -> str:
         return f"{self._name}/rows/{number}"

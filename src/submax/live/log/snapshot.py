@@ -8,6 +8,7 @@ import msgspec
 
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
+from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
@@ -94,7 +95,8 @@ def read_snapshot(
         snapshot.restore(ledger)
     except (InputError, msgspec.DecodeError):
         return False
-    ledger.rows.segments = StoredSegments(store, name, snapshot.segments, leads)
+    derived = DerivedRows(store, name, ledger.settings)
+    ledger.rows.segments = StoredSegments(store, name, snapshot.segments, leads, derived)
     return True
 
 

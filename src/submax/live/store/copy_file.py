@@ -1,7 +1,7 @@
 """Write a copy of a store into a new SQLite file."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,12 +20,14 @@ def write_copy(
     source: str,
     events: Iterable[SealedEvent],
     blobs: Iterable[tuple[str, bytes, bytes]],
+    finish: Callable[[], None],
 ) -> None:
     """Write events and blobs into a new SQLite file that can be opened as a store.
 
     ``events`` are in order of position; ``blobs`` are triples (name, data, checksum). Events keep
     their positions, because versions and snapshots refer to positions, and their checksums, so that
-    damage on the way is found. ``source`` names the copied store in errors. An ``InputError`` is
+    damage on the way is found. ``source`` names the copied store in errors. ``finish`` is called
+    before the file gets its name. An ``InputError`` is
     raised if the file exists or its folder does not, a ``StoreError`` if the copy is damaged.
     """
     with new_file(path) as partial:
@@ -39,6 +41,7 @@ def write_copy(
             connection.executemany(BLOB, blobs)
             connection.execute("COMMIT")
         check_copy(partial, source)
+        finish()
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:

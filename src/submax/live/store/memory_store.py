@@ -5,14 +5,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
+from submax.live.archive.copy_segments import copy_segments
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.integrity.damage import blob_checksum
 from submax.live.store.integrity.sealed_event import SealedEvent
-from submax.live.store.store import PAGE, Store
+from submax.live.store.store import PAGE, Store, is_segment
 
 
 @dataclass
@@ -57,6 +59,17 @@ class MemoryStore(Store):
             events = self._events.get(stream, [])
             begin = bisect_right(events, after, key=lambda event: event.position)
             return events[begin : begin + limit]
+
+    def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
+        with self._lock:
+            events = self._events.get(stream, [])
+            begin = bisect_right(events, after, key=lambda event: event.position)
+            previous = events[begin - 1].position if begin else 0
+            sealed = []
+            for event in events[begin : begin + limit]:
+                sealed.append(SealedEvent.of(stream, event, previous))
+                previous = event.position
+            return sealed
 
     def delete_events(self, stream: str, up_to: int) -> None:
         with self._lock:
@@ -124,7 +137,9 @@ class MemoryStore(Store):
 
     def backup(self, path: Path) -> None:
         blobs = [(name, data, blob_checksum(name, data)) for name, data in self._blobs.items()]
-        write_copy(path, "the store in memory", self._sealed(), blobs)
+        blobs = [blob for blob in blobs if not is_segment(blob[0])]
+        finish = partial(copy_segments, self, path)
+        write_copy(path, "the store in memory", self._sealed(), blobs, finish)
 
     def _sealed(self) -> Iterator[SealedEvent]:
         last: dict[str, int] = {}

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from submax.core.errors import InputError, StoreError
 from submax.core.running.extras import require_extra
+from submax.live.archive.copy_segments import copy_segments
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
@@ -24,7 +26,7 @@ from submax.live.store.migrations import (
     check_known,
     pending,
 )
-from submax.live.store.store import PAGE, Store
+from submax.live.store.store import PAGE, Store, is_segment
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -173,6 +175,14 @@ class PostgresStore(Store):
         )
         return [Event(*row) for row in rows]
 
+    def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
+        rows = self._select(
+            f"SELECT {SEALED_COLUMNS} FROM events WHERE stream = %s AND position > %s "
+            "ORDER BY position LIMIT %s",
+            (stream, after, limit),
+        )
+        return [SealedEvent.of_row(row) for row in rows]
+
     def find(self, stream: str, key: str) -> Event | None:
         rows = self._select(
             f"SELECT {COLUMNS} FROM events WHERE stream = %s AND key = %s", (stream, key)
@@ -250,7 +260,9 @@ class PostgresStore(Store):
 
     def backup(self, path: Path) -> None:
         with self._everything() as (events, _, blobs):
-            write_copy(path, self._writer.where, events, blobs)
+            others = (blob for blob in blobs if not is_segment(blob[0]))
+            finish = partial(copy_segments, self, path)
+            write_copy(path, self._writer.where, events, others, finish)
 
     def damage(self) -> Iterator[str]:
         with self._everything() as (events, ends, blobs):

@@ -10,6 +10,8 @@ from threading import Lock
 from typing import Any
 
 from submax.core.errors import InputError, StoreError
+from submax.live.archive.copy_segments import copy_segments
+from submax.live.archive.segment_folder import SegmentFolder, archive_folder
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.event_columns import EventColumns
@@ -54,6 +56,10 @@ WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY plac
 """
 READ = f"SELECT position, {ROW} {RANGE}"
 READ_COLUMNS = f"SELECT {COLUMNS_ROW} {RANGE}"
+READ_SEALED = f"""
+SELECT {SEALED_ROW} FROM streams JOIN events ON place > (number << {POSITION_BITS}) + ?2
+AND place < (number + 1) << {POSITION_BITS} WHERE name = ?1 ORDER BY place LIMIT ?3
+"""
 DELETE = f"""
 DELETE FROM events WHERE place IN (
     SELECT place FROM events, {BEGIN}
@@ -87,6 +93,7 @@ class SQLiteStore(Store):
     ) -> None:
         self.path = Path(path)
         self._clock = clock
+        self._segments = SegmentFolder(archive_folder(self.path))
         self._lock: WriterLock | None = None
         self._reading, self._writing = Lock(), Lock()
         self._ends: StreamEnds | None = None
@@ -171,6 +178,9 @@ class SQLiteStore(Store):
     def read_columns(self, stream: str, after: int = 0, limit: int = PAGE) -> EventColumns:
         return columns_of(self._select(READ_COLUMNS, (stream, min(after, LAST_POSITION), limit)))
 
+    def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
+        return [sealed_of(row) for row in self._select(READ_SEALED, (stream, after, limit))]
+
     def find(self, stream: str, key: str) -> Event | None:
         rows = self._select(FIND, (stream, packed(key)))
         return event_of(rows[0]) if rows else None
@@ -209,6 +219,27 @@ class SQLiteStore(Store):
                 "DELETE FROM blobs WHERE substr(name, 1, ?) = ?", (len(prefix), prefix)
             )
 
+    def put_segment(self, name: str, segment: str, data: bytes) -> None:
+        if self._commits is None:
+            raise self._read_only_error()
+        self._segments.put(name, segment, data)
+
+    def get_segment(self, name: str, segment: str) -> bytes | None:
+        return self._segments.get(name, segment)
+
+    def delete_segments(self, name: str) -> None:
+        if self._commits is None:
+            raise self._read_only_error()
+        self._segments.delete(name)
+
+    def shrink(self) -> None:
+        """Write the whole file anew without its free pages; other calls wait as long."""
+        if self._commits is None:
+            raise self._read_only_error()
+        with self._writing, store_errors(self.path):
+            self._writer.execute("VACUUM")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def try_lead(self, task: str) -> bool:
         return self.leads(task)
 
@@ -234,6 +265,7 @@ class SQLiteStore(Store):
             ):
                 source.backup(target)
             check_copy(partial, str(self.path))
+            copy_segments(self, path)
 
     def close(self) -> None:
         if self._commits is not None:

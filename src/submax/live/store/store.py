@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.event_columns import EventColumns
+from submax.live.store.integrity.sealed_event import SealedEvent
 
 PAGE = 10_000
 """The most events that one call of ``read`` returns: a few megabytes, read in some milliseconds."""
@@ -50,6 +51,10 @@ class Store(ABC):
         return EventColumns.of(self.read(stream, after, limit))
 
     @abstractmethod
+    def read_sealed(self, stream: str, after: int, limit: int) -> list[SealedEvent]:
+        """Like ``read``, with what shows whether an event was changed or its neighbours lost."""
+
+    @abstractmethod
     def find(self, stream: str, key: str) -> Event | None:
         """The event of a stream with this key; None if there is none."""
 
@@ -81,6 +86,25 @@ class Store(ABC):
     @abstractmethod
     def delete_blobs(self, prefix: str) -> None:
         """Delete all blobs whose names begin with ``prefix``."""
+
+    def put_segment(self, name: str, segment: str, data: bytes) -> None:
+        """Write a segment of the archive of the bandit ``name``; durable on return.
+
+        The name of a segment is unique in its archive, and its data never change.
+        """
+        self.put_blob(segment_blob(name, segment), data)
+
+    def get_segment(self, name: str, segment: str) -> bytes | None:
+        """A segment of the archive of a bandit; None if there is none of this name."""
+        return self.get_blob(segment_blob(name, segment))
+
+    def delete_segments(self, name: str) -> None:
+        """Delete all segments of the archive of a bandit."""
+        self.delete_blobs(segment_blobs(name))
+
+    def shrink(self) -> None:
+        """Give the space of deleted events back to the disk, if the store does not do so itself."""
+        return
 
     @abstractmethod
     def try_lead(self, task: str) -> bool:
@@ -120,3 +144,18 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Write what is queued and release all resources; a second call does nothing."""
+
+
+def segment_blobs(name: str) -> str:
+    """The beginning of the names of the blobs with the archive of a bandit."""
+    return f"{name}/archive/"
+
+
+def segment_blob(name: str, segment: str) -> str:
+    """The name of the blob with a segment of the archive of a bandit."""
+    return f"{segment_blobs(name)}{segment}.parquet"
+
+
+def is_segment(blob: str) -> bool:
+    """Whether a blob is a segment of an archive; no other blob has such a name."""
+    return blob.split("/")[1:2] == ["archive"]

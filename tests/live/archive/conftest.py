@@ -1,0 +1,103 @@
+"""A bandit with a log of every kind of event, in stores with small segments."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from submax.live.archive import compaction, compactor
+from submax.live.archive.compaction import Compaction
+from submax.live.log import export, training_rows
+from submax.live.open import open_bandit
+from submax.live.serving.late_rewards import LateRewardWarning
+from submax.live.store.memory_store import MemoryStore
+
+
+class Archived:
+    """Makes bandits, uses them, and archives their events, in the time of a clock."""
+
+    WAIT, QUARANTINE = 60.0, 30.0
+
+    def __init__(self, clock) -> None:
+        self.clock = clock
+
+    def opened(self, place, **options):
+        """A bandit whose versions are fitted only when a test says so."""
+        options = {
+            "name": "page",
+            "actions": ["A", "B", "C"],
+            "context": {"age": "number", "country": ["de", "fr"]},
+            "policy": "linear-thompson",
+            "quarantine": self.QUARANTINE,
+            "reward_wait": self.WAIT,
+            "archive_after": None,
+            **options,
+        }
+        rng = np.random.default_rng(1)
+        return open_bandit(place, background=False, clock=self.clock, rng=rng, **options)
+
+    def reopened(self, bandit, place):
+        """The same bandit after a restart of its process."""
+        bandit.close()
+        rng = np.random.default_rng(2)
+        return open_bandit(place, name="page", background=False, clock=self.clock, rng=rng)
+
+    def used(self, bandit, seed, steps=60):
+        """Let a bandit decide and be rewarded in every way, while time passes."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LateRewardWarning)
+            self._use(bandit, np.random.default_rng(seed), steps)
+        return bandit
+
+    def _use(self, bandit, rng, steps):
+        known = []
+        for number in range(steps):
+            self.clock.now += float(rng.exponential(5.0))
+            context = {"age": float(rng.normal()), "country": str(rng.choice(["de", "fr"]))}
+            identifier = f"visit-{number}" if number % 3 else None
+            activate = bool(rng.random() < 0.8)
+            known.append(bandit.decide(context, id=identifier, activate=activate).id)
+            rewarded = known[int(rng.integers(max(0, len(known) - 30), len(known)))]
+            bandit.reward(rewarded, float(rng.integers(2)), key=f"k{number}")
+            if rng.random() < 0.3:
+                bandit.activate(known[int(rng.integers(len(known)))])
+            if rng.random() < 0.1:
+                bandit.reward(f"unknown-{number}", 1.0)
+            if number % 20 == 19:
+                bandit.refit()
+
+    def compacted(self, bandit, age=2 * WAIT):
+        """Archive all that is older than ``age`` seconds, and return the compaction."""
+        moving = self.compaction(bandit, age)
+        moving.run()
+        return moving
+
+    def compaction(self, bandit, age=2 * WAIT):
+        before = self.clock.now - age
+        return Compaction(bandit.store, bandit.name, bandit.settings, bandit.ledger(), before)
+
+
+@pytest.fixture
+def archived(clock):
+    return Archived(clock)
+
+
+@pytest.fixture(autouse=True)
+def _small_segments(monkeypatch):
+    monkeypatch.setattr(compaction, "SEGMENT_EVENTS", 20)
+    monkeypatch.setattr(compaction, "PAGE_EVENTS", 8)
+    monkeypatch.setattr(compaction, "DELETED_EVENTS", 7)
+    monkeypatch.setattr(training_rows, "SEGMENT", 8)
+    monkeypatch.setattr(compactor, "SEGMENT", 8)
+    monkeypatch.setattr(export, "ROWS_PER_GROUP", 13)
+
+
+@pytest.fixture(params=["memory", "SQLite"])
+def place(request, tmp_path, clock):
+    """A store in memory, or the path of a new store."""
+    return MemoryStore(clock) if request.param == "memory" else str(tmp_path / "page.db")
+
+
+@pytest.fixture(params=[Archived.WAIT, 0.0], ids=["waits", "matures at the reward"])
+def options(request):
+    return {"reward_wait": request.param}
