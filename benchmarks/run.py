@@ -21,6 +21,7 @@ MODULES = {
     "evaluation": "evaluation",
     "adaptive": "adaptive",
     "contexts": "contexts",
+    "growth": "growth",
 }
 
 
