@@ -16,6 +16,8 @@ from submax.testing import ManualClock
 
 NAME = "page"
 DAY = 86_400.0
+POLICY = "linear-thompson"
+"""It looks at the context, draws at random, and decides and learns fast."""
 WAIT = DAY / 4
 """The ``reward_wait``: rewards count if they come within six hours."""
 BATCH = 200
@@ -76,6 +78,7 @@ class SimulatedYear:
             name=NAME,
             actions=[f"arm-{number}" for number in range(5)],
             context={"x": float, "y": float},
+            policy=POLICY,
             reward_wait=WAIT,
             default_reward=0.0,
             background=False,
@@ -94,6 +97,8 @@ class SimulatedYear:
             self._run_day(decisions * (day + 1) // days - decisions * day // days)
             if day in (int(0.7 * days), days - 1):
                 samples.append(self._asked("memory")["bytes"])
+        # The next version has something to learn from.
+        self._decide(20)
         self._finish()
         self._take(self._worker.close())
         self.memory.append(samples)
