@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
-from journal import ACKNOWLEDGED, KEYS, Journal
+from journal import ACKNOWLEDGED, KEYS, SENT, Journal
 from worker_process import WorkerProcess
 
 from submax.live.open import open_bandit
@@ -143,18 +143,25 @@ class SimulatedYear:
 
     def _send_due(self):
         """Send the rewards whose time has come, in any order."""
-        due = []
+        due, values = [], {}
         while self._due and self._due[0][0] <= self.now:
             _, number, key, value = heapq.heappop(self._due)
-            place = number, KEYS.index(key)
-            conflicts = self.journal.value[place] != value and self.journal.rewarded[place] > 0
             # Of two values that are on their way, nobody knows which one is stored.
-            if not conflicts or self.journal.rewarded[place] == ACKNOWLEDGED:
+            if self._is_settled(number, key, value, values):
                 due.append((number, key, value))
         self._rng.shuffle(due)
         rewards = [(int(number), str(key), float(value)) for number, key, value in due]
         for begin in range(0, len(rewards), BATCH):
             self._send({"do": "reward", "rewards": rewards[begin : begin + BATCH]})
+
+    def _is_settled(self, number, key, value, values):
+        """Whether it is known what becomes of a reward; ``values`` are those sent with it."""
+        place = number, KEYS.index(key)
+        if self.journal.rewarded[place] == ACKNOWLEDGED:
+            return True
+        if self.journal.rewarded[place] == SENT:
+            return bool(self.journal.value[place] == value)
+        return values.setdefault(place, value) == value
 
     def _send(self, command):
         """Send a command, after some of those before it were answered."""
