@@ -41,6 +41,7 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/generators/cli_page.py
 	$(BIN)/python docs/generators/tuning_page.py
 	$(BIN)/python docs/generators/growth_page.py
+	$(BIN)/python docs/generators/scale_page.py
 	if [ -d $(OUT) ]; then for page in report beyond bakeoff; do \
 	  $(BIN)/python docs/generators/$${page}_page.py $(OUT) || exit 1; done; fi
 

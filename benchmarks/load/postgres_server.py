@@ -2,8 +2,10 @@
 
 Its programs are those of the folder in the environment variable ``SUBMAX_POSTGRES``, of the path,
 or of Debian's package. If the programs were copied from another machine, the shared libraries they
-need can be in the folder ``SUBMAX_POSTGRES_LIBRARIES``; no other program is given them. Data is synced as usual. It refuses to run as root, so if this process is
-root's, PostgreSQL runs as another user.
+need can be in the folder ``SUBMAX_POSTGRES_LIBRARIES``; no other program is given them.
+
+Data is synced as usual. PostgreSQL refuses to run as root, so if this process is root's, it runs as
+another user.
 """
 
 import os

@@ -56,7 +56,7 @@ def test_the_report_is_current():
     assert written == report_page.page(), "run: make docs"
 
 
-@pytest.mark.parametrize("name", ["tuning_page", "growth_page"])
+@pytest.mark.parametrize("name", ["tuning_page", "growth_page", "scale_page"])
 def test_tables_of_pages_are_current(name):
     page = importlib.import_module(name)
     written = page.PAGE.read_text(encoding="utf-8")

@@ -24,6 +24,9 @@ FIRST_DECISIONS = 20_000 if SOAK else 500
 """Decisions of the first phase, from which it is computed how many the others can have."""
 LOCK_SECONDS = 12.0 if SOAK else 0.2
 """Longer than SQLite waits for a lock, so that writes fail; in short, they only wait."""
+ARCHIVED_AFTER = 5 * DAY
+"""The age at which events are archived. The last reward of a decision is sent within three days,
+two of them because the clock jumps back."""
 GROWTH = 1.2
 """The most by which the memory of a worker may grow. A process that kept the rows of all phases
 would have four times those of the first; what is not flat is the allocator, which returns pages
@@ -61,7 +64,9 @@ def check_after_phase(year, place, folder):
     check_the_same_version(place, NAME, year.now, folder)
     submax_command("doctor", place)
     if has_command("compact"):
-        submax_command("compact", place)
+        # The command knows the time of the day, and not that of the simulation.
+        age = time.time() - year.now + ARCHIVED_AFTER
+        submax_command("compact", place, "--older-than", f"{age:.0f}s")
         check_nothing_lost(place, NAME, year.journal, folder)
         submax_command("doctor", place)
 
