@@ -12,8 +12,6 @@ import csv
 import json
 import os
 import platform
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -22,14 +20,16 @@ from typing import NamedTuple
 
 import submax
 from claim import print_table
+from load.client_load import http_request
+from load.clients import Target, cpu_seconds, run_clients
 from load.postgres_server import PostgresServer
 from load.submax_server import SubmaxServer
 from process_tree import family
 
-CLIENT = Path(__file__).parent / "load" / "http_load.py"
 ARMS = [f"arm-{number}" for number in range(10)]
 CONTEXT = dict.fromkeys((f"x{number}" for number in range(20)), float)
-BODY = json.dumps({"context": {name: 0.123 * number for number, name in enumerate(CONTEXT)}})
+NUMBERS = {name: 0.123 * number for number, name in enumerate(CONTEXT)}
+BODY = json.dumps({"context": NUMBERS}).encode()
 CONNECTIONS = 16
 """Connections to each server."""
 SHARED, EACH = "one bandit", "a bandit for each server"
@@ -131,62 +131,32 @@ def run(
     """Start servers and load; the field ``bytes_per_decision`` holds the number of decisions."""
     with ExitStack() as stack:
         started = [stack.enter_context(SubmaxServer(address)) for _ in range(servers)]
-        clients = []
+        targets = []
         for number, server in enumerate(started):
             name = f"bandit-{0 if bandits == SHARED else number}"
-            words = [str(server.port), f"/bandits/{name}/decide", BODY, str(CONNECTIONS)]
-            clients.append(_client([*words, str(seconds)]))
+            request = http_request(f"/bandits/{name}/decide", BODY)
+            targets.append(Target(server.port, "http", request))
         processes = [server.process.pid for server in started]
         before = cpu_seconds(processes), _cpu_of_tree(database)
-        for client in clients:
-            assert client.stdin is not None
-            client.stdin.write("\n")
-            client.stdin.flush()
-        answers = [json.loads(client.communicate()[0]) for client in clients]
+        load = run_clients(targets, CONNECTIONS, seconds)
         servers_cpu = cpu_seconds(processes) - before[0]
         database_cpu = _cpu_of_tree(database) - before[1]
-    count = sum(answer["requests"] for answer in answers)
-    # The processor time is also of the decisions before the counting began.
-    share = (seconds + 1.0) / seconds
-    cost = 1e6 / (count * share)
+    cost = 1e6 / load.all_requests
     return Row(
         store,
         servers,
         bandits,
-        count / seconds,
+        load.rate,
         1.0,
-        max(answer["percentiles_ms"][50] for answer in answers),
-        max(answer["percentiles_ms"][99] for answer in answers),
+        load.p50_ms,
+        load.p99_ms,
         servers_cpu * cost,
         database_cpu * cost,
-        sum(answer["cpu_s"] for answer in answers) * cost,
-        count * share,
+        load.cpu_s * cost,
+        load.all_requests,
         os.cpu_count() or 1,
         f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
     )
-
-
-def _client(words: Sequence[str]) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, str(CLIENT), *words],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def cpu_seconds(processes: Sequence[int]) -> float:
-    """Processor time of processes so far."""
-    total = 0.0
-    for process in processes:
-        try:
-            text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-        except OSError:
-            continue  # It has ended.
-        # utime and stime, the fields 14 and 15; the name can contain spaces and brackets.
-        fields = text.rpartition(")")[2].split()
-        total += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return total
 
 
 def _cpu_of_tree(process: int | None) -> float:
