@@ -22,6 +22,7 @@ MODULES = {
     "adaptive": "adaptive",
     "contexts": "contexts",
     "growth": "growth",
+    "services": "services",
 }
 
 
