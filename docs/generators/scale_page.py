@@ -1,7 +1,8 @@
-"""Write the tables of docs/scale.md from docs/results/growth.csv and scaling.csv: ``make docs``.
+"""Write the tables of docs/scale.md: ``make docs``.
 
-``python docs/generators/scale_page.py FILE`` first replaces scaling.csv by FILE, which
-benchmarks/scaling.py wrote.
+They come from docs/results: growth.csv, scaling.csv and partitions.csv, which the benchmarks of the
+same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies files there, such as a
+new scaling.csv.
 """
 
 import csv
@@ -17,7 +18,7 @@ from markdown_tables import table
 from published import RESULTS
 
 PAGE = Path(__file__).parents[1] / "scale.md"
-FILE = RESULTS / "scaling.csv"
+FILE, PARTITIONS = RESULTS / "scaling.csv", RESULTS / "partitions.csv"
 MONTH_SECONDS = 30 * 86_400
 MONTHLY, FAST = 1e9 / MONTH_SECONDS, 1e5
 """Decisions per second: a thousand million in a month, evenly, and a hundred thousand a second."""
@@ -166,6 +167,7 @@ def with_tables(text: str) -> str:
         "verdict": _verdict(costs),
         "space": _space(costs),
         "scaling": _scaling(),
+        "partitions": _partitions(),
     }
     for name, part in made.items():
         mark = f"<!-- {name} -->"
@@ -252,12 +254,25 @@ def _scaling() -> str:
         return table(head, [tuple(row[key] for key in keys) for row in csv.DictReader(file)])
 
 
+def _partitions() -> str:
+    """The share of the best reward that is lost, by the number of parts."""
+    lost: dict[tuple[str, str], dict[str, str]] = {}
+    with PARTITIONS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            text = f"{row['lost_percent']} ± {row['standard_error']}"
+            problem = row["environment"], f"{int(row['decisions']):,}"
+            lost.setdefault(problem, {})[row["parts"]] = text
+    parts = list(next(iter(lost.values())))
+    head = ("problem", "decisions", *(f"{part} parts" for part in parts))
+    return table(head, [(*problem, *shares.values()) for problem, shares in lost.items()])
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        shutil.copy(sys.argv[1], FILE)
+    for name in sys.argv[1:]:
+        shutil.copy(name, RESULTS / Path(name).name)
     if FILE.is_file():
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
