@@ -1,9 +1,9 @@
 """What is lost if the units of a bandit are divided over k databases, each of which learns alone.
 
-``python benchmarks/partitions.py --out partitions.csv`` simulates one of k parts, which has a k-th of
-the decisions, for k from 1 to 64. All parts lose the same share of the reward on average, so this
-is also the share that all of them lose together. Feedback comes a hundred times, at the same times
-for every k, and the worlds are the same for every k.
+``python benchmarks/partitions.py --out partitions.csv`` simulates one of k parts, which has a k-th
+of the decisions, for k from 1 to 64. All parts lose the same share of the reward on average, so
+this is also the share that all of them lose together. Feedback comes a hundred times, at the same
+times for every k, and the worlds are the same for every k.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Write the tables of docs/scale.md: ``make docs``.
 
 They come from docs/results: growth.csv, scaling.csv and partitions.csv, which the benchmarks of the
-same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies files there, such as a
-new scaling.csv.
+same names wrote. ``python docs/generators/scale_page.py FILE …`` first copies files there, such as
+a new scaling.csv.
 """
 
 import csv
@@ -259,11 +259,16 @@ def _partitions() -> str:
     lost: dict[tuple[str, str], dict[str, str]] = {}
     with PARTITIONS.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            text = f"{row['lost_percent']} ± {row['standard_error']}"
+            share, error = float(row["lost_percent"]), float(row["standard_error"])
+            text = f"{share:.1f} ± {error:.1f}"
             problem = row["environment"], f"{int(row['decisions']):,}"
             lost.setdefault(problem, {})[row["parts"]] = text
     parts = list(next(iter(lost.values())))
-    head = ("problem", "decisions", *(f"{part} parts" for part in parts))
+    head = (
+        "problem",
+        "decisions",
+        *("1 part" if part == "1" else f"{part} parts" for part in parts),
+    )
     return table(head, [(*problem, *shares.values()) for problem, shares in lost.items()])
 
 
