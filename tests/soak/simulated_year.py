@@ -68,6 +68,7 @@ class SimulatedYear:
     faults: dict = field(default_factory=dict)
     errors: int = 0
     memory: list = field(default_factory=list)
+    archived: list = field(default_factory=list)
 
     def __post_init__(self):
         self._rng = np.random.default_rng(self.seed)

@@ -16,9 +16,10 @@ from submax.testing import ManualClock
 
 
 def submax_command(*words):
-    """Run a command of submax; it must succeed."""
+    """Run a command of submax, which must succeed; return what it prints."""
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, f"submax {' '.join(map(str, words))}\n{result.output}"
+    return result.output
 
 
 def has_command(name):

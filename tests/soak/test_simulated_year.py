@@ -66,7 +66,7 @@ def check_after_phase(year, place, folder):
     if has_command("compact"):
         # The command knows the time of the day, and not that of the simulation.
         age = time.time() - year.now + ARCHIVED_AFTER
-        submax_command("compact", place, "--older-than", f"{age:.0f}s")
+        year.archived.append(submax_command("compact", place, "--older-than", f"{age:.0f}s"))
         check_nothing_lost(place, NAME, year.journal, folder)
         submax_command("doctor", place)
 
@@ -97,10 +97,11 @@ def check_memory(samples):
 def report(year, seconds):
     """What was reached, in words."""
     counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in year.faults.items())
+    archive = " ".join(year.archived[-1].split()) if year.archived else "none"
     memory = " → ".join(f"{late / 1e6:.0f}" for _, late in year.memory)
     return (
         f"A simulated {year.days} days with {year.journal.count:,} decisions and "
         f"{year.journal.events:,} acknowledged events in {seconds / 60:.1f} minutes. "
         f"Nothing acknowledged was lost. Faults: {counts}; failed commands {year.errors}. "
-        f"Memory at the end of each phase: {memory} MB."
+        f"Memory at the end of each phase: {memory} MB. Archive: {archive}"
     )
