@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from claim import Claim, print_claims, print_table
 
-STEP = Path(__file__).parent / "load" / "growth_step.py"
+HERE = Path(__file__).parent
 FIELDS = ("log", "policy", "rows", "measure", "value", "machine")
 WIDTHS = {"no context": 0, "20 numbers": 20}
 """The logs: names, and how many numbers the context has."""
@@ -127,8 +127,9 @@ def steps(log: str, rows: int) -> Iterator[tuple[str, str]]:
 def run_step(step: str, folder: Path, log: str, cell: Cell) -> dict[str, float]:
     """Run a step in a process of its own; return what it measured."""
     policy = POLICIES[log][cell.policy or next(iter(POLICIES[log]))]
-    command = [sys.executable, str(STEP), step, str(folder), str(WIDTHS[log]), str(cell.rows)]
-    done = subprocess.run([*command, policy], check=True, stdout=subprocess.PIPE, text=True)
+    words = [step, str(folder.resolve()), str(WIDTHS[log]), str(cell.rows), policy]
+    command = [sys.executable, "-m", "load.growth_step", *words]
+    done = subprocess.run(command, cwd=HERE, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 

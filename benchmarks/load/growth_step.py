@@ -1,7 +1,7 @@
 """One step of ``growth.py``, in a process of its own, so that its memory can be measured.
 
-``python growth_step.py STEP FOLDER WIDTH ROWS POLICY`` prints a line of JSON: name and number of
-everything that was measured. POLICY is a name or a JSON table.
+``python -m load.growth_step STEP FOLDER WIDTH ROWS POLICY``, run in the folder of the benchmarks,
+prints a line of JSON: name and number of everything that was measured. POLICY is a name or a JSON table.
 """
 
 import os
@@ -20,8 +20,6 @@ from threading import Event, Thread
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from load.growing_log import GrowingLog
 from load.resident import peak, resident

@@ -45,4 +45,5 @@ class SubmaxServer:
         trace: TracebackType | None,
     ) -> None:
         self.process.terminate()
-        self.process.wait(30)
+        # Reading to the end keeps a server that logs much from waiting for a full pipe.
+        self.process.communicate(timeout=30)
