@@ -1,7 +1,8 @@
 """One step of ``growth.py``, in a process of its own, so that its memory can be measured.
 
 ``python -m load.growth_step STEP FOLDER WIDTH ROWS POLICY``, run in the folder of the benchmarks,
-prints a line of JSON: name and number of everything that was measured. POLICY is a name or a JSON table.
+prints a line of JSON: name and number of everything that was measured. POLICY is a name or a JSON
+table.
 """
 
 import os
