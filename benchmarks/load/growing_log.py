@@ -21,6 +21,8 @@ WAIT_SECONDS = 1000.0
 """The ``reward_wait`` of the bandit: that of a page whose visitors answer within a quarter hour."""
 BATCH_SECONDS = 10.0
 """Simulated seconds between two batches: 100 decisions a second."""
+KEPT_VERSIONS = 2
+"""Models take megabytes, however short the log is, so that few are kept."""
 NAME = "bandit"
 
 
@@ -57,6 +59,7 @@ class GrowingLog:
                 policy=policy,
                 reward_wait=WAIT_SECONDS,
                 default_reward=0.0,
+                keep_versions=KEPT_VERSIONS,
                 clock=self.clock,
                 background=background,
             )
