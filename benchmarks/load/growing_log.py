@@ -70,6 +70,8 @@ class GrowingLog:
         if decisions > self.decisions:
             self._progress.unlink(missing_ok=True)
             with self.open("random") as bandit:
+                # Version 0 is uniform; the last version would decide more slowly.
+                bandit.publish(0)
                 while self.decisions < decisions:
                     events += self.add(bandit, min(BATCH, decisions - self.decisions))
                     self.clock.now += BATCH_SECONDS

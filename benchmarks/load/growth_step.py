@@ -68,6 +68,8 @@ def read(log: GrowingLog, rows: int, policy: Any) -> Measured:
 def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
     """Fit versions with some new rows each, and decide at the same time."""
     with log.open(policy) as bandit:
+        # While the log was written, version 0 was held.
+        bandit.publish()
         scratch = seconds(lambda: fitted(bandit))
         after_scratch = peak()
         count = TRAINED_UPDATES if bandit.policy.facts.trains_models else UPDATES

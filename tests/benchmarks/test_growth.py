@@ -53,6 +53,20 @@ def test_a_log_is_extended_and_its_decisions_mature(steps, tmp_path):
     assert ledger.counts["rewards"] == 70
 
 
+def test_a_log_is_extended_uniformly_also_after_a_version_was_fitted(steps, tmp_path):
+    log = steps.GrowingLog(tmp_path, 2)
+    log.extend(300)
+    with log.open("linucb") as bandit:
+        bandit.publish()
+        assert bandit.refit()
+        assert bandit.version == 1
+    log.extend(400)
+    with log.open("linucb") as bandit:
+        assert bandit.version == 0
+        bandit.publish()
+        assert bandit.version == 1
+
+
 def test_a_log_that_was_interrupted_is_begun_again(steps, tmp_path):
     log = steps.GrowingLog(tmp_path, 0)
     log.extend(100)
