@@ -55,8 +55,8 @@ def test_a_year_of_kills_outages_and_clock_jumps(tmp_path, seed, capsys):
     if SOAK:
         # In ten days a process has hardly done everything once.
         check_memory(year.memory)
-    with capsys.disabled():
-        print("\n" + report(year, time.monotonic() - begin))
+        with capsys.disabled():
+            print("\n" + report(year, time.monotonic() - begin))
 
 
 def check_after_phase(year, place, folder):
