@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= results
+# How long the simulated year of make soak may take; its other tests come after that.
+SUBMAX_SOAK_MINUTES ?= 30
 # The tests start many processes: each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -25,7 +27,7 @@ test-fast: $(VENV)/.installed-all
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 soak: $(VENV)/.installed-all
-	SUBMAX_SOAK=1 $(BIN)/python -m pytest tests/live tests/server
+	SUBMAX_SOAK=1 SUBMAX_SOAK_MINUTES=$(SUBMAX_SOAK_MINUTES) $(BIN)/python -m pytest tests/soak tests/live tests/server
 
 lint: $(VENV)/.installed-all
 	$(BIN)/ruff check .
@@ -38,6 +40,8 @@ bench: $(VENV)/.installed-neural
 docs: $(VENV)/.installed
 	$(BIN)/python docs/generators/cli_page.py
 	$(BIN)/python docs/generators/tuning_page.py
+	$(BIN)/python docs/generators/growth_page.py
+	$(BIN)/python docs/generators/scale_page.py
 	if [ -d $(OUT) ]; then for page in report beyond bakeoff; do \
 	  $(BIN)/python docs/generators/$${page}_page.py $(OUT) || exit 1; done; fi
 

@@ -23,6 +23,8 @@ MODULES = {
     "evaluation": "evaluation",
     "adaptive": "adaptive",
     "contexts": "contexts",
+    "growth": "growth",
+    "services": "services",
 }
 
 

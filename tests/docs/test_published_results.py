@@ -72,11 +72,11 @@ def test_pages_are_current(generator, file):
     assert written == import_module(generator).page(), "run: make docs"
 
 
-def test_tables_of_tuning_are_current():
-    import tuning_page
-
-    written = tuning_page.PAGE.read_text(encoding="utf-8")
-    assert written == tuning_page.with_tables(written), "run: make docs"
+@pytest.mark.parametrize("name", ["tuning_page", "growth_page", "scale_page"])
+def test_tables_of_pages_are_current(name):
+    page = import_module(name)
+    written = page.PAGE.read_text(encoding="utf-8")
+    assert written == page.with_tables(written), "run: make docs"
 
 
 def test_every_claim_that_does_not_hold_has_a_reason():

@@ -1,5 +1,8 @@
 """Reads the whole log of a bandit: the archive, and then the store."""
 
+from collections.abc import Sequence
+
+from submax.core.errors import InputError
 from submax.live.archive.archive import Archive
 from submax.live.log.bandits import log_stream
 from submax.live.store.event import Event
@@ -27,6 +30,7 @@ class LogReader:
             return self._archive.read(after)
         page = self._store.read(self._stream, after, PAGE)
         if page:
+            _check_order(after, [event.position for event in page])
             self._archive.follow()
         return self._archive.read(after) if page and after < self._archive.end else page
 
@@ -36,6 +40,7 @@ class LogReader:
             return EventColumns.of(self._archive.read(after))
         page = self._store.read_columns(self._stream, after, PAGE)
         if page.position:
+            _check_order(after, page.position)
             self._archive.follow()
         return self.read_columns(after) if page.position and after < self._archive.end else page
 
@@ -50,3 +55,13 @@ class LogReader:
         self._archive.follow()
         event = self._archive.at(position)
         return event if event is not None and event.key == key else None
+
+
+def _check_order(after: int, positions: Sequence[int]) -> None:
+    """Refuse positions that do not rise: whoever reads on after the last one would never end."""
+    before = [after, *positions[:-1]]
+    if any(one <= last for last, one in zip(before, positions, strict=True)):
+        raise InputError(
+            f"the events after position {after} are not in order, so that the store is damaged: "
+            "run submax doctor, or restore a backup"
+        )

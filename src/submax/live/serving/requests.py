@@ -291,8 +291,8 @@ class Requests:
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
             raise NotFoundError(
-                f"there is no decision {id!r} to activate, and ids are remembered for archive_after "
-                "seconds: give the id of a decision of this bandit"
+                f"there is no decision {id!r} to activate, and ids are remembered for "
+                "archive_after seconds: give the id of a decision of this bandit"
             )
         entry = Entry(ACTIVATION, b"", activation_key(id), decision_key(id))
         return PendingWrite(self._stream, [entry], lambda written: self._receipt(id, written[0]))

@@ -1,0 +1,1 @@
+"""Load for live bandits: long logs, and clients of a server."""

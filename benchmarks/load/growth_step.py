@@ -1,0 +1,206 @@
+"""One step of ``growth.py``, in a process of its own, so that its memory can be measured.
+
+``python -m load.growth_step STEP FOLDER WIDTH ROWS POLICY``, run in the folder of the benchmarks,
+prints a line of JSON: name and number of everything that was measured. POLICY is a name or a JSON
+table.
+"""
+
+import os
+
+# Set before numpy is imported, because the benchmark measures a single core.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+
+from load.growing_log import GrowingLog
+from load.resident import peak, resident
+from stopwatch import seconds
+from submax.cli import main as submax_command
+from submax.live.log.snapshot import snapshot_name
+
+NEW_ROWS = 100
+"""Rows that mature between two versions."""
+UPDATES = 7
+"""Updates that are measured; the median counts."""
+TRAINED_UPDATES = 1
+"""The same for a policy that trains a model on many rows, which takes minutes."""
+DECISIONS = 1000
+"""Decisions that are timed, without an update and during updates."""
+LONGEST_SECONDS = 60.0
+"""For this long decisions are timed during updates, if updates are so short that few overlap."""
+Measured = dict[str, float]
+
+
+def fill(log: GrowingLog, rows: int, policy: Any) -> Measured:
+    """Extend the log."""
+    wall = time.perf_counter()
+    events = 0
+
+    def work() -> None:
+        nonlocal events
+        events = log.extend(rows)
+
+    spent = seconds(work)
+    wall = time.perf_counter() - wall
+    return {"filled_events": events, "fill_cpu_s": spent, "fill_wall_s": wall}
+
+
+def read(log: GrowingLog, rows: int, policy: Any) -> Measured:
+    """Read the whole log, as if there were no snapshot."""
+    with log.open("random") as bandit:
+        bandit.store.delete_blob(snapshot_name(bandit.name))
+        spent = seconds(bandit.ledger)
+        counts = bandit.counts()
+    events = counts["decisions"] + counts["rewards"] + counts.get("late rewards", 0)
+    return {"read_events_per_s": events / spent, "read_cpu_s": spent, "read_peak_mb": peak()}
+
+
+def update(log: GrowingLog, rows: int, policy: Any) -> Measured:
+    """Fit versions with some new rows each, and decide at the same time."""
+    with log.open(policy) as bandit:
+        # While the log was written, version 0 was held.
+        bandit.publish()
+        scratch = seconds(lambda: fitted(bandit))
+        after_scratch = peak()
+        count = TRAINED_UPDATES if bandit.policy.facts.trains_models else UPDATES
+        spent = []
+        for _ in range(count):
+            log.add(bandit, NEW_ROWS)
+            log.mature()
+            spent.append(seconds(lambda: fitted(bandit)))
+        memory = resident()
+        quiet, during = decide_times(log, bandit, count)
+    log.mature()
+    return {
+        "scratch_cpu_s": scratch,
+        "scratch_peak_mb": after_scratch,
+        "update_cpu_ms": 1e3 * float(np.median(spent)),
+        "memory_mb": memory,
+        "decide_p50_ms": 1e3 * float(np.quantile(quiet, 0.5)),
+        "decide_p99_ms": 1e3 * float(np.quantile(quiet, 0.99)),
+        "decide_p50_updating_ms": 1e3 * float(np.quantile(during, 0.5)),
+        "decide_p99_updating_ms": 1e3 * float(np.quantile(during, 0.99)),
+        "decides_updating": len(during),
+    }
+
+
+def fitted(bandit: Any) -> None:
+    """Fit a version, which must have something new to learn from."""
+    result = bandit.refit()
+    if not result:
+        raise RuntimeError(f"nothing was measured, because no version was fitted: {result.reason}")
+
+
+def decide_times(log: GrowingLog, bandit: Any, updates: int) -> tuple[list[float], list[float]]:
+    """Seconds of durable decisions: while nothing else happens, and while a version is fitted."""
+    contexts = log.contexts(DECISIONS)
+    quiet = [_timed(partial(bandit.decide, one)) for one in contexts]
+    updating, done, during = Event(), Event(), []
+
+    def work() -> None:
+        end = time.monotonic() + LONGEST_SECONDS
+        number = 0
+        while number < updates or (len(during) < DECISIONS and time.monotonic() < end):
+            log.add(bandit, NEW_ROWS)
+            log.mature()
+            updating.set()
+            fitted(bandit)
+            updating.clear()
+            number += 1
+        done.set()
+
+    thread = Thread(target=work)
+    thread.start()
+    number = 0
+    while not done.is_set():
+        overlaps = updating.is_set()
+        taken = _timed(partial(bandit.decide, contexts[number % DECISIONS]))
+        if overlaps or updating.is_set():
+            during.append(taken)
+        number += 1
+    thread.join()
+    log.decisions += len(quiet) + number
+    return quiet, during
+
+
+def _timed(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def export(log: GrowingLog, rows: int, policy: Any) -> Measured:
+    """Export the log by the command."""
+    spent, memory = _exported(log.path, log.folder / "export.parquet")
+    return {"export_rows_per_s": log.decisions / spent, "export_peak_mb": memory}
+
+
+def _exported(path: Path, out: Path) -> tuple[float, float]:
+    words = ["export", str(path), "--out", str(out)]
+    spent = seconds(lambda: submax_command(words, standalone_mode=False))
+    out.unlink()
+    return spent, peak()
+
+
+def opening(log: GrowingLog, rows: int, policy: Any) -> Measured:
+    """Open the bandit from its snapshot, and decide once."""
+    begin = time.perf_counter()
+    with log.open(policy) as bandit:
+        bandit.decide(log.contexts(1)[0])
+        first = time.perf_counter() - begin
+        bandit.ledger()
+        return {"open_s": first, "open_and_read_s": time.perf_counter() - begin}
+
+
+def size(log: GrowingLog, rows: int, policy: Any) -> Measured:
+    """Bytes on disk; if there is a command that compacts, the same after it, on a copy."""
+    found = {"bytes_per_decision": log.bytes / log.decisions}
+    if not can_compact():
+        return found
+    folder = log.folder / "copy"
+    shutil.copytree(log.path.parent, folder / "store")
+    try:
+        copy = GrowingLog.__new__(GrowingLog)
+        copy.path = folder / "store" / log.path.name
+        words = ["compact", str(copy.path), "--older-than", "0"]
+        spent = seconds(lambda: submax_command(words, standalone_mode=False))
+        compacted = copy.bytes / log.decisions
+        exporting, _ = _exported(copy.path, folder / "export.parquet")
+    finally:
+        shutil.rmtree(folder)
+    return {
+        **found,
+        "compacted_bytes_per_decision": compacted,
+        "compact_cpu_s": spent,
+        "compacted_export_rows_per_s": log.decisions / exporting,
+    }
+
+
+def can_compact() -> bool:
+    """Whether this submax has the command ``compact``."""
+    return "compact" in submax_command.commands
+
+
+STEPS = {
+    "fill": fill,
+    "read": read,
+    "update": update,
+    "export": export,
+    "opening": opening,
+    "size": size,
+}
+
+if __name__ == "__main__":
+    step, folder, width, rows, policy = sys.argv[1:]
+    table = json.loads(policy) if policy.startswith("{") else policy
+    print(json.dumps(STEPS[step](GrowingLog(Path(folder), int(width)), int(rows), table)))

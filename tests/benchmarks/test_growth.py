@@ -1,0 +1,95 @@
+"""The benchmark of growth runs with a few rows, and measures what it says."""
+
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROWS = 1200
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    from load import growth_step
+
+    monkeypatch.setattr(growth_step, "DECISIONS", 20)
+    monkeypatch.setattr(growth_step, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(growth_step, "UPDATES", 2)
+    return growth_step
+
+
+@pytest.mark.slow
+def test_every_step_measures_something(steps, tmp_path):
+    measured = {}
+    for name in ("fill", "read", "size", "update", "export", "opening"):
+        log = steps.GrowingLog(tmp_path, 2)
+        measured |= steps.STEPS[name](log, ROWS, "linucb")
+    assert measured["filled_events"] == ROWS + ROWS // 10
+    positive = {name for name, value in measured.items() if value > 0}
+    assert positive >= {
+        "read_events_per_s",
+        "update_cpu_ms",
+        "memory_mb",
+        "decide_p99_ms",
+        "decide_p99_updating_ms",
+        "export_rows_per_s",
+        "bytes_per_decision",
+        "open_s",
+    }
+    assert ("compacted_bytes_per_decision" in measured) == steps.can_compact()
+
+
+def test_a_log_is_extended_and_its_decisions_mature(steps, tmp_path):
+    log = steps.GrowingLog(tmp_path, 0)
+    assert log.extend(500) == 550
+    again = steps.GrowingLog(tmp_path, 0)
+    assert (again.decisions, again.clock.now) == (500, log.clock.now)
+    assert again.extend(400) == 0
+    assert again.extend(700) == 220
+    with again.open("random") as bandit:
+        ledger = bandit.ledger()
+    assert ledger.counts["decisions"] == ledger.counts["matured"] == 700
+    assert ledger.counts["rewards"] == 70
+
+
+def test_a_log_is_extended_uniformly_also_after_a_version_was_fitted(steps, tmp_path):
+    log = steps.GrowingLog(tmp_path, 2)
+    log.extend(300)
+    with log.open("linucb") as bandit:
+        bandit.publish()
+        assert bandit.refit()
+        assert bandit.version == 1
+    log.extend(400)
+    with log.open("linucb") as bandit:
+        assert bandit.version == 0
+        bandit.publish()
+        assert bandit.version == 1
+
+
+def test_a_log_that_was_interrupted_is_begun_again(steps, tmp_path):
+    log = steps.GrowingLog(tmp_path, 0)
+    log.extend(100)
+    (tmp_path / "progress.json").unlink()
+    assert steps.GrowingLog(tmp_path, 0).extend(50) == 55
+
+
+def test_results_are_appended_and_a_step_is_done_once(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import growth
+
+    run, out = [], tmp_path / "growth.csv"
+
+    def run_step(step, folder, log, cell):
+        run.append((step, cell))
+        return {"update_cpu_ms": 12.5} if step == "update" else {}
+
+    monkeypatch.setattr(growth, "run_step", run_step)
+    growth.run([100], tmp_path, out, ["no context"], [])
+    first = len(run)
+    growth.run([100], tmp_path, out, ["no context"], [])
+    assert len(run) == first
+    (cell,) = [cell for cell in growth.results_of(out) if cell.policy]
+    assert growth.results_of(out)[cell]["update_cpu_ms"] == 12.5
+    (claim,) = [claim for claim in growth.claims(growth.results_of(out)) if "update" in claim.what]
+    assert claim.holds

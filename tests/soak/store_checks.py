@@ -1,0 +1,105 @@
+"""Compares a store with the journal of what it acknowledged, and with itself read anew."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from click.testing import CliRunner
+from journal import ACKNOWLEDGED, KEYS, NEVER
+
+from submax.cli import main
+from submax.live.log.snapshot import snapshot_name
+from submax.live.open import open_bandit, open_store
+from submax.testing import ManualClock
+
+
+def submax_command(*words):
+    """Run a command of submax, which must succeed; return what it prints."""
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, f"submax {' '.join(map(str, words))}\n{result.output}"
+    return result.output
+
+
+def has_command(name):
+    """Whether this submax has a command."""
+    return name in main.commands
+
+
+def check_nothing_lost(place, name, journal, folder):
+    """An export has everything that was acknowledged, once, and nothing that was never sent."""
+    decisions, rewards = folder / "decisions.parquet", folder / "rewards.parquet"
+    words = ("--bandit", name, "--out", decisions, "--rewards", rewards)
+    submax_command("export", place, *words)
+    _check_decisions(decisions, journal)
+    _check_rewards(rewards, journal)
+    decisions.unlink()
+    rewards.unlink()
+
+
+def _check_decisions(file, journal):
+    seen = np.zeros(journal.count, np.uint8)
+    lookup = pa.array(sorted(journal.actions, key=journal.actions.get))
+    for batch in pq.ParquetFile(file).iter_batches(
+        columns=["id", "action", "propensity", "status", "reward"]
+    ):
+        numbers = _numbers(batch)
+        np.add.at(seen, numbers, 1)
+        known = journal.decided[numbers] == ACKNOWLEDGED
+        actions = pc.index_in(batch["action"], lookup).to_numpy(zero_copy_only=False)
+        assert (actions[known] == journal.action[numbers][known]).all()
+        propensity = batch["propensity"].to_numpy()
+        assert (propensity[known] == journal.propensity[numbers][known]).all()
+        _check_learned(batch, numbers, journal)
+    _check_counts(seen, journal.decided[: journal.count])
+
+
+def _check_learned(batch, numbers, journal):
+    """A decision was learned from with a value that was sent for it, or with the default, 0."""
+    learned = pc.equal(batch["status"], "learned").to_numpy(zero_copy_only=False)
+    reward = batch["reward"].to_numpy(zero_copy_only=False)[learned]
+    sent = journal.rewarded[numbers][learned] != NEVER
+    matches = (journal.value[numbers][learned] == reward[:, None]) & sent
+    assert (matches.any(axis=1) | (reward == 0.0)).all()
+
+
+def _check_rewards(file, journal):
+    seen = np.zeros((journal.count, len(KEYS)), np.uint8)
+    for batch in pq.ParquetFile(file).iter_batches(columns=["id", "key", "value"]):
+        numbers = _numbers(batch)
+        key = pc.index_in(batch["key"], pa.array(KEYS)).to_numpy(zero_copy_only=False)
+        np.add.at(seen, (numbers, key), 1)
+        assert (batch["value"].to_numpy() == journal.value[numbers, key]).all()
+    _check_counts(seen, journal.rewarded[: journal.count])
+
+
+def _check_counts(seen, states):
+    assert (seen <= 1).all(), "something is stored twice"
+    assert (seen[states == ACKNOWLEDGED] == 1).all(), "something acknowledged is lost"
+    assert (seen[states == NEVER] == 0).all(), "something is stored that was never sent"
+
+
+def _numbers(batch):
+    return pc.cast(batch["id"], pa.int64()).to_numpy()
+
+
+def check_the_same_version(place, name, now, folder):
+    """A copy without snapshot, rows and learning state gives the next version, byte by byte."""
+    copy = folder / "copy" / "copy.db"
+    copy.parent.mkdir()
+    submax_command("backup", place, copy)
+    store = open_store(copy, clock=ManualClock(now))
+    store.delete_blob(snapshot_name(name))
+    store.delete_blob(f"{name}/learning")
+    store.delete_blobs(f"{name}/rows/")
+    store.close()
+    fitted = []
+    for one in (place, copy):
+        with open_bandit(one, name=name, background=False, clock=ManualClock(now)) as bandit:
+            assert bandit.damaged == 0
+            result = bandit.refit()
+            assert result.learned, result.reason
+            fitted.append(result.fitted)
+    assert fitted[0] == fitted[1]
+    shutil.rmtree(copy.parent)

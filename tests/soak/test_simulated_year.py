@@ -1,0 +1,110 @@
+"""A simulated year: nothing acknowledged is lost, memory is flat, and the log stays whole.
+
+``make soak`` runs it for 30 minutes, or for ``SUBMAX_SOAK_MINUTES``. Without ``SUBMAX_SOAK`` ten
+days run, with the same faults and checks.
+"""
+
+import os
+import time
+
+import pytest
+from simulated_year import DAY, NAME, SimulatedYear
+from store_checks import (
+    check_nothing_lost,
+    check_the_same_version,
+    has_command,
+    submax_command,
+)
+
+SOAK = "SUBMAX_SOAK" in os.environ
+MINUTES = float(os.environ.get("SUBMAX_SOAK_MINUTES", "30"))
+PHASE_DAYS = [91, 91, 91, 92] if SOAK else [10]
+REFIT_DAYS = 1 if SOAK else 5
+FIRST_DECISIONS = 20_000 if SOAK else 500
+"""Decisions of the first phase, from which it is computed how many the others can have."""
+LOCK_SECONDS = 12.0 if SOAK else 0.2
+"""Longer than SQLite waits for a lock, so that writes fail; in short, they only wait."""
+GOAL = 10**8
+"""Events of a busy year, of which a run reaches as many as its time allows."""
+ARCHIVED_AFTER = 5 * DAY
+"""The age at which events are archived. The last reward of a decision is sent within three days,
+two of them because the clock jumps back."""
+GROWTH = 1.2
+"""The most by which the memory of a worker may grow. A process that kept the rows of all phases
+would have four times those of the first; what is not flat is the allocator, which returns pages
+late and differs by some percent from run to run, and the list of versions, some hundred bytes
+each."""
+
+
+@pytest.mark.slow
+def test_a_year_of_kills_outages_and_clock_jumps(tmp_path, seed, capsys):
+    begin = time.monotonic()
+    place = tmp_path / "page.db"
+    year = SimulatedYear(place, seed, LOCK_SECONDS, REFIT_DAYS)
+    decisions = FIRST_DECISIONS
+    for phase, days in enumerate(PHASE_DAYS):
+        started = time.monotonic()
+        year.run_phase(days, decisions)
+        written = time.monotonic()
+        check_after_phase(year, place, tmp_path)
+        costs = (written - started) / decisions, time.monotonic() - written
+        phases = len(PHASE_DAYS) - 1 - phase
+        if phases:
+            left = 60 * MINUTES - (time.monotonic() - begin)
+            decisions = affordable(left, phases, year.journal.count, *costs)
+    if SOAK:
+        # In ten days a process has hardly done everything once.
+        check_memory(year.memory)
+        with capsys.disabled():
+            print("\n" + report(year, time.monotonic() - begin))
+
+
+def check_after_phase(year, place, folder):
+    """Everything that must hold whenever the store is closed."""
+    year.now += DAY
+    check_nothing_lost(place, NAME, year.journal, folder)
+    check_the_same_version(place, NAME, year.now, folder)
+    submax_command("doctor", place)
+    if has_command("compact"):
+        # The command knows the time of the day, and not that of the simulation.
+        age = time.time() - year.now + ARCHIVED_AFTER
+        year.archived.append(submax_command("compact", place, "--older-than", f"{age:.0f}s"))
+        check_nothing_lost(place, NAME, year.journal, folder)
+        submax_command("doctor", place)
+
+
+def affordable(seconds, phases, written, write_cost, check_seconds):
+    """The decisions of each phase that is left, if all of them are to take ``seconds``.
+
+    A phase of x decisions takes x times ``write_cost`` to write. After it everything is checked,
+    which takes ``check_seconds`` for the ``written`` decisions so far, and in proportion for more.
+    """
+    check_cost = check_seconds / written
+    free = seconds - check_cost * phases * written
+    cost = phases * write_cost + check_cost * phases * (phases + 1) / 2
+    return max(FIRST_DECISIONS, int(free / cost))
+
+
+def check_memory(samples):
+    """Memory grows neither while a worker runs nor with the log.
+
+    Each phase has a sample after 70 % of its days, when its last worker has done everything once,
+    and one at its end.
+    """
+    for early, late in samples:
+        assert late <= GROWTH * early, samples
+    assert samples[-1][-1] <= GROWTH * samples[0][-1], samples
+
+
+def report(year, seconds):
+    """What was reached, in words."""
+    counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in year.faults.items())
+    archive = " ".join(year.archived[-1].split()) if year.archived else "none"
+    memory = " → ".join(f"{late / 1e6:.0f}" for _, late in year.memory)
+    return (
+        f"A simulated {year.days} days with {year.journal.count:,} decisions and "
+        f"{year.journal.events:,} acknowledged events in {seconds / 60:.1f} minutes. "
+        f"Nothing acknowledged was lost. Faults: {counts}; failed commands {year.errors}. "
+        f"Memory at the end of each phase: {memory} MB. Archive: {archive}. "
+        f"The goal was {GOAL:.0e} events; there were as many as the time allowed."
+    )
