@@ -114,18 +114,17 @@ def test_an_unfinished_second_head_is_answered_and_closed(running):
 
 
 def test_a_slow_body_is_answered_and_closed(running):
-    connection, begin = running.connect(POST % b"" + b"1"), time.monotonic()
+    begin = time.monotonic()
+    connection = running.connect(POST % b"" + b"1")
     time.sleep(SECONDS / 2)
     connection.sendall(b"2")
     assert everything(connection).startswith(b"HTTP/1.1 408")
-    assert SECONDS <= time.monotonic() - begin < 4 * SECONDS
+    assert time.monotonic() - begin >= SECONDS
     assert running.reasons == ["body_too_slow"]
 
 
 def test_a_slow_body_that_nobody_waits_for_is_answered_once(running):
-    begin = time.monotonic()
     received = everything(running.connect(POST % b"at-once" + b"1"))
-    assert time.monotonic() - begin < 4 * SECONDS
     assert received.count(b"HTTP/1.1") == 1
     assert received.startswith(b"HTTP/1.1 200")
 
