@@ -58,7 +58,7 @@ def unpacked_many(stored: Sequence[StoredKey]) -> list[str | None]:
     texts = iter(_texts(keys))
     if len(keys) == len(stored):
         return list(texts)
-    return [next(texts) if type(one) is bytes else one for one in stored]  # type: ignore[misc]
+    return [next(texts) if type(one) is bytes else one for one in stored]  # type: ignore[misc]  # each is a text now
 
 
 def _texts(keys: Sequence[bytes]) -> Iterator[str]:
