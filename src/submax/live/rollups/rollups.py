@@ -1,0 +1,105 @@
+"""What a bandit decided and earned: over time, for each choice, and for each version."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import msgspec
+import numpy as np
+
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.live.rollups.delays import Delays, DelaysRecord
+from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
+from submax.live.rollups.sums import COLUMNS, made, matured
+from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord, choice_key
+
+MOST_VERSIONS = 1000
+"""Versions whose sums are kept, the newest."""
+MOST_CHOICES = 100_000
+"""Choices whose sums are kept."""
+
+
+class DecisionColumns(msgspec.Struct, frozen=True):
+    """Columns about decisions of one page of a log.
+
+    ``at`` is when they were made or matured, ``choices`` has the index of the chosen choice of each
+    slot, and ``held_out`` says which belong to the holdout.
+    """
+
+    at: Floats
+    choices: Integers
+    version: Integers
+    held_out: Booleans
+
+
+class Rollups:
+    """Sums that are kept while a log is read, so that pages need not read it.
+
+    ``tiers`` has sums by time in several resolutions. ``choices`` and ``versions`` have sums of all
+    time by choice and by version. The memory is bounded, however long the log is.
+    """
+
+    def __init__(self) -> None:
+        self.tiers = [Tier(resolution) for resolution in RESOLUTIONS]
+        self.choices = KeyedSums(COLUMNS, MOST_CHOICES, MOST_CHOICES)
+        self.versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
+        self.delays = Delays()
+        self.least_propensity = 1.0
+
+    def decided(self, decisions: DecisionColumns) -> None:
+        """Count decisions that were made."""
+        self._add(decisions, made(len(decisions.at)))
+
+    def matured(
+        self, decisions: DecisionColumns, reward: Floats, rewarded: Booleans, propensity: Floats
+    ) -> None:
+        """Count decisions that have matured.
+
+        ``rewarded`` says which got a reward; the others count with the reward that they were given
+        by default.
+        """
+        self._add(decisions, matured(reward, rewarded, propensity))
+        self.least_propensity = min(self.least_propensity, *propensity.tolist())
+
+    def _add(self, decisions: DecisionColumns, rows: Floats) -> None:
+        if not len(rows):
+            return
+        group = decisions.held_out.astype(np.int64)
+        for tier in self.tiers:
+            tier.add(decisions.at, group, decisions.choices, rows)
+        self.versions.add(decisions.version, group, rows)
+        for slot in range(decisions.choices.shape[1]):
+            key = choice_key(slot, decisions.choices[:, slot])
+            self.choices.add(key, np.zeros_like(key), rows)
+
+    def to_record(self) -> "RollupsRecord":
+        """What ``restore`` needs."""
+        return RollupsRecord(
+            [tier.to_record() for tier in self.tiers],
+            self.choices.to_record(),
+            self.versions.to_record(),
+            self.delays.to_record(),
+            self.least_propensity,
+        )
+
+    @classmethod
+    def restore(cls, record: "RollupsRecord") -> Self:
+        """The rollups that were recorded."""
+        rollups = cls()
+        known = {one.seconds: one for one in record.tiers}
+        for tier in rollups.tiers:
+            tier.restore(known[tier.resolution.seconds])
+        rollups.choices.restore(record.choices)
+        rollups.versions.restore(record.versions)
+        rollups.delays.restore(record.delays)
+        rollups.least_propensity = record.least_propensity
+        return rollups
+
+
+class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The state of rollups as it is stored in a snapshot."""
+
+    tiers: Sequence[TierRecord]
+    choices: KeyedSumsRecord
+    versions: KeyedSumsRecord
+    delays: DelaysRecord
+    least_propensity: float
