@@ -15,6 +15,7 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
 from submax.live.store.event import AppendResult, Entry
@@ -68,6 +69,15 @@ class BanditBase:
         return history[-1].version if history else 0
 
     @property
+    def published_at(self) -> list[float]:
+        """The times at which a version began to decide, oldest first."""
+        return list(self._live_state.projection.published_at)
+
+    def probabilities_now(self) -> list[float] | None:
+        """The probabilities of all active actions; None if they depend on the context."""
+        return self._live_state.serving.shares
+
+    @property
     def held(self) -> bool:
         """Whether an operator chose the version, so that newer ones do not replace it."""
         return self._live_state.projection.held
@@ -104,6 +114,13 @@ class BanditBase:
     def ledger(self) -> Ledger:
         """The ledger, after the whole log was read."""
         return self._learner.catch_up()
+
+    def rollups(self) -> Rollups | None:
+        """Sums of decisions and rewards by time, choice and version; see ``Rollups``.
+
+        They are those of a moment ago. None if nothing has been counted yet.
+        """
+        return self._learner.rollups()
 
     def snapshot(self) -> None:
         """Write a snapshot of the ledger to the store, so that the next opening is quick."""

@@ -35,7 +35,7 @@ class SettingsProjection:
 
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
-    order, and ``history`` says what the bandit had learned before its first decision.
+    order, ``published_at`` their times, and ``history`` says what the bandit had learned before its first decision.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
     which the stream was read.
     """
@@ -45,6 +45,7 @@ class SettingsProjection:
         self.menu = self.settings.menu
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
+        self.published_at: list[float] = []
         self.history: History | None = None
         self.read_position = 0
         self.deleted = False
@@ -93,7 +94,7 @@ class SettingsProjection:
             fitted = body_of(event, Fitted)
             self.versions[fitted.version] = fitted
         elif event.kind == PUBLISHED:
-            self._publish(body_of(event, Published))
+            self._publish(body_of(event, Published), event.at)
         elif event.kind == HISTORY:
             self.history = body_of(event, History)
         elif event.kind == DELETED:
@@ -105,13 +106,14 @@ class SettingsProjection:
                 "install a newer submax"
             )
 
-    def _publish(self, published: Published) -> None:
+    def _publish(self, published: Published, at: float) -> None:
         """Note a publication; see ``Published`` for when an automatic one is ignored."""
         if published.model is not None:
             fitted = self.versions.get(published.version)
             if self.held or fitted is None or fitted.model != published.model:
                 return
         self.published.append(published)
+        self.published_at.append(at)
 
     def _change(self, change: Change) -> None:
         """Apply a change; one that another process made first is ignored here."""

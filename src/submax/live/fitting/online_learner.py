@@ -17,6 +17,7 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
 from submax.live.log.snapshot import Snapshot
+from submax.live.rollups.rollups import Rollups
 from submax.live.saved_bandit import SavedBandit, encoded, generator_state
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
@@ -106,6 +107,10 @@ class OnlineLearner(Learner):
 
     def counts(self) -> dict[str, int]:
         return dict(self.catch_up().counts)
+
+    def rollups(self) -> Rollups:
+        with self._lock:
+            return self.catch_up().rollups.copy()
 
     def snapshot(self) -> None:
         """Do nothing: a bandit in memory is kept by ``save``."""

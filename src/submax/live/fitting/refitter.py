@@ -22,6 +22,8 @@ from submax.live.log.lazy_rows import LazyRows, RowPart
 from submax.live.log.ledger import Ledger
 from submax.live.log.records import PUBLISHED, VERSION, Fitted, Published
 from submax.live.log.row_segments import DamagedRowsError
+from submax.live.log.snapshot import read_rollups
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
@@ -138,6 +140,12 @@ class Refitter(Learner):
     def counts(self) -> dict[str, int]:
         ledger = self._follower.restored
         return {} if ledger is None else dict(ledger.counts)
+
+    def rollups(self) -> Rollups | None:
+        if self._follower.rollups is not None and self._store.leads(self._name):
+            return self._follower.rollups
+        # Another process reads the log, and writes snapshots.
+        return read_rollups(self._store, self._name)
 
     def snapshot(self) -> None:
         with self._lock:

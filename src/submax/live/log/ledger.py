@@ -24,6 +24,8 @@ from submax.live.log.records import (
 )
 from submax.live.log.row_segments import RowSegments
 from submax.live.log.training_rows import TrainingRows
+from submax.live.rollups.rollup_page import RollupPage
+from submax.live.rollups.rollups import Rollups
 from submax.live.store.event import Event
 from submax.live.store.event_columns import EventColumns
 from submax.live.store.store import Store
@@ -96,6 +98,7 @@ class Ledger:
         slots, intervals = len(settings.menu.slots), len(settings.menu.ranges)
         self.rows = TrainingRows(settings.context, slots + intervals, segments)
         self.tally = ActionTally.empty(slots, intervals)
+        self.rollups = Rollups()
         self.closed = PositionSet()
         self.read_position, self.settled = 0, 0
         self.clock, self.settled_clock = LogClock(), LogClock()
@@ -107,6 +110,7 @@ class Ledger:
         self._matures_at_reward = settings.reward_wait == 0
         self._time_matters = settings.longest_wait < math.inf
         self._buffer = PageBuffer(lambda after: LogPage.of(read(after)))
+        self._page = RollupPage(slots)
         self._decided: list[EncodedAction] = []
         self._learned_actions: list[EncodedAction] = []
         self._learned_rewards: list[float] = []
@@ -150,7 +154,7 @@ class Ledger:
         """Let the first reader process the events of a page up to a place in it."""
         clock, counts, decided = self.clock, self.counts, self._decided.append
         quarantine, at_reward = self.quarantine, self._matures_at_reward
-        rewards, activated = self.rewards, self.activated
+        rewards, activated, made = self.rewards, self.activated, self._page.made
         # The time at which the next event of the second reader matures; none is known before.
         due = self._due(self.read_position + 1) if self._time_matters else math.inf
         for position, at, kind, identifier, about_position, body in zip(
@@ -166,6 +170,7 @@ class Ledger:
             if last is not None and at > last:
                 clock.elapsed += at - last
             clock.last, now = at, clock.elapsed
+            self._page.now = at
             if due <= now:
                 due = self._settle(now, position)
             if quarantine:
@@ -173,6 +178,7 @@ class Ledger:
             if kind == DECISION:
                 counts["decisions"] += 1
                 decided(body.action)
+                made(at, body)
                 if identifier in rewards or identifier in activated:
                     self._begin(identifier)
                 if at_reward:
@@ -186,6 +192,7 @@ class Ledger:
 
     def _save_tally(self) -> None:
         """Add what was decided and learned to the tally, for many events at once."""
+        self._page.add_to(self.rollups)
         self.tally.decided(self._decided)
         self.tally.learned(self._learned_actions, self._learned_rewards)
         for counted in (self._decided, self._learned_actions, self._learned_rewards):
@@ -246,6 +253,8 @@ class Ledger:
                 self.counts["by default"] += 1
         self.counts["matured"] += 1
         self.counts[outcome] += 1
+        if activated and reward is not None:
+            self._page.matured(decision, reward, given is not None)
         # A decision that was never activated gets no default reward.
         self._observer(position, outcome, reward if activated else given)
 

@@ -55,7 +55,7 @@ class Delays:
         share = np.clip((about - begin) / np.maximum(end - begin, 1), 0.0, 1.0)
         delay = at - (begin_at + share * (end_at - begin_at))
         place = np.ceil(np.log2(np.maximum(delay, 0.5))).astype(np.int64)
-        self.counts += np.bincount(np.clip(place, 0, BINS - 1), minlength=BINS)
+        self.counts = self.counts + np.bincount(np.clip(place, 0, BINS - 1), minlength=BINS)
 
     def to_record(self) -> "DelaysRecord":
         """What ``restore`` needs."""

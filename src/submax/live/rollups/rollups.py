@@ -1,6 +1,7 @@
 """What a bandit decided and earned: over time, for each choice, and for each version."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Self
 
 import msgspec
@@ -70,6 +71,17 @@ class Rollups:
         for slot in range(decisions.choices.shape[1]):
             key = choice_key(slot, decisions.choices[:, slot])
             self.choices.add(key, np.zeros_like(key), rows)
+
+    def copy(self) -> Self:
+        """Rollups with the same sums; what is added to one is not added to the other.
+
+        Arrays are shared, because none of them is ever changed: additions make new ones.
+        """
+        made = copy(self)
+        made.tiers = [one.copy() for one in self.tiers]
+        made.choices, made.versions = copy(self.choices), copy(self.versions)
+        made.delays = copy(self.delays)
+        return made
 
     def to_record(self) -> "RollupsRecord":
         """What ``restore`` needs."""

@@ -1,5 +1,6 @@
 """Sums by time, in intervals of one length."""
 
+from copy import copy
 from typing import NamedTuple, Self
 
 import msgspec
@@ -52,6 +53,12 @@ class Tier:
         short = series(rows)
         for slot in range(choices.shape[1]):
             self.choices.add(interval, choice_key(slot, choices[:, slot]), short)
+
+    def copy(self) -> Self:
+        """A tier with the same sums, see ``Rollups.copy``."""
+        made = copy(self)
+        made.groups, made.choices = copy(self.groups), copy(self.choices)
+        return made
 
     def to_record(self) -> "TierRecord":
         """What ``restore`` needs."""
