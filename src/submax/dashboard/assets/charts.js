@@ -61,9 +61,10 @@
       ctx.save();
       ctx.strokeStyle = colour("--quiet");
       ctx.setLineDash([2, 4]);
-      for (const time of times) {
-        const left = Math.round(chart.valToPos(time, "x", true));
-        if (left < bbox.left || left > bbox.left + bbox.width) continue;
+      const shown = times.map((time) => Math.round(chart.valToPos(time, "x", true)))
+        .filter((left) => left >= bbox.left && left <= bbox.left + bbox.width);
+      // So many lines that they cover the chart would say nothing.
+      for (const left of shown.length > 40 ? [] : shown) {
         ctx.beginPath();
         ctx.moveTo(left, bbox.top);
         ctx.lineTo(left, bbox.top + bbox.height);

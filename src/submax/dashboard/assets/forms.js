@@ -29,6 +29,13 @@
     place.append(box);
   }
 
+  function headers(form) {
+    const found = { "Content-Type": "application/json", "X-CSRF-Token": meta("csrf-token"), Accept: "application/json" };
+    // A key is sent once, in the header where programs send it, and never kept by the page.
+    if (form.dataset.login !== undefined) found.Authorization = `Bearer ${form.querySelector("input[type=password]").value.trim()}`;
+    return found;
+  }
+
   async function send(form) {
     const button = form.querySelector("button");
     const question = form.dataset.confirm;
@@ -39,8 +46,7 @@
     try {
       const answer = await fetch(form.action, {
         method: form.dataset.method || "POST", credentials: "same-origin",
-        headers: { "Content-Type": "application/json", "X-CSRF-Token": meta("csrf-token"), Accept: "application/json" },
-        body: form.dataset.method === "DELETE" ? undefined : JSON.stringify(body),
+        headers: headers(form), body: form.dataset.method === "DELETE" ? undefined : JSON.stringify(body),
       });
       const found = await answer.json().catch(() => ({}));
       if (!answer.ok) { say(found.error || `The server answered ${answer.status}.`, "bad"); return; }

@@ -44,7 +44,9 @@ class RollupPage:
     def add_to(self, rollups: Rollups) -> None:
         """Add what was collected, and forget it."""
         if self._made:
-            rollups.decided(self._columns([one[0] for one in self._made], [one[1] for one in self._made]))
+            rollups.decided(
+                self._columns([one[0] for one in self._made], [one[1] for one in self._made])
+            )
         if self._matured:
             at, decisions, rewards, rewarded = zip(*self._matured, strict=True)
             rollups.matured(

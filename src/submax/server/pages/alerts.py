@@ -5,10 +5,8 @@ from submax.live.bandit import Bandit
 from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.sums import Sums
 
-FEW = 200
-"""Decisions of a choice that have matured, below which no rate is suspicious."""
-RARE = 0.001
-"""A chance so small that it is told."""
+RARE = 0.05
+"""The chance of a false alarm about any arm that never got a reward, if all are alike."""
 
 
 def alerts(bandit: Bandit, rollups: Rollups | None) -> list[str]:
@@ -27,30 +25,33 @@ def alerts(bandit: Bandit, rollups: Rollups | None) -> list[str]:
         )
     if rollups is not None and bandit.menu.plain:
         found += [
-            f"{name} never got a reward in {count:,} decisions, while the others got one in "
+            f"{name} never earned anything in {count:,} decisions, while the others did in "
             f"{share:.1%}: is it broken?"
-            for name, count, share in never_rewarded(bandit, rollups)
+            for name, count, share in without_success(bandit, rollups)
         ]
     if bandit.held:
         found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
     return found
 
 
-def never_rewarded(bandit: Bandit, rollups: Rollups) -> list[tuple[str, int, float]]:
-    """Active arms without any reward, which would be unlikely if they were like the others.
+def without_success(bandit: Bandit, rollups: Rollups) -> list[tuple[str, int, float]]:
+    """Active arms without any success, which would be unlikely if they were like the others.
 
-    With the other arms' share of rewarded decisions p, an arm like them has none in n decisions
-    with the chance (1 − p)ⁿ. Each has its number of decisions, and p.
+    A success is a reward of 1 if rewards are 0 or 1, and any reward otherwise. With the other arms'
+    share of successes p, an arm like them has none in n decisions with the chance (1 − p)ⁿ. Each
+    has its number of decisions, and p.
     """
     sums = Sums.of_table(rollups.choices.rows)
-    matured, rewarded = _by_choice(rollups, sums.matured), _by_choice(rollups, sums.rewarded)
+    binary = bandit.settings.rewards["kind"] == "binary"
+    matured = _by_choice(rollups, sums.matured)
+    rewarded = _by_choice(rollups, sums.reward if binary else sums.rewarded)
     found = []
     for number, choice in enumerate(bandit.menu.slots[0].choices):
         own, others = matured.get(number, 0.0), sum(matured.values()) - matured.get(number, 0.0)
-        if choice.status != "active" or own < FEW or rewarded.get(number) or not others:
+        if choice.status != "active" or rewarded.get(number) or not others:
             continue
         share = sum(rewarded.values()) / others
-        if (1 - share) ** own < RARE:
+        if (1 - share) ** own < RARE / len(bandit.menu.slots[0].choices):
             found.append((choice.name, int(own), share))
     return found
 

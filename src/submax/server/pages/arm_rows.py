@@ -4,7 +4,9 @@ import math
 
 import msgspec
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
+from submax.core.arrays import Floats
 from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.sums import COLUMNS, Sums
 from submax.live.rollups.tier import choice_key
@@ -37,11 +39,16 @@ class ArmRow(msgspec.Struct, frozen=True):
     probability: float | None
 
 
-def arm_rows(rollups: Rollups, menu: Menu, shares: list[float] | None) -> list[ArmRow]:
+def arm_rows(
+    rollups: Rollups,
+    menu: Menu,
+    shares: list[float] | None,
+    bounds: tuple[float, float] | None,
+) -> list[ArmRow]:
     """One row for each choice of each slot, in the order of the menu.
 
     ``shares`` are the current probabilities of the active choices, if there is one slot and no
-    context.
+    context. ``bounds`` are those of the rewards, if they have any.
     """
     table = dict(zip(rollups.choices.leading.tolist(), rollups.choices.rows, strict=True))
     nothing = np.zeros(COLUMNS)
@@ -51,8 +58,7 @@ def arm_rows(rollups: Rollups, menu: Menu, shares: list[float] | None) -> list[A
         sums = Sums.of_table(np.array([table.get(key, nothing) for key in keys]))
         total = float(sums.decisions.sum())
         coming = iter(shares or ())
-        # The error is Student's, as if every weighted decision were one; few give wide intervals.
-        width = _quantiles(sums) * sums.weighted_error
+        lows, highs = mean_interval(sums, bounds)
         for place, choice in enumerate(slot.choices):
             active = choice.status == "active"
             probability = None
@@ -70,8 +76,8 @@ def arm_rows(rollups: Rollups, menu: Menu, shares: list[float] | None) -> list[A
                     int(sums.rewarded[place]),
                     _finite(sums.mean[place]),
                     _finite(mean),
-                    _finite(mean - width[place]),
-                    _finite(mean + width[place]),
+                    _finite(lows[place]),
+                    _finite(highs[place]),
                     _finite(sums.effective[place]),
                     probability,
                 )
@@ -79,10 +85,23 @@ def arm_rows(rollups: Rollups, menu: Menu, shares: list[float] | None) -> list[A
     return rows
 
 
-def _quantiles(sums: Sums) -> np.ndarray:
-    from scipy.special import stdtrit
+def mean_interval(sums: Sums, bounds: tuple[float, float] | None) -> tuple[Floats, Floats]:
+    """The ends of a 95 % interval of each weighted mean, for one look.
 
-    return stdtrit(np.maximum(sums.effective - 1, 1.0), 1 - ERROR / 2)
+    For rewards with ``bounds`` it is Wilson's (1927) with the effective number of decisions, which
+    is also right for rewards between the bounds, whose variance is not larger, and for choices
+    that never got a reward. For other rewards it is Student's.
+    """
+    mean, effective = sums.weighted_mean, sums.effective
+    if bounds is None:
+        width = stdtrit(np.maximum(effective - 1, 1.0), 1 - ERROR / 2) * sums.weighted_error
+        return mean - width, mean + width
+    low, span = bounds[0], bounds[1] - bounds[0]
+    share, squared = (mean - low) / span, ndtri(1 - ERROR / 2) ** 2
+    middle = (share + squared / (2 * effective)) / (1 + squared / effective)
+    spread = np.sqrt(squared * share * (1 - share) / effective + (squared / (2 * effective)) ** 2)
+    half = spread / (1 + squared / effective)
+    return low + span * (middle - half), low + span * (middle + half)
 
 
 def _finite(value: float) -> float | None:

@@ -77,12 +77,14 @@ def arms(bandit: Bandit, slot: str | None, span: str | None) -> Arms:
         raise NotFoundError(f"there is no slot {slot!r:.60}: the slots are {', '.join(names)}")
     number = 0 if slot is None else names.index(slot)
     choices = [one.name for one in bandit.menu.slots[number].choices] if names else []
+    now = bandit.probabilities_now()
+    rows = arm_rows(rollups, bandit.menu, now, bandit.settings.scale.bounds)
     return Arms(
         bandit.name,
         names,
         names[number] if names else "",
-        bandit.probabilities_now() is None,
-        [one for one in arm_rows(rollups, bandit.menu, bandit.probabilities_now()) if not names or one.slot == names[number]],
+        now is None,
+        [one for one in rows if one.slot == names[number]] if names else [],
         share_series(rollups, span, choices, number),
     )
 
@@ -123,7 +125,11 @@ def health(bandit: Bandit) -> HealthPage:
     rollups = bandit.rollups()
     shown, counts, total = rollups or Rollups(), bandit.counts(), _total(rollups)
     delays = [
-        DelayBin(bounds(place)[0], None if place == len(shown.delays.counts) - 1 else bounds(place)[1], int(count))
+        DelayBin(
+            bounds(place)[0],
+            None if place == len(shown.delays.counts) - 1 else bounds(place)[1],
+            int(count),
+        )
         for place, count in enumerate(shown.delays.counts)
     ]
     used = [place for place, one in enumerate(delays) if one.count]

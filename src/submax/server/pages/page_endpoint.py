@@ -13,12 +13,12 @@ from submax.dashboard.page import Page
 from submax.dashboard.renderer import Renderer
 from submax.dashboard.viewer import Viewer
 from submax.server.access.key import Key
+from submax.server.access.sessions import Sessions, cookie_of
 from submax.server.interface.messages import Failure
 from submax.server.interface.operation import Operation
 from submax.server.interface.operations import BANDIT
 from submax.server.interface.request_pipeline import Endpoint, Incoming, RequestPipeline
-from submax.server.interface.responses import failure
-from submax.server.access.sessions import Sessions, cookie_of
+from submax.server.interface.responses import JSON, failure
 
 HTML = "text/html"
 POLICY = (
@@ -31,7 +31,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
-    "Vary": "Accept, Cookie",
+    "Vary": "Accept, Cookie, HX-Request",
 }
 """The headers of every page."""
 FAILED = Page("failed.html", "This did not work")
@@ -121,8 +121,12 @@ def wants_page(request: Incoming) -> bool:
     """Whether a request prefers HTML to JSON; programs, which accept anything, get JSON."""
     if not isinstance(request, Request) or request.url.path.endswith(".json"):
         return False
-    accepted = [one.partition(";")[0].strip() for one in request.headers.get("accept", "").split(",")]
-    return HTML in accepted and "application/json" not in accepted
+    if "hx-request" in request.headers:
+        # A page that loads itself again; htmx sends this header and accepts anything.
+        return True
+    accepted = request.headers.get("accept", "").split(",")
+    types = [one.partition(";")[0].strip() for one in accepted]
+    return HTML in types and JSON not in types
 
 
 def _address(request: Request) -> str:

@@ -41,17 +41,14 @@ class Series(msgspec.Struct, frozen=True):
 
 
 def chosen_tier(rollups: Rollups, span: str | None) -> tuple[str, Tier]:
-    """The tier of a span that was asked for, or the finest that reaches back to the begin."""
+    """The tier of a span that was asked for, or the finest in which a chart shows everything."""
     by_seconds = {tier.resolution.seconds: tier for tier in rollups.tiers}
     if span is not None and span not in SPANS:
         raise InputError(f"span was {span!r:.60}: give one of {', '.join(SPANS)}")
     if span is not None:
         return span, by_seconds[SPANS[span]]
-    first = min(_begin(tier) for tier in rollups.tiers)
-    for name, seconds in SPANS.items():
-        if _begin(by_seconds[seconds]) - seconds <= first:
-            return name, by_seconds[seconds]
-    name = list(SPANS)[-1]
+    whole = (name for name, seconds in SPANS.items() if _fits(by_seconds[seconds]))
+    name = next(whole, list(SPANS)[-1])
     return name, by_seconds[SPANS[name]]
 
 
@@ -96,10 +93,10 @@ def share_series(
     return _series(name, tier, intervals, lines)
 
 
-def _begin(tier: Tier) -> float:
-    """When the first interval of a tier begins; infinite if it has none."""
+def _fits(tier: Tier) -> bool:
+    """Whether a tier has forgotten nothing, and a chart has room for all its intervals."""
     leading = tier.groups.leading
-    return float(leading[0] * tier.resolution.seconds) if len(leading) else float("inf")
+    return tier.groups.floor == 0 and (not len(leading) or leading[-1] - leading[0] < MOST_POINTS)
 
 
 def _intervals(tier: Tier) -> Integers:

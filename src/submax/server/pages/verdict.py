@@ -75,5 +75,6 @@ def sentence(rollups: Rollups | None, slot: Slot | None, *, percent: bool) -> st
         )
     return (
         f"{found.ahead} is ahead of {found.behind} by {number(low)} to {number(high)} "
-        f"{unit}".rstrip() + " (95 % interval, valid at any time)."
+        f"{unit}".rstrip()
+        + " (95 % interval, valid at any time)."
     )
