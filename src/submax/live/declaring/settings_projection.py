@@ -35,7 +35,8 @@ class SettingsProjection:
 
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
-    order, ``published_at`` their times, and ``history`` says what the bandit had learned before its first decision.
+    order, ``published_at`` their times, and ``history`` says what the bandit had learned before
+    its first decision.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
     which the stream was read.
     """
