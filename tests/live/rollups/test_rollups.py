@@ -1,14 +1,16 @@
 """Rollups equal sums over all decisions, however the log was divided into pages."""
 
+import itertools
 import math
 
 import msgspec
 import numpy as np
 import pytest
 
+from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.rollups.delays import BINS, Delays, bounds
 from submax.live.rollups.keyed_sums import KeyedSums
-from submax.live.rollups.rollups import DecisionColumns, Rollups, RollupsRecord
+from submax.live.rollups.rollups import Rollups, RollupsRecord
 from submax.live.rollups.sums import COLUMNS, Sums, matured
 from submax.live.rollups.tier import MOST_CELLS, RESOLUTIONS, Resolution, Tier
 
@@ -28,13 +30,22 @@ def some_decisions(rng: np.random.Generator, count: int = 3000) -> dict[str, np.
 
 
 def rolled_up(rows: dict[str, np.ndarray], pages: int) -> Rollups:
-    rollups = Rollups()
+    rollups = Rollups(slots=2)
     for part in np.array_split(np.arange(len(rows["at"])), pages):
         one = {name: column[part] for name, column in rows.items()}
-        columns = DecisionColumns(one["at"], one["choices"], one["version"], one["held_out"])
-        rollups.decided(columns)
-        rollups.matured(columns, one["reward"], one["rewarded"], one["propensity"])
+        decisions = decided(one["choices"], one["version"], one["held_out"], one["propensity"])
+        rollups.decided(one["at"], decisions)
+        rollups.matured(one["at"], decisions, one["reward"], one["rewarded"])
     return rollups
+
+
+def decided(
+    choices: np.ndarray, version: np.ndarray, held_out: np.ndarray, propensity: np.ndarray
+) -> DecidedRows:
+    count = len(choices)
+    context, active = np.zeros((count, 0), np.float32), np.ones(count, bool)
+    action = choices.astype(float)
+    return DecidedRows(np.arange(count), context, action, propensity, active, held_out, version)
 
 
 def test_sums_by_choice_and_version_equal_those_of_all_rows(seed: int) -> None:
@@ -88,9 +99,8 @@ def test_what_was_recorded_is_restored(seed: int) -> None:
     restored = Rollups.restore(msgspec.msgpack.decode(data, type=RollupsRecord))
     assert msgspec.msgpack.encode(restored.to_record()) == data
     # And it can be added to.
-    restored.decided(
-        DecisionColumns(np.array([1.8e9]), np.array([[0, 0]]), np.array([6]), np.array([False]))
-    )
+    one = decided(np.array([[0, 0]]), np.array([6]), np.array([False]), np.array([0.5]))
+    restored.decided(np.array([1.8e9]), one)
     assert restored.versions.leading[-1] == 6
 
 
@@ -151,4 +161,4 @@ def test_bins_of_delays_cover_all_times() -> None:
     edges = [bounds(place) for place in range(BINS)]
     assert edges[0] == (0.0, 1.0)
     assert edges[-1][1] == math.inf
-    assert all(left[1] == right[0] for left, right in zip(edges, edges[1:], strict=False))
+    assert all(left[1] == right[0] for left, right in itertools.pairwise(edges))

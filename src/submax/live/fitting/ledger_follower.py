@@ -8,7 +8,7 @@ from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
-from submax.live.log.row_segments import StoredSegments
+from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
 from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
@@ -81,11 +81,12 @@ class LedgerFollower:
             # An event may have been processed in part, so the ledger is restored next time.
             self.restored = None
             raise
-        self.rollups = ledger.rollups.copy()
-        if self._live_state.deleted or not self._store.leads(self._name):
-            return ledger
-        if self._must_tick(ledger):
+        leads = not self._live_state.deleted and self._store.leads(self._name)
+        if leads and self._must_tick(ledger):
             self._tick(ledger)
+        self.rollups = ledger.rollups.copy()
+        if not leads:
+            return ledger
         if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
             self._write_snapshot(ledger)
         return ledger

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Self
+from typing import Protocol, Self
 
 import msgspec
 import numpy as np
@@ -19,17 +19,17 @@ MOST_CHOICES = 100_000
 """Choices whose sums are kept."""
 
 
-class DecisionColumns(msgspec.Struct, frozen=True):
-    """Columns about decisions of one page of a log.
+class CountedDecisions(Protocol):
+    """Columns of decisions: ``action`` begins with the index of the choice of each slot."""
 
-    ``at`` is when they were made or matured, ``choices`` has the index of the chosen choice of each
-    slot, and ``held_out`` says which belong to the holdout.
-    """
-
-    at: Floats
-    choices: Integers
-    version: Integers
-    held_out: Booleans
+    @property
+    def action(self) -> Floats: ...
+    @property
+    def propensity(self) -> Floats: ...
+    @property
+    def version(self) -> Integers: ...
+    @property
+    def holdout(self) -> Booleans: ...
 
 
 class Rollups:
@@ -39,37 +39,40 @@ class Rollups:
     time by choice and by version. The memory is bounded, however long the log is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int = 1) -> None:
+        """Rollups of no decision; ``slots`` is the number of slots with choices."""
         self.tiers = [Tier(resolution) for resolution in RESOLUTIONS]
         self.choices = KeyedSums(COLUMNS, MOST_CHOICES, MOST_CHOICES)
         self.versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
         self.delays = Delays()
         self.least_propensity = 1.0
+        self._slots = slots
 
-    def decided(self, decisions: DecisionColumns) -> None:
-        """Count decisions that were made."""
-        self._add(decisions, made(len(decisions.at)))
+    def decided(self, at: Floats, decisions: CountedDecisions) -> None:
+        """Count decisions that were made at these times."""
+        self._add(at, decisions, made(len(at)))
 
     def matured(
-        self, decisions: DecisionColumns, reward: Floats, rewarded: Booleans, propensity: Floats
+        self, at: Floats, decisions: CountedDecisions, reward: Floats, rewarded: Booleans
     ) -> None:
-        """Count decisions that have matured.
+        """Count decisions that have matured at these times.
 
         ``rewarded`` says which got a reward; the others count with the reward that they were given
         by default.
         """
-        self._add(decisions, matured(reward, rewarded, propensity))
-        self.least_propensity = min(self.least_propensity, *propensity.tolist())
+        self._add(at, decisions, matured(reward, rewarded, decisions.propensity))
+        self.least_propensity = float(np.min(decisions.propensity, initial=self.least_propensity))
 
-    def _add(self, decisions: DecisionColumns, rows: Floats) -> None:
+    def _add(self, at: Floats, decisions: CountedDecisions, rows: Floats) -> None:
         if not len(rows):
             return
-        group = decisions.held_out.astype(np.int64)
+        group = decisions.holdout.astype(np.int64)
+        choices = decisions.action[:, : self._slots].astype(np.int64)
         for tier in self.tiers:
-            tier.add(decisions.at, group, decisions.choices, rows)
-        self.versions.add(decisions.version, group, rows)
-        for slot in range(decisions.choices.shape[1]):
-            key = choice_key(slot, decisions.choices[:, slot])
+            tier.add(at, group, choices, rows)
+        self.versions.add(decisions.version.astype(np.int64), group, rows)
+        for slot in range(self._slots):
+            key = choice_key(slot, choices[:, slot])
             self.choices.add(key, np.zeros_like(key), rows)
 
     def copy(self) -> Self:
@@ -91,12 +94,13 @@ class Rollups:
             self.versions.to_record(),
             self.delays.to_record(),
             self.least_propensity,
+            self._slots,
         )
 
     @classmethod
     def restore(cls, record: "RollupsRecord") -> Self:
         """The rollups that were recorded."""
-        rollups = cls()
+        rollups = cls(record.slots)
         known = {one.seconds: one for one in record.tiers}
         for tier in rollups.tiers:
             tier.restore(known[tier.resolution.seconds])
@@ -115,3 +119,4 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
     versions: KeyedSumsRecord
     delays: DelaysRecord
     least_propensity: float
+    slots: int

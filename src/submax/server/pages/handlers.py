@@ -22,7 +22,7 @@ async def _in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer
 
 
 async def _built(call: Call, function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """What a function makes of the bandit in the path, in a thread: pages must not slow decisions."""
+    """What a function makes of the bandit in the path; in a thread, so that decisions go on."""
     name = call.path["name"]
     found: Bandit = (
         call.service[name] if name in call.service else await _in_thread(call.service.find, name)

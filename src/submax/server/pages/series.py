@@ -55,7 +55,7 @@ def chosen_tier(rollups: Rollups, span: str | None) -> tuple[str, Tier]:
 def reward_series(
     rollups: Rollups, span: str | None, control: tuple[str, int] | None = None
 ) -> Series:
-    """The reward for each decision: of the bandit, the holdout, and the ``control`` if there is one.
+    """The reward for each decision: of the bandit, of the holdout, and of the ``control`` if any.
 
     The control is given by its name and its number among the choices of the first slot.
     """
