@@ -82,16 +82,26 @@ class Client:
         answer = self._send("POST", "/decide-many", {"requests": named}, dict[str, list[Decision]])
         return answer["decisions"]
 
-    def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002 - the same word as in decide
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float | Mapping[str, float] | Sequence[float],
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
         """As ``Bandit.reward``."""
-        body = {"id": id, "value": _finite(value), "key": key}
+        given = {"key": key, "name": name, "slot": slot}
+        body = {"id": id, "value": _finite_reward(value)}
+        body |= {word: one for word, one in given.items() if one is not None}
         return self._send("POST", "/reward", body, Receipt)
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
         """As ``Bandit.reward_many``."""
         body = {"rewards": [dict(reward) for reward in rewards]}
         for reward in body["rewards"]:
-            _finite(reward.get("value"))
+            _finite_reward(reward.get("value"))
         return self._send("POST", "/reward-many", body, dict[str, list[Receipt]])["receipts"]
 
     def activate(self, id: str) -> Receipt:  # noqa: A002 - the same word as in decide
@@ -178,6 +188,17 @@ def _finite(value: object) -> object:
     """Refuse NaN and infinity: JSON has no word for them, and null would mean "missing"."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"a number must be finite, not {value}")
+    return value
+
+
+def _finite_reward(value: object) -> object:
+    """Refuse numbers that are not finite, in a table or list of rewards, too."""
+    if isinstance(value, Mapping):
+        numbers: Iterable[object] = value.values()
+    else:
+        numbers = value if isinstance(value, (list, tuple)) else [value]
+    for one in numbers:
+        _finite(one)
     return value
 
 

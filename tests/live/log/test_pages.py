@@ -225,9 +225,9 @@ def test_a_ledger_read_by_pages_is_that_of_single_events(log, declared, page, bu
         expected.clock.elapsed,
         expected.clock.last,
     )
-    late = [position for position, outcome, _ in observed if outcome == "late reward"]
+    late = [position for position, outcome, *_ in observed if outcome == "late reward"]
     assert {one: late.count(one) for one in late} == dict(+expected.late)
-    matured = {one: rest for one, *rest in observed if not rest[0].startswith("late")}
+    matured = {one: rest for one, *rest, _ in observed if not rest[0].startswith("late")}
     assert {one: tuple(rest) for one, rest in matured.items()} == expected.outcomes
     for index, tally in enumerate(ledger.tally.choices[0]):
         rewards = [row[2] for row in expected.rows if row[1][0] == index]
@@ -279,6 +279,7 @@ def rewards_row_by_row(events):
                 "at": datetime.fromtimestamp(event.at, UTC),
                 "value": body_of(event, RewardGiven).value,
                 "known": event.about_position > 0,
+                "name": None,
             }
 
 

@@ -10,9 +10,10 @@ from submax.core.running.whole_file import whole_file
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.exporting.decision_table import STATUSES, DecisionTable
+from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.outcome_file import OutcomeFile
 from submax.live.log.exporting.reward_table import reward_schema, reward_table
-from submax.live.log.ledger import Reader, ledger_of
+from submax.live.log.ledger import Parts, Reader, ledger_of
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import DECISION
@@ -26,18 +27,20 @@ class Export:
 
     ``status`` is `pending` until the decision matures, then `learned`, or the reason why it was not
     learned from: `held out`, `never activated`, `without reward`. ``reward`` is the reward that was
-    learned, or the one known so far; ``late_rewards`` counts rewards that came after the decision
+    learned, or the one known so far; if rewards have names or slots, ``reward_NAME`` is the part of
+    each, null if it did not come. ``late_rewards`` counts rewards that came after the decision
     had matured.
 
     The log is read twice, by pages. Memory holds some pages and what the ledger holds: the rewards
     of decisions that have not matured. What became of the other decisions is in a temporary file of
-    13 bytes for each event.
+    13 bytes for each event, and 8 more for each part of a reward.
     """
 
     def __init__(self, store: Store, name: str) -> None:
         projection = SettingsProjection.of(store, name)
         settings, menu = projection.settings, projection.menu
-        self._outcomes = OutcomeFile(STATUSES)
+        names = [] if settings.reward_parts is None else settings.reward_parts.names
+        self._outcomes = OutcomeFile(STATUSES, names)
         self._read: Reader = LogReader(store, name).read_columns
         self._ledger = ledger_of(store, name, settings, self._observe, ForgottenSegments())
         self._ledger.follow()
@@ -45,8 +48,8 @@ class Export:
             settings.schema(menu),
             menu,
             settings.context,
-            self._ledger.rewards,
-            self._ledger.activated,
+            OpenDecisions(self._ledger.rewards, self._ledger.activated, self._ledger.parts),
+            names,
         )
 
     def write(self, path: Path | str) -> int:
@@ -57,9 +60,9 @@ class Export:
         """Write every reward as it came, as Parquet; return their number."""
         return _write(Path(path), reward_schema(), map(reward_table, self._pages()))
 
-    def _observe(self, position: int, outcome: str, reward: float | None) -> None:
+    def _observe(self, position: int, outcome: str, reward: float | None, parts: Parts) -> None:
         if outcome in STATUSES:
-            self._outcomes.add(position, outcome, reward)
+            self._outcomes.add(position, outcome, reward, parts)
         elif outcome == "late reward":
             self._outcomes.add_late(position)
 

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
@@ -28,20 +28,23 @@ from submax.live.store.event import Event
 from submax.live.store.event_columns import EventColumns
 from submax.live.store.store import Store
 from submax.schema.menu import EncodedAction
+from submax.schema.reward_parts import SLOTS
 
 Reader = Callable[[int], EventColumns]
 """Reads the next events after a position."""
 Finder = Callable[[str, int], Event | None]
 """Finds the event with a key at a position."""
-Observer = Callable[[int, str, float | None], None]
-"""Called with the position of a decision that has matured, its outcome and its reward; or with the
-position of the decision that a late event is about, `late reward` or `late activation`, and None.
-"""
+Parts = Mapping[str, float]
+Observer = Callable[[int, str, float | None, Parts], None]
+"""Called with the position of a decision that has matured, its outcome, its reward, and the parts
+of the reward that came; or with the position of the decision that a late event is about,
+`late reward` or `late activation`, None, and no parts."""
+NO_PARTS: Parts = {}
 RECENT_DECISIONS = 10_000
 """Decisions that are remembered if ``reward_wait`` is 0: some megabytes."""
 
 
-def ignore(position: int, outcome: str, reward: float | None) -> None:
+def ignore(position: int, outcome: str, reward: float | None, parts: Parts) -> None:
     """An observer that does nothing."""
 
 
@@ -78,7 +81,9 @@ class Ledger:
 
     ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``rewards`` and
     ``activated`` hold what is known about decisions that have not matured, and ``quarantine`` has
-    the ids of rewards whose decisions are unknown.
+    the ids of rewards whose decisions are unknown. If rewards have parts, ``parts`` has those that
+    came, and ``rewards`` what they are together; a decision with a ``reward_wait`` of 0 then
+    matures when all parts have come.
     ``segments`` is where full segments of ``rows`` are kept: in memory, if nothing is given.
     ``settings.longest_wait`` is the time after which the second reader settles a decision:
     ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
@@ -100,10 +105,15 @@ class Ledger:
         self.read_position, self.settled = 0, 0
         self.clock, self.settled_clock = LogClock(), LogClock()
         self.rewards: dict[str, float] = {}
+        self.parts: dict[str, dict[str, float]] = {}
         self.activated: set[str] = set()
         self.quarantine = Quarantine()
         self.counts: Counter[str] = Counter()
         self._read, self._observer, self._find = read, observer, find
+        self._rule = settings.reward_parts
+        self._slot_names = (
+            self._rule.names if self._rule is not None and self._rule.kind == SLOTS else None
+        )
         self._matures_at_reward = settings.reward_wait == 0
         self._time_matters = settings.longest_wait < math.inf
         self._buffer = PageBuffer(lambda after: LogPage.of(read(after)))
@@ -225,6 +235,7 @@ class Ledger:
 
     def _mature(self, position: int, identifier: str, decision: LeanDecision) -> None:
         given = self.rewards.pop(identifier, None)
+        parts = NO_PARTS if self._rule is None else self.parts.pop(identifier, NO_PARTS)
         activated = decision.activated
         if self.activated and identifier in self.activated:
             activated = True
@@ -239,7 +250,12 @@ class Ledger:
             outcome = "without reward"
         else:
             log_prob = math.log(decision.propensity)
-            self.rows.add(decision.context, decision.action, reward, log_prob)
+            by_slot = (
+                None
+                if self._slot_names is None
+                else [parts.get(name, 0.0) for name in self._slot_names]
+            )
+            self.rows.add(decision.context, decision.action, reward, log_prob, by_slot)
             self._learned_actions.append(decision.action)
             self._learned_rewards.append(reward)
             if given is None:
@@ -247,7 +263,7 @@ class Ledger:
         self.counts["matured"] += 1
         self.counts[outcome] += 1
         # A decision that was never activated gets no default reward.
-        self._observer(position, outcome, reward if activated else given)
+        self._observer(position, outcome, reward if activated else given, parts)
 
     def _begin(self, identifier: str) -> None:
         """Let the rewards that waited for a decision count, and no others.
@@ -256,6 +272,7 @@ class Ledger:
         """
         if identifier not in self.quarantine:
             self.rewards.pop(identifier, None)
+            self.parts.pop(identifier, None)
         self.activated.discard(identifier)
         self.quarantine.release(identifier)
 
@@ -267,19 +284,36 @@ class Ledger:
         known = about_position > 0
         if known and (about_position <= self.settled or self._is_closed(about_position)):
             self.counts[f"late {kind}s"] += 1
-            self._observer(about_position, f"late {kind}", None)
+            self._observer(about_position, f"late {kind}", None, NO_PARTS)
         elif kind == ACTIVATION or given is None:
             self.counts["activations"] += 1
             self.activated.add(identifier)
         else:
             self.counts["rewards"] += 1
-            before = self.rewards.get(identifier)
-            value = given.value if before is None else self._combined(before, given.value)
-            self.rewards[identifier] = value
+            self._collect(identifier, given)
             if not known:
                 self._quarantine(identifier, given.source)
         if self._matures_at_reward and known and about_position > self.settled:
             self._mature_if_open(about_position, identifier)
+
+    def _collect(self, identifier: str, given: RewardGiven) -> None:
+        """Add a reward to those that the decision has already."""
+        if self._rule is None or given.parts is None:
+            before = self.rewards.get(identifier)
+            value = given.value if before is None else self._combined(before, given.value)
+        else:
+            parts = self.parts.setdefault(identifier, {})
+            for name, number in given.parts.items():
+                known = parts.get(name)
+                parts[name] = number if known is None else self._combined(known, number)
+            value = self._rule.combined(parts)
+        self.rewards[identifier] = value
+
+    def _is_complete(self, identifier: str) -> bool:
+        """Whether a decision has its reward, or all parts of it."""
+        if self._rule is None:
+            return identifier in self.rewards
+        return self._rule.is_complete(self.parts.get(identifier, NO_PARTS))
 
     def _mature_if_open(self, position: int, identifier: str) -> None:
         """If ``reward_wait`` is 0: let a decision mature if it did not yet, and is complete."""
@@ -306,7 +340,7 @@ class Ledger:
 
     def _mature_if_complete(self, position: int, identifier: str, decision: LeanDecision) -> None:
         """If ``reward_wait`` is 0: let a decision mature that has a reward and was activated."""
-        if identifier not in self.rewards:
+        if not self._is_complete(identifier):
             return
         if decision.activated or identifier in self.activated:
             self.closed.add(position)
@@ -325,10 +359,12 @@ class Ledger:
         waiting = Waiting(self.clock.elapsed + self.settings.quarantine, source)
         for dropped in self.quarantine.add(identifier, waiting):
             del self.rewards[dropped]
+            self.parts.pop(dropped, None)
             self.counts["dropped from quarantine"] += 1
 
     def _forget(self, now: float) -> None:
         """Remove rewards whose quarantine is over."""
         for identifier in self.quarantine.release_expired(now):
             del self.rewards[identifier]
+            self.parts.pop(identifier, None)
             self.counts["orphans"] += 1

@@ -38,6 +38,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     last: bytes
     closed: tuple[int, bytes]
     tally: ActionTally
+    parts: dict[str, dict[str, float]]
 
     @classmethod
     def of(cls, ledger: Ledger) -> Self:
@@ -55,6 +56,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             state_bytes(ledger.rows.last, {}),
             (ledger.closed.base, ledger.closed.bits),
             ledger.tally,
+            ledger.parts,
         )
 
     def restore(self, ledger: Ledger) -> None:
@@ -66,7 +68,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.quarantine = Quarantine(self.waiting)
         ledger.counts.update(self.counts)
         ledger.closed = PositionSet(*self.closed)
-        ledger.tally = self.tally
+        ledger.tally, ledger.parts = self.tally, self.parts
 
 
 def snapshot_name(name: str) -> str:

@@ -1,6 +1,7 @@
 """Matured decisions, in the order in which they were made."""
 
 import hashlib
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -28,16 +29,26 @@ class TrainingRows:
         self._empty = Columns.empty(context.width, slots)
         self._last = self._empty
         # Rows as they are in the log; many of them are encoded at once, which is quicker.
-        self._new: list[tuple[msgspec.Raw, EncodedAction, float, float]] = []
+        self._new: list[
+            tuple[msgspec.Raw, EncodedAction, float, float, Sequence[float] | None]
+        ] = []
 
     def __len__(self) -> int:
         return len(self.segments) * SEGMENT + len(self._last.reward) + len(self._new)
 
     def add(
-        self, context: msgspec.Raw, action: EncodedAction, reward: float, log_prob: float
+        self,
+        context: msgspec.Raw,
+        action: EncodedAction,
+        reward: float,
+        log_prob: float,
+        by_slot: Sequence[float] | None = None,
     ) -> None:
-        """Append a row; ``context`` is as it is in the body of a decision."""
-        self._new.append((context, action, reward, log_prob))
+        """Append a row; ``context`` is as it is in the body of a decision.
+
+        ``by_slot`` are the rewards of the slots, if every slot has one.
+        """
+        self._new.append((context, action, reward, log_prob, by_slot))
         if len(self._last.reward) + len(self._new) >= SEGMENT:
             self.segments.append(self.last)
             self._last = self._empty
@@ -46,12 +57,13 @@ class TrainingRows:
     def last(self) -> Columns:
         """The rows after the full segments."""
         if self._new:
-            context, action, reward, log_prob = zip(*self._new, strict=True)
+            context, action, reward, log_prob, by_slot = zip(*self._new, strict=True)
             new = Columns(
                 encoded_contexts(self._context, context),
                 np.array(action, dtype=np.float64).reshape(len(reward), -1),
                 np.array(reward, dtype=np.float64),
                 np.array(log_prob, dtype=np.float64),
+                None if by_slot[0] is None else np.array(by_slot, dtype=np.float64),
             )
             self._last, self._new = Columns.joined([self._last, new]), []
         return self._last

@@ -1,13 +1,13 @@
 """Decisions of a log as Arrow tables."""
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.times import arrow_times
 from submax.live.log.pages.encoded_contexts import decoded_numbers
 from submax.live.log.pages.lean_decision import LeanDecision
@@ -28,7 +28,8 @@ ELIGIBLE = msgspec.msgpack.Decoder(ChoiceIndices)
 class DecisionTable:
     """Builds tables of decisions by columns.
 
-    ``rewards`` and ``activated`` are what the ledger knows about decisions that have not matured.
+    ``open_decisions`` is what the ledger knows about decisions that have not matured, and ``parts``
+    are the names of the parts of a reward.
     """
 
     def __init__(
@@ -36,12 +37,12 @@ class DecisionTable:
         declared: Schema,
         menu: Menu,
         context: ContextSchema,
-        rewards: Mapping[str, float],
-        activated: AbstractSet[str],
+        open_decisions: OpenDecisions,
+        parts: Sequence[str] = (),
     ) -> None:
         self._menu, self._context = menu, context
-        self._rewards, self._activated = rewards, activated
-        self.schema = _schema(declared, menu, context)
+        self._open, self._parts = open_decisions, parts
+        self.schema = _schema(declared, menu, context, parts)
 
     def build(
         self,
@@ -121,9 +122,12 @@ class DecisionTable:
 
         status, reward = outcomes["status"], outcomes["reward"].copy()
         activated = (status != 0) & (status != STATUSES.index(NEVER_ACTIVATED))
+        parts = outcomes["parts"].copy()
         for place in np.flatnonzero(status == 0).tolist():
-            reward[place] = self._rewards.get(identifiers[place], np.nan)
-            activated[place] = identifiers[place] in self._activated
+            reward[place] = self._open.rewards.get(identifiers[place], np.nan)
+            activated[place] = identifiers[place] in self._open.activated
+            came = self._open.parts.get(identifiers[place], {})
+            parts[place] = [came.get(name, np.nan) for name in self._parts]
         activated |= np.array([one.activated for one in decisions], bool)
         return [
             pa.array(activated),
@@ -131,6 +135,7 @@ class DecisionTable:
             pa.array(STATUSES, pa.string()).take(pa.array(status)),
             pa.array(reward, pa.float64(), mask=np.isnan(reward)),
             pa.array(outcomes["late"].astype(np.int64)),
+            *(pa.array(column, pa.float64(), mask=np.isnan(column)) for column in parts.T),
         ]
 
 
@@ -151,7 +156,7 @@ def _context_type(field: object) -> Any:
     return pa.float64() if isinstance(field, Number) else pa.string()
 
 
-def _schema(declared: Schema, menu: Menu, context: ContextSchema) -> Any:
+def _schema(declared: Schema, menu: Menu, context: ContextSchema, parts: Sequence[str]) -> Any:
     import pyarrow as pa
 
     names = [
@@ -178,6 +183,7 @@ def _schema(declared: Schema, menu: Menu, context: ContextSchema) -> Any:
             ("status", pa.string()),
             ("reward", pa.float64()),
             ("late_rewards", pa.int64()),
+            *((f"reward_{name}", pa.float64()) for name in parts),
         ],
         metadata={METADATA: msgspec.json.encode(declared)},
     )

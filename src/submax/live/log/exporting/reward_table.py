@@ -9,27 +9,36 @@ from submax.live.store.event_columns import EventColumns
 
 
 def reward_table(events: EventColumns) -> Any:
-    """Return the table of the rewards on a page."""
+    """Return the table of the rewards on a page; one with several names is a row for each."""
     import pyarrow as pa
 
-    page = LogPage.of(events)
-    places = [place for place, kind in enumerate(page.kind) if kind == REWARD and events.key[place]]
-    # The parts of a key have no spaces.
-    words = [(events.key[place] or "").split(" ") for place in places]
+    page, rows = LogPage.of(events), []
+    for place, kind in enumerate(page.kind):
+        if kind != REWARD or not events.key[place]:
+            continue
+        # The parts of a key have no spaces.
+        _, identifier, key = (events.key[place] or "").split(" ")
+        given, known = page.body[place], page.about_position[place] > 0
+        parts = {None: given.value} if given.parts is None else given.parts
+        rows += [(identifier, key, page.at[place], one, known, name) for name, one in parts.items()]
+    identifiers, keys, times, values, known_ones, names = (
+        zip(*rows, strict=True) if rows else [()] * 6
+    )
     return pa.Table.from_arrays(
         [
-            pa.array([identifier for _, identifier, _ in words], pa.string()),
-            pa.array([key for _, _, key in words], pa.string()),
-            arrow_times([page.at[place] for place in places]),
-            pa.array([page.body[place].value for place in places], pa.float64()),
-            pa.array([page.about_position[place] > 0 for place in places], pa.bool_()),
+            pa.array(identifiers, pa.string()),
+            pa.array(keys, pa.string()),
+            arrow_times(times),
+            pa.array(values, pa.float64()),
+            pa.array(known_ones, pa.bool_()),
+            pa.array(names, pa.string()),
         ],
         schema=reward_schema(),
     )
 
 
 def reward_schema() -> Any:
-    """Return the columns of an export of rewards."""
+    """Return the columns of an export of rewards; ``name`` is null if rewards have no names."""
     import pyarrow as pa
 
     return pa.schema(
@@ -39,5 +48,6 @@ def reward_schema() -> Any:
             ("at", pa.timestamp("us", tz="UTC")),
             ("value", pa.float64()),
             ("known", pa.bool_()),
+            ("name", pa.string()),
         ]
     )
