@@ -235,6 +235,8 @@ class Ledger:
             outcome = "never activated"
         elif decision.holdout:
             outcome = "held out"
+        elif decision.paused:
+            outcome = "paused"
         elif reward is None:
             outcome = "without reward"
         else:

@@ -102,7 +102,9 @@ class LiveState:
         self.policy = settings.build_policy(self._own)
         self.scale = settings.scale
         version, policy, model = self._best()
-        self.serving = Serving(settings, menu, policy, model, version, self.failures)
+        self.serving = Serving(
+            settings, menu, policy, model, version, self.failures, self.projection.groups_since
+        )
 
     def _best(self) -> tuple[int, Policy[Any], Model]:
         """The published version, or the last one before it whose model is undamaged."""
