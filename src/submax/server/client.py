@@ -71,9 +71,10 @@ class Client:
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
+        unit: str | None = None,
     ) -> Decision:
         """As ``Bandit.decide``."""
-        request = _request(context, id, eligible, activate)
+        request = _request(context, id, eligible, activate, unit)
         return self._send("POST", "/decide", request, Decision)
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
@@ -207,6 +208,7 @@ def _request(
     id: str | None = None,  # noqa: A002 - the same word as in decide
     eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     activate: bool = True,
+    unit: str | None = None,
 ) -> dict[str, Any]:
     """The body of a decision request, with an id, so that it can be sent again."""
     for value in (context or {}).values():
@@ -216,6 +218,7 @@ def _request(
         "id": new_identifier() if id is None else id,
         "eligible": eligible,
         "activate": activate,
+        "unit": unit,
     }
 
 

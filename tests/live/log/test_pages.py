@@ -263,6 +263,8 @@ def row_by_row(bandit, events, expected):
             "probabilities": made.probabilities,
             "activated": made.activated or in_time,
             "holdout": made.holdout,
+            "group": made.group and made.group.group,
+            "unit": made.unit,
             "status": status,
             "reward": reward,
             "late_rewards": expected.late[event.position],

@@ -17,6 +17,7 @@ from submax.live.archive.event_forms import (
 from submax.live.archive.id_halves import halves_of
 from submax.live.archive.segment_schema import ACTION, CONTEXT, segment_schema, writer_options
 from submax.live.declaring.settings import Settings
+from submax.live.log.group_draw import GroupDraw
 from submax.live.log.records import DECISION, REWARD, Body, DecisionMade, RewardGiven, body_of
 from submax.live.store.event import Event
 
@@ -92,7 +93,8 @@ class SegmentWriter:
         made = _fitting(event, DecisionMade)
         if made is None or [*map(type, made.action)] != self._action:
             return None
-        integers = (made.version, *made.action[: self._slots])
+        since = 0 if made.group is None else made.group.since
+        integers = (made.version, since, *made.action[: self._slots])
         if not -LIMIT <= min(integers) <= max(integers) < LIMIT:
             return None
         return made if [*map(type, made.context)] == self._context else None
@@ -126,6 +128,19 @@ def _decision_columns(decisions: Sequence[DecisionMade]) -> dict[str, Sequence[A
         "probabilities": [made.probabilities for made in decisions],
         "activated": [made.activated for made in decisions],
         "holdout": [made.holdout for made in decisions],
+        "unit": [made.unit for made in decisions],
+        "paused": [made.paused for made in decisions],
+        **_group_columns([made.group for made in decisions]),
+    }
+
+
+def _group_columns(groups: Sequence[GroupDraw | None]) -> dict[str, Sequence[Any]]:
+    """The values of the groups of decisions; null for a decision without a group."""
+    return {
+        "group_since": [None if one is None else one.since for one in groups],
+        "group": [None if one is None else one.group for one in groups],
+        "holdout_share": [None if one is None else one.holdout_share for one in groups],
+        "control_share": [None if one is None else one.control_share for one in groups],
     }
 
 

@@ -34,6 +34,8 @@ from submax.schema.schema import Schema
 MAX_SECONDS = 1e9
 """The longest duration that can be declared: 31 years, far from where clocks lose precision."""
 Combination = Literal["first", "last", "max", "sum"]
+Stickiness = Literal["none", "version"]
+Sticky = Stickiness | Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(max_length=10_000)]
 FeatureValue = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | Name
@@ -101,6 +103,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 86400.0
     guard_rails: GuardRails = GuardRails()
+    sticky: Annotated[
+        Sticky,
+        Meta(
+            description="How long a unit gets the same action: as long as a 'version' decides, for "
+            "a number of seconds, or 'none': every decision is drawn by itself."
+        ),
+    ] = "version"
     refit_rows: Annotated[
         int,
         Meta(
@@ -166,6 +175,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             given.setdefault("combine", "first")
         if "combine" in given:
             one_of("combine", str(given["combine"]), typing.get_args(Combination))
+        if isinstance(given.get("sticky"), str):
+            one_of("sticky", given["sticky"], typing.get_args(Stickiness))
+        elif "sticky" in given:
+            positive("sticky", given["sticky"])
         menu = Menu.of(given.pop("actions"), given.pop("action_features", None))
         for name, converted in CONVERSIONS.items():
             if name in given:
@@ -195,6 +208,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """
         wait = self.longest_wait if self.longest_wait < math.inf else 0.0
         return max(older_than, wait + self.quarantine)
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """Everything by which decisions are drawn into the holdout and the control."""
+        rails = self.guard_rails
+        holdout = rails.holdout, rails.baseline, rails.aa_test
+        return *holdout, rails.control, rails.control_share, self.seed
 
     @property
     def scale(self) -> Scale:
@@ -250,6 +270,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 "continuous scale without bounds: declare rewards='continuous'"
             )
         self.guard_rails.check(self.menu)
+        self._check_sticky()
         # A policy that does not suit the problem is refused here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
 
@@ -284,6 +305,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 non_negative(name, value)
             if meta.le is not None and isinstance(value, float) and value > meta.le:
                 raise InputError(f"{name} must be at most {meta.le:g}, not {value!r}")
+
+    def _check_sticky(self) -> None:
+        """Refuse to repeat actions for longer than the store finds them."""
+        longest = math.inf if self.archive_after is None else self.archive_after
+        if not isinstance(self.sticky, str) and self.sticky > longest:
+            raise InputError(
+                f"sticky={self.sticky:g} seconds was given with archive_after={longest:g}, after "
+                "which the action of a unit is forgotten: give a shorter sticky, or a longer "
+                "archive_after"
+            )
 
     def _check_without_wait(self) -> None:
         """Refuse settings that go only with a ``reward_wait`` of 0, or only with another one."""
@@ -338,6 +369,7 @@ class BanditOptions(TypedDict, total=False):
     default_reward: float | None
     quarantine: float | timedelta
     guard_rails: GuardRails | Mapping[str, Any]
+    sticky: Stickiness | float | timedelta
     refit_rows: int
     refit_seconds: float | timedelta
     seed: int

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
+from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.log_clock import LogClock
 from submax.live.log.pages.collection_pause import collection_pause
@@ -79,11 +80,12 @@ class Ledger:
     ``no_reward_after`` and settles decisions without a reward; without such a limit it does not
     move.
 
-    ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``rewards`` and
-    ``activated`` hold what is known about decisions that have not matured, and ``quarantine`` has
-    the ids of rewards whose decisions are unknown. If rewards have parts, ``parts`` has those that
-    came, and ``rewards`` what they are together; a decision with a ``reward_wait`` of 0 then
-    matures when all parts have come.
+    ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``comparisons``
+    compare the bandit with the holdout and the control, ``rewards`` and ``activated`` hold what is
+    known about decisions that have not matured, and ``quarantine`` has the ids of rewards whose
+    decisions are unknown. If rewards have parts, ``parts`` has those that came, and ``rewards``
+    what they are together; a decision with a ``reward_wait`` of 0 then matures when all parts have
+    come.
     ``segments`` is where full segments of ``rows`` are kept: in memory, if nothing is given.
     ``settings.longest_wait`` is the time after which the second reader settles a decision:
     ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
@@ -101,6 +103,7 @@ class Ledger:
         slots, intervals = len(settings.menu.slots), len(settings.menu.ranges)
         self.rows = TrainingRows(settings.context, slots + intervals, segments)
         self.tally = ActionTally.empty(slots, intervals)
+        self.comparisons = GroupComparisons.of(settings)
         self.closed = PositionSet()
         self.read_position, self.settled = 0, 0
         self.clock, self.settled_clock = LogClock(), LogClock()
@@ -198,6 +201,7 @@ class Ledger:
         """Add what was decided and learned to the tally, for many events at once."""
         self.tally.decided(self._decided)
         self.tally.learned(self._learned_actions, self._learned_rewards)
+        self.comparisons.save()
         for counted in (self._decided, self._learned_actions, self._learned_rewards):
             counted.clear()
 
@@ -246,6 +250,8 @@ class Ledger:
             outcome = "never activated"
         elif decision.holdout:
             outcome = "held out"
+        elif decision.paused:
+            outcome = "paused"
         elif reward is None:
             outcome = "without reward"
         else:
@@ -260,6 +266,8 @@ class Ledger:
             self._learned_rewards.append(reward)
             if given is None:
                 self.counts["by default"] += 1
+        if decision.group is not None and activated and reward is not None:
+            self.comparisons.note(decision.group, reward, decision.unit)
         self.counts["matured"] += 1
         self.counts[outcome] += 1
         # A decision that was never activated gets no default reward.

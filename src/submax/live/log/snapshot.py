@@ -9,6 +9,7 @@ import msgspec
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
+from submax.live.lift.group_comparison import GroupComparison
 from submax.live.log.action_tally import ActionTally
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
@@ -38,7 +39,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     last: bytes
     closed: tuple[int, bytes]
     tally: ActionTally
-    parts: dict[str, dict[str, float]]
+    comparisons: dict[str, GroupComparison] = {}
+    parts: dict[str, dict[str, float]] = {}
 
     @classmethod
     def of(cls, ledger: Ledger) -> Self:
@@ -56,6 +58,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             state_bytes(ledger.rows.last, {}),
             (ledger.closed.base, ledger.closed.bits),
             ledger.tally,
+            ledger.comparisons.by_group,
             ledger.parts,
         )
 
@@ -69,6 +72,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.counts.update(self.counts)
         ledger.closed = PositionSet(*self.closed)
         ledger.tally, ledger.parts = self.tally, self.parts
+        ledger.comparisons.by_group.update(self.comparisons)
 
 
 def snapshot_name(name: str) -> str:

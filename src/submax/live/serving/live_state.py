@@ -105,7 +105,9 @@ class LiveState:
         self.scale = settings.scale
         self.rewards = RewardValues(settings)
         version, policy, model = self._best()
-        self.serving = Serving(settings, menu, policy, model, version, self.failures)
+        self.serving = Serving(
+            settings, menu, policy, model, version, self.failures, self.projection.groups_since
+        )
 
     def _best(self) -> tuple[int, Policy[Any], Model]:
         """The published version, or the last one before it whose model is undamaged."""

@@ -28,6 +28,7 @@ class Decide(Message):
     id: Identifier | None = None
     eligible: list[Name] | dict[str, list[Name]] | None = None
     activate: bool = True
+    unit: Identifier | None = None
 
 
 class DecideMany(Message):

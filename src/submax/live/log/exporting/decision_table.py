@@ -19,7 +19,7 @@ from submax.schema.schema import METADATA, Schema
 PENDING = "pending"
 """The status of a decision that has not matured."""
 NEVER_ACTIVATED = "never activated"
-STATUSES = (PENDING, "learned", "held out", NEVER_ACTIVATED, "without reward")
+STATUSES = (PENDING, "learned", "held out", NEVER_ACTIVATED, "without reward", "paused")
 CONTEXTS = msgspec.msgpack.Decoder(list[Value])
 PROBABILITIES = msgspec.msgpack.Decoder(list[float] | None)
 ELIGIBLE = msgspec.msgpack.Decoder(ChoiceIndices)
@@ -132,6 +132,8 @@ class DecisionTable:
         return [
             pa.array(activated),
             pa.array([one.holdout for one in decisions], pa.bool_()),
+            pa.array([one.group and one.group.group for one in decisions], pa.string()),
+            pa.array([one.unit for one in decisions], pa.string()),
             pa.array(STATUSES, pa.string()).take(pa.array(status)),
             pa.array(reward, pa.float64(), mask=np.isnan(reward)),
             pa.array(outcomes["late"].astype(np.int64)),
@@ -180,6 +182,8 @@ def _schema(declared: Schema, menu: Menu, context: ContextSchema, parts: Sequenc
             ("probabilities", pa.list_(pa.float64())),
             ("activated", pa.bool_()),
             ("holdout", pa.bool_()),
+            ("group", pa.string()),
+            ("unit", pa.string()),
             ("status", pa.string()),
             ("reward", pa.float64()),
             ("late_rewards", pa.int64()),

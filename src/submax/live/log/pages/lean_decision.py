@@ -2,6 +2,7 @@
 
 import msgspec
 
+from submax.live.log.group_draw import GroupDraw
 from submax.schema.menu import EncodedAction
 
 
@@ -20,3 +21,6 @@ class LeanDecision(msgspec.Struct, frozen=True, array_like=True, gc=False):
     probabilities: msgspec.Raw
     activated: bool
     holdout: bool
+    unit: str | None = None
+    group: GroupDraw | None = None
+    paused: bool = False
