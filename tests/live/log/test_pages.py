@@ -279,7 +279,7 @@ def test_a_ledger_read_by_pages_is_that_of_single_events(
         ledger.collected,
         {one.position: identifier_of(one.key) for one in events if one.key},
     )
-    assert {name[one]: value for one, value in known.rewards.items()} | known.early.values == (
+    assert {name[one]: value for one, value in known.given.values.items()} | known.early.values == (
         expected.rewards
     )
     assert {name[one] for one in known.activated} == expected.activated
@@ -324,6 +324,8 @@ def row_by_row(bandit, events, expected):
             "probabilities": made.probabilities,
             "activated": made.activated or in_time,
             "holdout": made.holdout,
+            "group": made.group and made.group.group,
+            "unit": made.unit,
             "status": status,
             "reward": reward,
             "late_rewards": expected.late[event.position],
@@ -340,6 +342,7 @@ def rewards_row_by_row(events):
                 "at": datetime.fromtimestamp(event.at, UTC),
                 "value": body_of(event, RewardGiven).value,
                 "known": event.about_position > 0,
+                "name": None,
             }
 
 

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.live.archive.segment_schema import ACTION, CONTEXT
-from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
+from submax.live.log.decisions.decision_columns import (
+    GROUP,
+    NO_GROUP,
+    DecisionColumns,
+    Eligible,
+)
+from submax.live.log.group_draw import GROUPS
 from submax.schema.context_schema import Category, ContextSchema
 from submax.schema.menu import ChoiceIndices
 
@@ -72,6 +78,27 @@ class ArchivedDecisions(DecisionColumns):
     @cached_property
     def holdout(self) -> NDArray[np.bool_]:
         return self._flags("holdout")
+
+    @cached_property
+    def paused(self) -> NDArray[np.bool_]:
+        return self._flags("paused")
+
+    @cached_property
+    def unit(self) -> NDArray[np.object_]:
+        return np.array([*self._table["unit"].to_pylist(), None], np.object_)[:-1]
+
+    @cached_property
+    def group(self) -> NDArray[np.void]:
+        records = np.full(len(self), NO_GROUP, GROUP)
+        known = np.flatnonzero(self._table["group_since"].is_valid().to_numpy())
+        if len(known):
+            table = self._table.take(known)
+            names = table["group"].to_pylist()
+            for column in ("since", "holdout_share", "control_share"):
+                stored = "group_since" if column == "since" else column
+                records[column][known] = table[stored].to_numpy()
+            records["group"][known] = [GROUPS.index(one) for one in names]
+        return records
 
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
         self._check_width(schema)
