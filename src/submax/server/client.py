@@ -20,6 +20,7 @@ from submax.core.errors import (
     StoreError,
 )
 from submax.live.declaring.names import check_bandit, new_identifier
+from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 
 RETRIED = (429, 503)
@@ -102,6 +103,26 @@ class Client:
     def show(self) -> dict[str, Any]:
         """The bandit: its actions, settings, version and counts."""
         return self._send("GET", "", None, dict[str, Any])
+
+    def lift(self) -> list[LiftReport]:
+        """As ``Bandit.lift``."""
+        return self._send("GET", "/lift", None, dict[str, list[LiftReport]])["lifts"]
+
+    def set(self, **changes: Any) -> dict[str, Any]:
+        """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
+        return self._send("PATCH", "", changes, dict[str, Any])
+
+    def pause(self) -> dict[str, Any]:
+        """Pause the bandit, as ``Bandit.pause`` does."""
+        return self._send("POST", "/pause", None, dict[str, Any])
+
+    def resume(self) -> dict[str, Any]:
+        """Resume the bandit, as ``Bandit.resume`` does."""
+        return self._send("POST", "/resume", None, dict[str, Any])
+
+    def archive(self) -> dict[str, Any]:
+        """Archive the bandit, as ``Bandit.archive`` does."""
+        return self._send("POST", "/archive", None, dict[str, Any])
 
     def close(self) -> None:
         """Close the connection of this thread."""

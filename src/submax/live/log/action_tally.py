@@ -12,13 +12,29 @@ from submax.schema.menu import EncodedAction
 class ChoiceTally(msgspec.Struct):
     """The counts of one choice: its ``decisions``, and the ``rows`` that were learned from.
 
-    ``reward`` and ``squares`` are the sums of the rewards and of their squares.
+    ``reward`` and ``squares`` are the sums of the rewards and of their squares. With the weight
+    w = 1 / propensity of each row, ``weights`` has the sums of w, w², w r, w² r and w² r².
     """
 
     decisions: int = 0
     rows: int = 0
     reward: float = 0.0
     squares: float = 0.0
+    weights: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
+
+    def add(self, reward: float, weight: float) -> None:
+        """Count a row that is learned from."""
+        self.rows += 1
+        self.reward += reward
+        self.squares += reward * reward
+        sums, square, weighted = self.weights, weight * weight, weight * reward
+        self.weights = (
+            sums[0] + weight,
+            sums[1] + square,
+            sums[2] + weighted,
+            sums[3] + square * reward,
+            sums[4] + weighted * weighted,
+        )
 
     @property
     def mean(self) -> float | None:
@@ -70,14 +86,16 @@ class ActionTally(msgspec.Struct):
             for action in actions:
                 tally.add(float(action[place]))
 
-    def learned(self, actions: Sequence[EncodedAction], rewards: Sequence[float]) -> None:
+    def learned(
+        self,
+        actions: Sequence[EncodedAction],
+        rewards: Sequence[float],
+        weights: Sequence[float],
+    ) -> None:
         """Count rows that are learned from, in the order in which they matured."""
         for slot in range(len(self.choices)):
-            for action, reward in zip(actions, rewards, strict=True):
-                tally = self.choice(slot, int(action[slot]))
-                tally.rows += 1
-                tally.reward += reward
-                tally.squares += reward * reward
+            for action, reward, weight in zip(actions, rewards, weights, strict=True):
+                self.choice(slot, int(action[slot])).add(reward, weight)
 
     def choice(self, slot: int, index: int) -> ChoiceTally:
         """The tally of one choice; it is made if the choice was not counted before."""

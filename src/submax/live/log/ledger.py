@@ -113,6 +113,9 @@ class Ledger:
         self._decided: list[EncodedAction] = []
         self._learned_actions: list[EncodedAction] = []
         self._learned_rewards: list[float] = []
+        self._learned_weights: list[float] = []
+        # A propensity of several slots is that of their joint action, and not of one choice.
+        self._plain = settings.menu.plain
         self._recent: dict[str, tuple[int, LeanDecision]] = {}
 
     def follow(self, until: int | None = None) -> None:
@@ -190,9 +193,14 @@ class Ledger:
     def _save_tally(self) -> None:
         """Add what was decided and learned to the tally, for many events at once."""
         self.tally.decided(self._decided)
-        self.tally.learned(self._learned_actions, self._learned_rewards)
+        self.tally.learned(self._learned_actions, self._learned_rewards, self._learned_weights)
         self.comparisons.save()
-        for counted in (self._decided, self._learned_actions, self._learned_rewards):
+        for counted in (
+            self._decided,
+            self._learned_actions,
+            self._learned_rewards,
+            self._learned_weights,
+        ):
             counted.clear()
 
     def _due(self, before: int) -> float:
@@ -248,6 +256,7 @@ class Ledger:
             self.rows.add(decision.context, decision.action, reward, log_prob)
             self._learned_actions.append(decision.action)
             self._learned_rewards.append(reward)
+            self._learned_weights.append(1 / decision.propensity if self._plain else 1.0)
             if given is None:
                 self.counts["by default"] += 1
         if decision.group is not None and activated and reward is not None:
