@@ -14,7 +14,8 @@ from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.settings import MEMORY_ONLY, STORE_ONLY, BanditOptions, Settings
 from submax.live.fitting.online_learner import OnlineLearner
-from submax.live.lift.lift_report import LiftReport, lift_reports
+from submax.live.lift.lift_report import LiftReport
+from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
 from submax.live.operating.arm_status import ArmStatus, arm_statuses
 from submax.live.operating.guard_rail_warning import GuardRailWarning

@@ -6,7 +6,7 @@ import pytest
 import submax
 from submax.core.rewards.binary import Binary
 from submax.core.rewards.continuous import Continuous
-from submax.live.log.action_tally import ChoiceTally
+from submax.live.log.action_tally import ActionTally, ChoiceTally
 from submax.live.operating.arm_status import weighted_rate
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
@@ -15,10 +15,10 @@ RUNS = 1000
 
 
 def tallied(rewards, propensities):
-    tally = ChoiceTally()
-    for reward, propensity in zip(rewards, propensities, strict=True):
-        tally.add(float(reward), 1 / propensity)
-    return tally
+    tally = ActionTally.empty(1, 0)
+    rewards = np.array(rewards, float)
+    tally.learned(np.zeros((len(rewards), 1)), rewards, 1 / np.array(propensities))
+    return tally.choice(0, 0)
 
 
 def covered(seed, truth, scale, drawn):

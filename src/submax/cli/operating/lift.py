@@ -4,7 +4,8 @@ import click
 
 from submax.cli.operating.opened_bandit import read_bandit
 from submax.core.summary import number
-from submax.live.lift.lift_report import LiftReport, lift_reports
+from submax.live.lift.lift_report import LiftReport
+from submax.live.lift.lift_reports import lift_reports
 
 
 def run_lift(place: str, name: str | None) -> None:

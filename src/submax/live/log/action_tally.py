@@ -1,12 +1,13 @@
 """Counts of decisions and sums of rewards for each choice."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Self
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from submax.schema.menu import EncodedAction
+from submax.core.arrays import Floats
 
 
 class ChoiceTally(msgspec.Struct):
@@ -21,20 +22,6 @@ class ChoiceTally(msgspec.Struct):
     reward: float = 0.0
     squares: float = 0.0
     weights: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
-
-    def add(self, reward: float, weight: float) -> None:
-        """Count a row that is learned from."""
-        self.rows += 1
-        self.reward += reward
-        self.squares += reward * reward
-        sums, square, weighted = self.weights, weight * weight, weight * reward
-        self.weights = (
-            sums[0] + weight,
-            sums[1] + square,
-            sums[2] + weighted,
-            sums[3] + square * reward,
-            sums[4] + weighted * weighted,
-        )
 
     @property
     def mean(self) -> float | None:
@@ -58,12 +45,14 @@ class ValueTally(msgspec.Struct):
     lowest: float = 0.0
     highest: float = 0.0
 
-    def add(self, value: float) -> None:
-        """Count one decision."""
-        self.lowest = min(self.lowest, value) if self.decisions else value
-        self.highest = max(self.highest, value) if self.decisions else value
-        self.decisions += 1
-        self.total += value
+    def add(self, values: Floats) -> None:
+        """Count decisions, of which there is at least one."""
+        before = [self.lowest, self.highest] if self.decisions else values[:1]
+        self.lowest = float(min(values.min(), *before))
+        self.highest = float(max(values.max(), *before))
+        self.decisions += len(values)
+        # Added one after the other, so that the sum does not depend on how the log was read.
+        self.total = float(np.cumsum(np.concatenate([[self.total], values]))[-1])
 
 
 class ActionTally(msgspec.Struct):
@@ -77,25 +66,34 @@ class ActionTally(msgspec.Struct):
         """The tally before any decision."""
         return cls([[] for _ in range(slots)], [ValueTally() for _ in range(intervals)])
 
-    def decided(self, actions: Sequence[EncodedAction]) -> None:
-        """Count decisions."""
+    def decided(self, actions: Floats) -> None:
+        """Count decisions, whose encoded actions are ``[n, S]``."""
         for slot in range(len(self.choices)):
-            for index, count in Counter([int(action[slot]) for action in actions]).items():
-                self.choice(slot, index).decisions += count
+            counts = np.bincount(actions[:, slot].astype(np.int64))
+            for index in np.flatnonzero(counts).tolist():
+                self.choice(slot, index).decisions += int(counts[index])
         for place, tally in enumerate(self.values, start=len(self.choices)):
-            for action in actions:
-                tally.add(float(action[place]))
+            tally.add(actions[:, place])
 
-    def learned(
-        self,
-        actions: Sequence[EncodedAction],
-        rewards: Sequence[float],
-        weights: Sequence[float],
-    ) -> None:
+    def learned(self, actions: Floats, rewards: Floats, weights: Floats) -> None:
         """Count rows that are learned from, in the order in which they matured."""
+        weighted = weights * rewards
+        squares_of = weights**2, weighted, weights * weighted, weighted**2
         for slot in range(len(self.choices)):
-            for action, reward, weight in zip(actions, rewards, weights, strict=True):
-                self.choice(slot, int(action[slot])).add(reward, weight)
+            indices = actions[:, slot].astype(np.int64)
+            most = int(indices.max(initial=0)) + 1
+            known = [self.choice(slot, index) for index in range(most)]
+            rows = np.bincount(indices, minlength=most).tolist()
+            reward = _summed([one.reward for one in known], indices, rewards)
+            squares = _summed([one.squares for one in known], indices, rewards * rewards)
+            sums = [
+                _summed([one.weights[number] for one in known], indices, values)
+                for number, values in enumerate((weights, *squares_of))
+            ]
+            for tally, *added in zip(known, rows, reward, squares, *sums, strict=True):
+                tally.rows += added[0]
+                tally.reward, tally.squares = added[1:3]
+                tally.weights = (added[3], added[4], added[5], added[6], added[7])
 
     def choice(self, slot: int, index: int) -> ChoiceTally:
         """The tally of one choice; it is made if the choice was not counted before."""
@@ -103,3 +101,14 @@ class ActionTally(msgspec.Struct):
         while len(tallies) <= index:
             tallies.append(ChoiceTally())
         return tallies[index]
+
+
+def _summed(sums: Sequence[float], indices: NDArray[np.int64], values: Floats) -> list[float]:
+    """Return sums after values were added, in order, each to the sum with its index.
+
+    The order of the additions is that of single rows, so that the sums are equal to the last bit.
+    """
+    total: list[float] = np.bincount(
+        np.concatenate([np.arange(len(sums)), indices]), np.concatenate([sums, values])
+    ).tolist()
+    return total

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.lift.lift_report import lift_reports
+from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.ledger import Ledger
 from submax.live.operating.arm_status import ArmStatus
 from submax.schema.menu import Action, Menu
