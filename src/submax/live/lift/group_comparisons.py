@@ -1,5 +1,7 @@
 """A bandit compared with its holdout and its control, as a ledger reads the log."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,6 @@ class GroupComparisons:
         is_control = number == GROUP_NUMBERS[CONTROL]
         self._add(CONTROL, share > 0, since, share, is_control, reward, unit)
 
-    def _add(self, group: str, which: NDArray[np.bool_], *columns: NDArray[np.generic]) -> None:
+    def _add(self, group: str, which: NDArray[np.bool_], *columns: NDArray[Any]) -> None:
         if which.any():
             self.by_group[group].add(*(column[which] for column in columns))

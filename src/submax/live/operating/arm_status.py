@@ -43,7 +43,9 @@ class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 def arm_statuses(serving: Serving, ledger: Ledger) -> list[ArmStatus]:
     """The choices of all slots with their numbers, in the order of the menu."""
-    probabilities = serving.average_probabilities(ledger.rows.last.context[-AVERAGED_CONTEXTS:])
+    probabilities = serving.average_probabilities(
+        ledger.rows.last.context[-AVERAGED_CONTEXTS:].astype(np.float64)
+    )
     by_slot = _by_slot(probabilities, serving.active)
     found = []
     for number, slot in enumerate(serving.menu.slots):

@@ -7,7 +7,8 @@ from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.ledger import Ledger
 from submax.live.operating.arm_status import ArmStatus
-from submax.schema.menu import Action, Menu
+from submax.schema.action import Action
+from submax.schema.menu import Menu
 
 
 def notices(projection: SettingsProjection, arms: Sequence[ArmStatus], ledger: Ledger) -> list[str]:

@@ -87,7 +87,7 @@ class Serving:
         if not self._lists or (not self._same and not len(encoded)):
             return None
         if self._same:
-            return self._guarded([[]], self.active, uniform=False)[0]
+            return self.probabilities([], self.active, uniform=False)
         found = self._probabilities(self._model.standardization.apply(encoded)[None])
         places = self._places(self.active)
         found = found if places is None else restricted(found, places)
