@@ -103,6 +103,10 @@ class BanditBase:
         """Counts of events and outcomes of decisions; empty if another process reads the log."""
         return self._learner.counts()
 
+    def follow(self) -> None:
+        """Read new settings, choices and versions now, and not within a second."""
+        self._live_state.follow()
+
     def refit(self) -> RefitResult:
         """Learn now from decisions that have matured; the result says what was learned or why not.
 

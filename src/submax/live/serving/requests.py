@@ -70,7 +70,7 @@ class Requests:
         unit: str | None = None,
     ) -> PendingWrite[Decision]:
         """Draw a decision, to be written under its id."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         request = self._checked(
             serving, context, id=id, eligible=eligible, activate=activate, unit=unit
@@ -90,7 +90,7 @@ class Requests:
 
         This is for callers that could not wait for the policy.
         """
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         request = self._checked(
             serving, context, id=id, eligible=eligible, activate=activate, unit=unit
@@ -104,7 +104,7 @@ class Requests:
 
         Each request has arguments of ``deciding``. If one is invalid, none is drawn.
         """
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         checked = [self._checked(serving, **request) for request in requests]
         return self._drawn_together(serving, checked)
@@ -119,7 +119,7 @@ class Requests:
         self, requests: Iterable[Mapping[str, Any]]
     ) -> list[PendingWrite[Decision] | InputError]:
         """Draw the decisions of different callers as one array, or return the error of each."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         found: list[CheckedRequest | InputError] = []
         for request in requests:
@@ -203,7 +203,7 @@ class Requests:
         source: str = "",
     ) -> PendingWrite[Receipt]:
         """Check a reward, to be written under its id and key; ``source`` is who sent it."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         if isinstance(id, Decision):
             raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
@@ -259,7 +259,7 @@ class Requests:
 
     def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """Check an activation of a decision that exists."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
             raise NotFoundError(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from submax.core.errors import StoreError
+from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.item import Item
@@ -131,6 +132,31 @@ class AsyncClient:
     async def show(self) -> dict[str, Any]:
         """The bandit: its actions, settings, version and counts."""
         found: dict[str, Any] = await self._send("GET", "", None, dict[str, Any])
+        return found
+
+    async def lift(self) -> list[LiftReport]:
+        """As ``Bandit.lift``."""
+        found = await self._send("GET", "/lift", None, dict[str, list[LiftReport]])
+        return list(found["lifts"])
+
+    async def set(self, **changes: Any) -> dict[str, Any]:
+        """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
+        found: dict[str, Any] = await self._send("PATCH", "", encoded(changes), dict[str, Any])
+        return found
+
+    async def pause(self) -> dict[str, Any]:
+        """Pause the bandit, as ``Bandit.pause`` does without a choice."""
+        found: dict[str, Any] = await self._send("POST", "/pause", None, dict[str, Any])
+        return found
+
+    async def resume(self) -> dict[str, Any]:
+        """Resume the bandit, as ``Bandit.resume`` does without a choice."""
+        found: dict[str, Any] = await self._send("POST", "/resume", None, dict[str, Any])
+        return found
+
+    async def archive(self) -> dict[str, Any]:
+        """Archive the bandit, as ``Bandit.archive`` does."""
+        found: dict[str, Any] = await self._send("POST", "/archive", None, dict[str, Any])
         return found
 
     async def flush(self) -> None:

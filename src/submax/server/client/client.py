@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
+from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.queued_rewards import QueuedRewards
@@ -123,6 +124,31 @@ class Client:
     def show(self) -> dict[str, Any]:
         """The bandit: its actions, settings, version and counts."""
         found: dict[str, Any] = self._send("GET", "", None, dict[str, Any])
+        return found
+
+    def lift(self) -> list[LiftReport]:
+        """As ``Bandit.lift``."""
+        found = self._send("GET", "/lift", None, dict[str, list[LiftReport]])
+        return list(found["lifts"])
+
+    def set(self, **changes: Any) -> dict[str, Any]:
+        """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
+        found: dict[str, Any] = self._send("PATCH", "", encoded(changes), dict[str, Any])
+        return found
+
+    def pause(self) -> dict[str, Any]:
+        """Pause the bandit, as ``Bandit.pause`` does without a choice."""
+        found: dict[str, Any] = self._send("POST", "/pause", None, dict[str, Any])
+        return found
+
+    def resume(self) -> dict[str, Any]:
+        """Resume the bandit, as ``Bandit.resume`` does without a choice."""
+        found: dict[str, Any] = self._send("POST", "/resume", None, dict[str, Any])
+        return found
+
+    def archive(self) -> dict[str, Any]:
+        """Archive the bandit, as ``Bandit.archive`` does."""
+        found: dict[str, Any] = self._send("POST", "/archive", None, dict[str, Any])
         return found
 
     def flush(self) -> None:
