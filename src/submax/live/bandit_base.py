@@ -13,7 +13,7 @@ from submax.live.bandit_view import bandit_summary
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
-from submax.live.log.bandits import log_stream, settings_stream
+from submax.live.log.bandits import settings_stream
 from submax.live.log.ledger import Ledger
 from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
@@ -38,7 +38,7 @@ class BanditBase:
         self.store, self.name, self._closed = store, name, False
         self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
-        self.requests = Requests(store, log_stream(name), self._live_state, self._rng)
+        self.requests = Requests(store, name, self._live_state, self._rng)
         self._background: list[Background] = []
 
     @property

@@ -7,7 +7,9 @@ import msgspec
 import numpy as np
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.archive.archived_ids import ArchivedIds
 from submax.live.declaring.names import check_identifier, new_identifier
+from submax.live.log.bandits import log_stream
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -42,9 +44,10 @@ class Requests:
     """Checks calls and draws decisions; writing is left to the caller."""
 
     def __init__(
-        self, store: Store, stream: str, live_state: LiveState, rng: np.random.Generator
+        self, store: Store, name: str, live_state: LiveState, rng: np.random.Generator
     ) -> None:
-        self._store, self._stream, self._live_state, self._rng = store, stream, live_state, rng
+        self._store, self._live_state, self._rng = store, live_state, rng
+        self._stream, self._archived = log_stream(name), ArchivedIds(store, name)
         # The number of decisions of this process, which says whether the burn-in is over.
         self.decided = 0
         self.late = LateRewards()
@@ -303,7 +306,9 @@ class Requests:
     def _status(self, identifier: str, written: AppendResult) -> str:
         event, wait = written.event, self._live_state.settings.longest_wait
         if event.about_position == 0:
-            return "accepted" if self._decided_since(identifier, written) else "quarantined"
+            if self._decided_since(identifier, written):
+                return "accepted"
+            return "late" if identifier in self._archived else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"
 
     def _decided_since(self, identifier: str, written: AppendResult) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.live.log.records import RewardGiven, decoded_bodies
@@ -14,12 +15,12 @@ FEWEST = 32
 """Fewer rewards are faster decoded by msgspec."""
 
 
-def reward_values(bodies: Sequence[bytes], positions: Sequence[int]) -> Floats:
+def reward_values(bodies: Sequence[bytes], positions: NDArray[np.int64]) -> Floats:
     """Return the values of rewards from their bodies; ``positions`` name the events in errors."""
     size = len(bodies[0]) if bodies else 0
     if len(bodies) >= FEWEST and size > VALUE.stop:
         data = b"".join(bodies)
-        same = all(len(body) == size for body in bodies)
+        same = {*map(len, bodies)} == {size}
         rows = np.frombuffer(data, np.uint8).reshape(-1, size) if same else None
         # The same last bytes are the same sender.
         if (
@@ -28,7 +29,7 @@ def reward_values(bodies: Sequence[bytes], positions: Sequence[int]) -> Floats:
             and (rows[:, VALUE.stop :] == rows[0, VALUE.stop :]).all()
         ):
             # If the first one can be decoded, all can.
-            decoded_bodies(bodies[:1], positions[:1], RewardGiven)
+            decoded_bodies(bodies[:1], positions[:1].tolist(), RewardGiven)
             return np.ascontiguousarray(rows[:, VALUE]).view(">f8")[:, 0].astype(np.float64)
-    given = decoded_bodies(bodies, positions, RewardGiven)
+    given = decoded_bodies(bodies, positions.tolist(), RewardGiven)
     return np.array([one.value for one in given], np.float64)
