@@ -93,7 +93,8 @@ class Refitter(Learner):
                     return None
                 ledger = self._follower.read()
                 fit_input = self._fit_input() if self._is_time() else None
-                self._compactor.prepare(self._live_state.settings, ledger)
+                trains_models = self._live_state.policy.facts.trains_models
+                self._compactor.prepare(self._live_state.settings, ledger, trains_models)
             self._compactor.work()
             return None if fit_input is None else self._fit_unless_deleted(fit_input)
 

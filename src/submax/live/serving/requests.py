@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.archive.archived_ids import ArchivedIds
 from submax.live.declaring.names import check_identifier, new_identifier
+from submax.live.log.bandits import log_stream
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -40,12 +42,13 @@ class Requests:
     def __init__(
         self,
         store: Store,
-        stream: str,
+        name: str,
         live_state: LiveState,
         draws: DecisionDraws,
         units: UnitDraws,
     ) -> None:
-        self._store, self._stream, self._live_state = store, stream, live_state
+        self._store, self._live_state = store, live_state
+        self._stream, self._archived = log_stream(name), ArchivedIds(store, name)
         self.draws, self._units = draws, units
         self.late = LateRewards()
 
@@ -275,7 +278,9 @@ class Requests:
     def _status(self, identifier: str, written: AppendResult) -> str:
         event, wait = written.event, self._live_state.settings.longest_wait
         if event.about_position == 0:
-            return "accepted" if self._decided_since(identifier, written) else "quarantined"
+            if self._decided_since(identifier, written):
+                return "accepted"
+            return "late" if identifier in self._archived else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"
 
     def _decided_since(self, identifier: str, written: AppendResult) -> bool:

@@ -44,14 +44,14 @@ class EncodedDecisions(DecisionColumns):
     ``positions`` name the events in errors. An ``InputError`` is raised if a body is damaged.
     """
 
-    def __init__(self, bodies: Sequence[bytes], positions: Sequence[int]) -> None:
+    def __init__(self, bodies: Sequence[bytes], positions: NDArray[np.int64]) -> None:
         self._count = len(bodies)
         self._groups: list[Group] = []
         single = self._grouped(bodies)
         self._single = np.array(single, np.int64)
         self._made: list[DecisionMade] = decoded_bodies(
             [bodies[place] for place in single],
-            [positions[place] for place in single],
+            positions[single].tolist() if single else [],
             DecisionMade,
         )
 
@@ -64,7 +64,9 @@ class EncodedDecisions(DecisionColumns):
         single: list[int] = []
         for size in np.unique(sizes).tolist():
             places = np.flatnonzero(sizes == size)
-            chosen = bodies if len(places) == len(bodies) else [bodies[one] for one in places]
+            chosen = (
+                bodies if len(places) == len(bodies) else [bodies[one] for one in places.tolist()]
+            )
             rows = np.frombuffer(b"".join(chosen), np.uint8).reshape(len(places), size)
             while len(places) >= FEWEST:
                 try:

@@ -1,6 +1,6 @@
 """Run the contextual bake-off: every table with every method and every seed.
 
-    python benchmarks/bakeoff_peers.py --regime dense --seeds 0,1,2 --jobs 2 --out dense.csv
+    python benchmarks/bakeoff/bakeoff_peers.py --regime dense --seeds 0,1,2 --jobs 2 --out dense.csv
 
 Each finished cell is appended to the CSV, and cells that the CSV already has are skipped, so that
 an interrupted run goes on with the same command. With ``--candidates`` the candidates of the tuned
@@ -18,7 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from bakeoff_methods import (
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bakeoff.bakeoff_methods import (
     HELD_OUT,
     METHODS,
     RARE_TABLES,
@@ -28,8 +31,8 @@ from bakeoff_methods import (
     Method,
     candidates,
 )
-from bakeoff_worker import Worker
-from peer_runs import PeerUnavailableError, install
+from bakeoff.bakeoff_worker import Worker
+from measuring.peer_runs import PeerUnavailableError, install
 
 COLUMNS = ("regime", "table", "method", "seed", "decisions", "score", "seconds")
 

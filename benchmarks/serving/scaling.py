@@ -1,17 +1,17 @@
 """One, two and four server processes on one PostgreSQL database, and what each decision costs.
 
-``python benchmarks/scaling.py --servers 1,2,4 --seconds 10 --out scaling.csv`` starts PostgreSQL in
-a temporary folder, the servers, and a load of 16 connections for each server. It is measured with
-one bandit that all servers share, with a bandit for each server, and with one SQLite file, which
-one process serves. On a machine with few cores the load, the servers and the database compete for
-them: the processor time of a decision is then the number to trust, not the rate.
-"""
+``python benchmarks/serving/scaling.py --servers 1,2,4 --seconds 10 --out scaling.csv`` starts
+PostgreSQL in a temporary folder, the servers, and a load of 16 connections for each server. It is
+measured with one bandit that all servers share, with a bandit for each server, and with one SQLite
+file, which one process serves. On a machine with few cores the load, the servers and the database
+compete for them: the processor time of a decision is then the number to trust, not the rate."""
 
 import argparse
 import csv
 import json
 import os
 import platform
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -19,12 +19,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import submax
-from claim import print_table
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from load.client_load import http_request
 from load.clients import Target, cpu_seconds, run_clients
 from load.postgres_server import PostgresServer
 from load.submax_server import SubmaxServer
-from process_tree import family
+from measuring.claim import print_table
+from measuring.process_tree import family
 
 ARMS = [f"arm-{number}" for number in range(10)]
 CONTEXT = dict.fromkeys((f"x{number}" for number in range(20)), float)

@@ -19,9 +19,13 @@ from threading import Event, Thread
 import numpy as np
 
 import submax
-from claim import Claim, print_claims, print_table
-from process_tree import readable
-from server_process import ServerProcess
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.process_tree import readable
+from serving.server_process import ServerProcess
 from submax.live.bandit import Bandit
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.server.run import SWITCH_SECONDS

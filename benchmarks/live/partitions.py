@@ -1,10 +1,9 @@
 """What is lost if the units of a bandit are divided over k databases, each of which learns alone.
 
-``python benchmarks/partitions.py --out partitions.csv`` simulates one of k parts, which has a k-th
-of the decisions, for k from 1 to 64. All parts lose the same share of the reward on average, so
-this is also the share that all of them lose together. Feedback comes a hundred times, at the same
-times for every k, and the worlds are the same for every k.
-"""
+``python benchmarks/live/partitions.py --out partitions.csv`` simulates one of k parts, which has a
+k-th of the decisions, for k from 1 to 64. All parts lose the same share of the reward on average,
+so this is also the share that all of them lose together. Feedback comes a hundred times, at the
+same times for every k, and the worlds are the same for every k."""
 
 import argparse
 import csv
@@ -15,10 +14,16 @@ from typing import NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import sys
+
 import numpy as np
 
 import submax
-from claim import print_table
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import print_table
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush

@@ -16,7 +16,11 @@ import msgspec
 import numpy as np
 
 import submax
-from claim import Claim, print_claims
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims
 from submax.live.declaring.names import new_identifier
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.export import Export
@@ -29,7 +33,6 @@ from submax.live.log.records import (
     decision_key,
     reward_key,
 )
-from submax.live.log.rows.row_segments import ForgottenSegments
 from submax.live.store.event import Entry
 from submax.live.store.sqlite_store import SQLiteStore
 
@@ -113,7 +116,7 @@ def read_rate(path: Path, rounds: int = 3) -> float:
     best = 0.0
     for _ in range(rounds):
         begin = time.process_time()
-        ledger = ledger_of(store, "page", settings, segments=ForgottenSegments())
+        ledger = ledger_of(store, "page", settings)
         ledger.follow()
         events = ledger.counts["decisions"] + ledger.counts["rewards"]
         best = max(best, events / (time.process_time() - begin))

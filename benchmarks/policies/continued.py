@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from claim import Claim, print_table
+from measuring.claim import Claim, print_table
 from submax.core.memory.training import Training
 from submax.core.numerics.standard_error import standard_error
 from submax.environments.networks.contextual import Contextual

@@ -12,11 +12,17 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
+import sys
+from pathlib import Path
+
 import numpy as np
 from scipy import optimize
 
-from claim import Claim, print_claims, print_table
-from stopwatch import seconds
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.stopwatch import seconds
 from submax.core.arrays import Floats
 from submax.core.conditioning.table import Table
 from submax.strategies.linear_program import LinearProgram

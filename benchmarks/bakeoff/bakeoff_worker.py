@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from peer_runs import HERE, PeerUnavailableError
+from measuring.peer_runs import HERE, PeerUnavailableError
 
 SINGLE_THREAD = {
     "OMP_NUM_THREADS": "1",

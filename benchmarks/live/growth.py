@@ -1,8 +1,8 @@
 """How cost and memory of a live bandit change while its log grows from 10⁴ to 10⁷ decisions.
 
-``python benchmarks/growth.py --rows 1e4,1e5,1e6 --out growth.csv`` measures every size and policy
-and appends each number to the file as soon as it is known. The same command goes on where it was
-interrupted. Every step runs in a process of its own, one at a time. The logs are kept in
+``python benchmarks/live/growth.py --rows 1e4,1e5,1e6 --out growth.csv`` measures every size and
+policy and appends each number to the file as soon as it is known. The same command goes on where it
+was interrupted. Every step runs in a process of its own, one at a time. The logs are kept in
 ``--folder``; one decision takes about 600 bytes there.
 
 Processor time is measured, except for the time of a decision and of opening, which include the
@@ -22,9 +22,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from claim import Claim, print_claims, print_table
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-HERE = Path(__file__).parent
+from measuring.claim import Claim, print_claims, print_table
+
+STEP = Path(__file__).resolve().parents[1] / "load" / "growth_step.py"
 FIELDS = ("log", "policy", "rows", "measure", "value", "machine")
 WIDTHS = {"no context": 0, "20 numbers": 20}
 """The logs: names, and how many numbers the context has."""
@@ -128,8 +131,9 @@ def run_step(step: str, folder: Path, log: str, cell: Cell) -> dict[str, float]:
     """Run a step in a process of its own; return what it measured."""
     policy = POLICIES[log][cell.policy or next(iter(POLICIES[log]))]
     words = [step, str(folder.resolve()), str(WIDTHS[log]), str(cell.rows), policy]
-    command = [sys.executable, "-m", "load.growth_step", *words]
-    done = subprocess.run(command, cwd=HERE, check=True, stdout=subprocess.PIPE, text=True)
+    # The folder stays the same, because paths in the environment may be relative.
+    command = [sys.executable, str(STEP), *words]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from claim import Claim, print_table
-from peer_runs import HERE, PeerUnavailableError, run_peer
+from measuring.claim import Claim, print_table
+from measuring.peer_runs import HERE, PeerUnavailableError, run_peer
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer

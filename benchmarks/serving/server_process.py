@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from load.client_load import http_request
 from load.clients import Target, cpu_seconds, run_clients
 from load.submax_server import SubmaxServer
-from process_tree import PROC, memory
+from measuring.process_tree import PROC, memory
 
 
 class Served(NamedTuple):

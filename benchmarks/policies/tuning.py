@@ -10,8 +10,8 @@ own parameter may change by a factor of 3 and 5. So whoever ended at an edge can
 The score of a candidate is its final regret divided by that of random choice, averaged over the
 shifts. The candidate with the lowest score is copied into the experiments' TOML files by hand.
 
-    python benchmarks/tuning.py contextual --out tuning-contextual.csv
-    python benchmarks/tuning.py contextual --around tuning-contextual.csv --out neighbours.csv
+    python benchmarks/policies/tuning.py contextual --out tuning-contextual.csv
+    python benchmarks/policies/tuning.py contextual --around tuning-contextual.csv --out near.csv
 """
 
 import argparse

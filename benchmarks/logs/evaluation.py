@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from claim import Claim, print_claims, print_table
-from peer_runs import PeerUnavailableError, run_peer
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.peer_runs import PeerUnavailableError, run_peer
 from submax.core.arrays import Floats
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report.intervals import INTERVALS
 
-sys.path.append(str(Path(__file__).parent / "peers"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "peers"))
 from logged import ACTIONS, ROWS, arrays
 
 GIVEN: dict[str, str | dict[str, Any]] = {

@@ -5,6 +5,7 @@ import os
 # Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,7 +15,11 @@ from typing import Any
 import numpy as np
 
 import submax
-from claim import Claim, print_claims
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims
 
 ARMS = ["A", "B", "C"]
 ROUNDS = 3000

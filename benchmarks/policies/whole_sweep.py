@@ -15,8 +15,11 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import NamedTuple
 
-from claim import Claim, print_claims
-from process_tree import memory, readable
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims
+from measuring.process_tree import memory, readable
 
 SUBMAX = (sys.executable, "-m", "submax")
 JOBS = 2

@@ -12,6 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import json
 import sqlite3
+import sys
 import tempfile
 import time
 import warnings
@@ -22,8 +23,12 @@ from typing import Any
 import numpy as np
 
 import submax
-from claim import Claim, print_claims, print_table
-from peer_runs import PeerUnavailableError, run_peer
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.peer_runs import PeerUnavailableError, run_peer
 from submax.live.declaring.declare import ContextIgnoredWarning
 from submax.testing import ManualClock
 

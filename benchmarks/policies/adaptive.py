@@ -11,14 +11,19 @@ import os
 # Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from claim import Claim, print_claims, print_table
-from stopwatch import seconds
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.stopwatch import seconds
 from submax.core.arrays import Floats
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback

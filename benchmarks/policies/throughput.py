@@ -11,10 +11,15 @@ import os
 # Set before numpy is imported, because the benchmark measures a single core.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import sys
+from pathlib import Path
 from time import process_time
 
-from claim import Claim, print_claims, print_table
-from peer_runs import PeerRate, PeerUnavailableError, ask, bandit_peers, install
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.peer_runs import PeerRate, PeerUnavailableError, ask, bandit_peers, install
 from peers.problem import ALPHA, ARMS, BATCH, BETA, OBSERVATIONS
 from submax.environments.arms.bernoulli import Bernoulli
 from submax.policies import make_policy

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = HERE.parent / ".venv-bench"
 ADDITIONAL = {
     # Our script needs numpy, which gittins itself does not require.

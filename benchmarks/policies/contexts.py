@@ -18,13 +18,17 @@ import statistics
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
 
-from claim import Claim, print_claims, print_table
-from stopwatch import seconds
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.stopwatch import seconds
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
 from submax.core.spaces.arms import Arms

@@ -11,6 +11,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +21,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import submax
-from claim import Claim, print_claims, print_table
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from load.client_load import http_request
 from load.clients import Load, Target, cpu_seconds, run_clients
 from load.postgres_server import free_port
 from load.submax_server import SubmaxServer
-from peer_runs import HERE, PeerUnavailableError, install
-from process_tree import family
+from measuring.claim import Claim, print_claims, print_table
+from measuring.peer_runs import HERE, PeerUnavailableError, install
+from measuring.process_tree import family
 
 CONNECTIONS, SECONDS = 16, 6.0
 ARMS = [f"arm-{number}" for number in range(10)]
