@@ -87,21 +87,3 @@ def test_the_example_is_typed_and_runs_against_a_server(serve, tmp_path):
         assert "visits Set(1) { 'accepted' }" in run(
             "node", example, server.address, folder=tmp_path
         )
-
-
-@needs_node
-@needs_tsc
-@pytest.mark.slow
-def test_a_wrong_type_is_found_by_the_compiler(tmp_path):
-    shutil.copytree(FOLDER / "src", tmp_path / "src")
-    (tmp_path / "examples").mkdir()
-    (tmp_path / "examples" / "wrong.ts").write_text(
-        'import { Api } from "../src/index.js";\n'
-        'await new Api("http://a").create({ name: "a", actions: 3 });\n'
-    )
-    shutil.copy(FOLDER / "tsconfig.json", tmp_path)
-    done = subprocess.run(
-        ["tsc", "-p", ".", "--noEmit"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert "wrong.ts(2," in done.stdout
