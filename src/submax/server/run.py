@@ -105,6 +105,7 @@ def _configuration(service: Service, options: ServeOptions) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        forwarded_allow_ips=list(options.proxy),
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

@@ -15,6 +15,7 @@ WRONG = {
     "rate": ["0", "-1", "nan", "inf", "much"],
     "trust": ["perhaps", "2"],
     "origin": ["*", "shop.example", "https://a.example,b"],
+    "proxy": ["everybody", "10.0.0.0/99"],
     "log_format": ["xml", "JSONL"],
     "log_level": ["loud"],
 }
@@ -26,6 +27,7 @@ RIGHT = {
     "learned": ("p.submax", Path("p.submax")),
     "trust": ("yes", True),
     "origin": (" https://a.example, http://B.example/ ", ("https://a.example", "http://b.example")),
+    "proxy": ("10.0.0.0/8,::1", ("10.0.0.0/8", "::1")),
     "log_format": ("JSON", "json"),
     "log_level": ("debug", "debug"),
 }
@@ -34,7 +36,7 @@ RIGHT = {
 def test_defaults_hold_if_nothing_is_given():
     found = ServeOptions.of({"store": "a.db"}, {})
     assert found == ServeOptions(
-        "a.db", "127.0.0.1", 8000, 20_000.0, None, False, (), "text", "info"
+        "a.db", "127.0.0.1", 8000, 20_000.0, None, False, (), ("127.0.0.1",), "text", "info"
     )
 
 

@@ -1,5 +1,6 @@
 """All options of the server, from which the command line, the variables and the docs are made."""
 
+import ipaddress
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ def _port(text: str) -> int:
     if not 0 <= found <= 65_535:
         raise ValueError(text)
     return found
+
+
+def _network(text: str) -> str:
+    read = ipaddress.ip_network if "/" in text else ipaddress.ip_address
+    return str(read(text.strip()))
 
 
 def _positive(text: str) -> float:
@@ -73,6 +79,11 @@ OPTIONS = (
         "https://shop.example. Can be repeated.", "ORIGIN", repeats=True,
     ),
     ServerOption(
+        "proxy", ("127.0.0.1",), _network, "an address or a network", "10.0.0.0/8",
+        "A proxy whose header X-Forwarded-For is believed, by address or network. Can be repeated.",
+        "ADDRESS", repeats=True, plural="proxies",
+    ),
+    ServerOption(
         "log_format", "text", _one_of(*LOG_FORMATS), "text or json", "json",
         "Form of the log: lines of text, or a JSON object in each line.", "text|json",
     ),
@@ -96,6 +107,7 @@ class ServeOptions:
     learned: Path | None
     trust: bool
     origin: tuple[str, ...]
+    proxy: tuple[str, ...]
     log_format: str
     log_level: str
 
