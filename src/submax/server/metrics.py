@@ -111,9 +111,9 @@ class BanditCounts(Collector):
         )
         for bandit in self._opened():
             counts = bandit.counts()
-            for kind, count in (
-                dict.fromkeys(ALWAYS_COUNTED, 0) | counts if counts else {}
-            ).items():
+            if counts:
+                counts = dict.fromkeys(ALWAYS_COUNTED, 0) | counts
+            for kind, count in counts.items():
                 events.add_metric([bandit.name, kind.replace(" ", "_")], count)
             version.add_metric([bandit.name], bandit.version)
             for kind, count in bandit.failures.items():

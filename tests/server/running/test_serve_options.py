@@ -14,6 +14,7 @@ WRONG = {
     "port": ["abc", "65536", "-1", "1.5", "8000 8001"],
     "rate": ["0", "-1", "nan", "inf", "much"],
     "trust": ["perhaps", "2"],
+    "telemetry": ["perhaps"],
     "origin": ["*", "shop.example", "https://a.example,b"],
     "proxy": ["everybody", "10.0.0.0/99"],
     "log_format": ["xml", "JSONL"],
@@ -30,13 +31,14 @@ RIGHT = {
     "proxy": ("10.0.0.0/8,::1", ("10.0.0.0/8", "::1")),
     "log_format": ("JSON", "json"),
     "log_level": ("debug", "debug"),
+    "telemetry": ("on", True),
 }
 
 
 def test_defaults_hold_if_nothing_is_given():
     found = ServeOptions.of({"store": "a.db"}, {})
     assert found == ServeOptions(
-        "a.db", "127.0.0.1", 8000, 20_000.0, None, False, (), ("127.0.0.1",), "text", "info"
+        "a.db", "127.0.0.1", 8000, 20_000.0, None, False, (), ("127.0.0.1",), "text", "info", False
     )
 
 

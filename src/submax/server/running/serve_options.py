@@ -92,6 +92,11 @@ OPTIONS = (
         "Least level of a message in the log; debug also writes every request.",
         "debug|info|warning|error",
     ),
+    ServerOption(
+        "telemetry", False, read_flag, "true or false", "true",
+        "Send spans of requests, writes and fits by OpenTelemetry (OTLP over HTTP); needs "
+        "submax[telemetry].", flag=True,
+    ),
 )  # fmt: skip
 """Every option of the server but the store, in the order of the help."""
 
@@ -110,6 +115,7 @@ class ServeOptions:
     proxy: tuple[str, ...]
     log_format: str
     log_level: str
+    telemetry: bool
 
     @classmethod
     def of(cls, given: Mapping[str, Any], environment: Mapping[str, str]) -> Self:
