@@ -83,6 +83,13 @@ def test_a_variable_may_name_a_file_with_the_value(tmp_path):
         ServeOptions.of({}, {"SUBMAX_STORE_FILE": "/nowhere"})
 
 
+def test_an_empty_variable_takes_back_that_of_a_container_file(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("b.db")
+    found = ServeOptions.of({}, {"SUBMAX_STORE": "", "SUBMAX_STORE_FILE": str(secret)})
+    assert found.store == "b.db"
+
+
 def test_an_empty_variable_is_none():
     assert ServeOptions.of({"store": "a.db"}, {"SUBMAX_PORT": "", "SUBMAX_TRUST": ""}).port == 8000
 

@@ -15,6 +15,7 @@ from submax.server.client.messages.address import Address
 from submax.server.client.messages.answers import RETRIED, failure, understood
 from submax.server.client.messages.bodies import decision_body, encoded, joined, reward_body
 from submax.server.client.messages.call import Call
+from submax.server.client.messages.deadline_error import DeadlineError
 from submax.server.client.messages.options import ClientOptions
 
 
@@ -74,7 +75,11 @@ class Client:
         """As ``Bandit.reward``."""
         body = reward_body({"id": id, "value": value, "key": key})
         if self._options.batching:
-            return self._rewards.put(body, self._options.until(), awaited=True).result()
+            waiting = self._rewards.put(body, self._options.until(), awaited=True)
+            try:
+                return waiting.result(self._options.longest_wait)
+            except TimeoutError as error:
+                raise DeadlineError.while_waiting() from error
         found: Receipt = self._send("POST", "/reward", body, Receipt)
         return found
 

@@ -138,11 +138,12 @@ def _value(option: ServerOption, given: Mapping[str, Any], environment: Mapping[
     if text is not None and not option.repeats:
         # A flag on the command line has no text.
         return text if option.flag else option.value_of(str(text), option.word, "invalid-option")
-    variable, text = option.variable, environment.get(option.variable)
+    # An empty variable counts as absent: it takes back one that a container file sets.
+    variable, text = option.variable, environment.get(option.variable) or None
     if text is None and option.variable + BY_FILE in environment:
         variable += BY_FILE
         text = _content(variable, environment[variable])
-    if text is None or (text == "" and not option.flag):
+    if not text:
         return option.default
     return option.value_of(text, f"the variable {variable}", "invalid-variable")
 
@@ -161,13 +162,14 @@ def _content(variable: str, file: str) -> str:
 def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     """A sentence for each variable that nobody reads and whose name is close to one that is read.
 
-    >>> misspelt_variables({"SUBMAX_PROT": "1", "SUBMAX_PORT": "2", "SUBMAX_MINE": "3"})
+    >>> misspelt_variables({"SUBMAX_PROT": "1", "SUBMAX_PORT": "2", "SUBMAX_TEST_SEED": "3"})
     ["the variable SUBMAX_PROT is not read: did you mean 'SUBMAX_PORT'?"]
     """
-    known = [one.variable for one in (STORE, *OPTIONS)]
+    known = [one.variable.removeprefix(PREFIX) for one in (STORE, *OPTIONS)]
     known += [name + BY_FILE for name in known]
+    words = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
     return [
-        f"the variable {name} is not read: {hint.strip()}"
-        for name in sorted(environment)
-        if name.startswith(PREFIX) and name not in known and (hint := did_you_mean(name, known))
+        f"the variable {PREFIX}{word} is not read: {hint.strip()}"
+        for word in words
+        if word not in known and (hint := did_you_mean(word, known).replace("'", f"'{PREFIX}", 1))
     ]
