@@ -9,6 +9,7 @@ from threading import Lock
 import msgspec
 
 from submax.core.errors import ConflictError, NotFoundError
+from submax.core.running.spans import SPANS
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
@@ -224,6 +225,10 @@ class Refitter(Learner):
             raise
 
     def _fit(self, fit_input: FitInput) -> Fitted:
+        with SPANS.span("submax.refit", bandit=self._name, rows=fit_input.rows.count):
+            return self._fit_and_publish(fit_input)
+
+    def _fit_and_publish(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
         try:
             model, base = self._versions.fit(fit_input)

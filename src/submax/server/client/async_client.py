@@ -20,6 +20,7 @@ from submax.server.client.messages.bodies import (
     reward_body,
 )
 from submax.server.client.messages.call import Call
+from submax.server.client.messages.deadline_error import DeadlineError
 from submax.server.client.messages.options import ClientOptions
 
 
@@ -61,7 +62,7 @@ class AsyncClient:
         body = decision_body(context, id, eligible, activate, unit)
         found: Decision
         if self._options.batching:
-            found = await self._here().decisions.put(body, self._options.until())
+            found = await self._in_time(self._here().decisions.put(body, self._options.until()))
         else:
             found = await self._send("POST", "/decide", body, Decision)
         return found
@@ -86,7 +87,8 @@ class AsyncClient:
         found: Receipt
         if self._options.batching:
             # A reward is sent, even if its caller gives up.
-            found = await asyncio.shield(self._here().rewards.put(body, self._options.until()))
+            waiting = self._here().rewards.put(body, self._options.until())
+            found = await self._in_time(asyncio.shield(waiting))
         else:
             found = await self._send("POST", "/reward", body, Receipt)
         return found
@@ -193,6 +195,14 @@ class AsyncClient:
             state = LoopState(self._address, self._options, self._decide_all, self._reward_all)
             self._state = state
         return state
+
+    async def _in_time(self, waiting: "asyncio.Future[Any]") -> Any:
+        """Wait for an answer, and no longer than the deadline."""
+        try:
+            async with asyncio.timeout(self._options.longest_wait):
+                return await waiting
+        except TimeoutError as error:
+            raise DeadlineError.while_waiting() from error
 
     async def _decide_all(self, items: list[Item]) -> None:
         # Nobody waits for a decision whose task was cancelled before it was sent.

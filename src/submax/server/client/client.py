@@ -22,6 +22,7 @@ from submax.server.client.messages.bodies import (
     reward_body,
 )
 from submax.server.client.messages.call import Call
+from submax.server.client.messages.deadline_error import DeadlineError
 from submax.server.client.messages.options import ClientOptions
 
 
@@ -90,7 +91,11 @@ class Client:
         """As ``Bandit.reward``."""
         body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         if self._options.batching:
-            return self._rewards.put(body, self._options.until(), awaited=True).result()
+            waiting = self._rewards.put(body, self._options.until(), awaited=True)
+            try:
+                return waiting.result(self._options.longest_wait)
+            except TimeoutError as error:
+                raise DeadlineError.while_waiting() from error
         found: Receipt = self._send("POST", "/reward", body, Receipt)
         return found
 
