@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     from submax.core.conditioning.table import Table as Table
     from submax.core.conditioning.weighted_strategy import WeightedStrategy as WeightedStrategy
     from submax.core.contracts.chosen_actions import ChosenActions as ChosenActions
+    from submax.core.contracts.context_ignored_warning import (
+        ContextIgnoredWarning as ContextIgnoredWarning,
+    )
     from submax.core.contracts.environment import Environment as Environment
     from submax.core.contracts.facts import Facts as Facts
     from submax.core.contracts.feedback import Feedback as Feedback
     from submax.core.contracts.listing_policy import ListingPolicy as ListingPolicy
     from submax.core.contracts.policy import Policy as Policy
     from submax.core.contracts.problem import Problem as Problem
+    from submax.core.contracts.stepper import Stepper as Stepper
     from submax.core.contracts.wrapper_policy import WrapperPolicy as WrapperPolicy
     from submax.core.errors import ConflictError as ConflictError
     from submax.core.errors import InputError as InputError
@@ -96,6 +100,7 @@ _HOME = {
     "Client": "submax.server.client",
     "Combinatorial": "submax.environments.networks.combinatorial",
     "ConflictError": "submax.core.errors",
+    "ContextIgnoredWarning": "submax.core.contracts.context_ignored_warning",
     "Contextual": "submax.environments.networks.contextual",
     "Continuous": "submax.core.rewards.continuous",
     "Counts": "submax.core.rewards.counts",
@@ -129,6 +134,7 @@ _HOME = {
     "Problem": "submax.core.contracts.problem",
     "Ratings": "submax.environments.arms.ratings",
     "Slots": "submax.core.spaces.slots",
+    "Stepper": "submax.core.contracts.stepper",
     "StoreError": "submax.core.errors",
     "Strategy": "submax.core.conditioning.strategy",
     "StrategyFacts": "submax.core.conditioning.strategy_facts",

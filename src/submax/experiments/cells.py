@@ -14,6 +14,7 @@ import msgspec
 
 from submax._version import __version__
 from submax.core.checks import one_of
+from submax.core.contracts.context_ignored_warning import ignored_contexts_allowed
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, one_line
@@ -26,8 +27,8 @@ from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.cell_result import CellResult, Seconds
 from submax.simulation.delay import Delay
 from submax.simulation.meter import count
+from submax.simulation.running.timed import Timed
 from submax.simulation.simulate import simulate
-from submax.simulation.timed import Timed
 
 Labels = dict[str, Any]
 """The columns of a result that describe its configuration, by name."""
@@ -117,8 +118,9 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
     observations = _at_most(4, environment)
     try:
-        # Four decisions fill two batches of 2, but no batch of 5.
-        simulate(environment, policy, observations=observations, replicas=2, delay=delay)
+        with ignored_contexts_allowed():
+            # Four decisions fill two batches of 2, but no batch of 5.
+            simulate(environment, policy, observations=observations, replicas=2, delay=delay)
     except InputError:
         raise
     except Exception as error:
@@ -138,7 +140,7 @@ def run_cell(cell: Cell) -> CellResult:
     """Simulate one cell; all policies and delays of one environment meet the same worlds."""
     begin, compiled = time.perf_counter(), _compiling_seconds()
     policy = Timed(policy_of(cell.policy))
-    with counted_fallbacks() as fallbacks:
+    with counted_fallbacks() as fallbacks, ignored_contexts_allowed():
         trace = simulate(
             make_environment(cell.environment),
             policy,

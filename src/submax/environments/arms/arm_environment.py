@@ -1,10 +1,11 @@
 """Base class of environments with plain arms and no context."""
 
 from abc import abstractmethod
+from functools import lru_cache
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.contracts.environment import Environment, World
 
 
@@ -22,8 +23,8 @@ class ArmEnvironment(Environment[World]):
 
     def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
         means = self.means(world)
-        rows = np.arange(len(means), dtype=np.int64)[:, None] * self.arms
-        return means.ravel().take(rows + action[..., 0])
+        first = _first_places(*means.shape)
+        return means.ravel().take(first + action[..., 0])
 
     def reward(
         self, world: World, context: Floats, action: Actions, rng: np.random.Generator
@@ -32,3 +33,11 @@ class ArmEnvironment(Environment[World]):
 
     def best_reward(self, world: World, context: Floats) -> Floats:
         return np.broadcast_to(self.means(world).max(axis=-1)[:, None], context.shape[:2])
+
+
+@lru_cache(16)
+def _first_places(replicas: int, arms: int) -> Integers:
+    """Return where the arms of each replica begin in the flattened table of means, ``[R, 1]``."""
+    first = np.arange(replicas, dtype=np.int64)[:, None] * arms
+    first.setflags(write=False)
+    return first

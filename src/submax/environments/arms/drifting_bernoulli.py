@@ -60,9 +60,20 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
         return world.probability
 
     def _at(self, path: Floats) -> DriftingProbabilities:
-        return DriftingProbabilities(
-            path, special.betaincinv(self.alpha, self.beta, special.ndtr(path))
-        )
+        return DriftingProbabilities(path, self._quantile(path))
+
+    def _quantile(self, path: Floats) -> Floats:
+        """Return F⁻¹(Φ(x)); it is computed after every decision, so closed forms are used."""
+        if self.alpha == 1:
+            # F(p) = 1 − (1 − p)^β
+            near_zero: Floats = -np.expm1(special.log_ndtr(-path) / self.beta)
+            return near_zero
+        if self.beta == 1:
+            # F(p) = p^α
+            power: Floats = np.exp(special.log_ndtr(path) / self.alpha)
+            return power
+        quantile: Floats = special.betaincinv(self.alpha, self.beta, special.ndtr(path))
+        return quantile
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
