@@ -37,7 +37,8 @@ Labels = dict[str, Any]
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration with one policy, as plain data that can be sent to any process.
 
-    ``own_code`` is a digest of the user's own files that the cell uses.
+    ``own_code`` is a digest of the user's own files that the cell uses. ``first_replica`` is above
+    0 if the replicas were added to others.
     """
 
     labels: Labels
@@ -50,6 +51,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     points: int
     own_code: str = ""
+    first_replica: int = 0
     version: str = __version__
 
     @property
@@ -160,7 +162,8 @@ def run_cell(cell: Cell) -> CellResult:
 
 def seed_of(cell: Cell) -> list[int]:
     """The seed of a cell, which is the same for all policies and delays of one environment."""
-    return [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
+    seed = [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
+    return [*seed, cell.first_replica] if cell.first_replica else seed
 
 
 def _compiling_seconds() -> float:
