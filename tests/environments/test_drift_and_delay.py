@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submax.core.contracts.environment import Environment
-from submax.environments.arms.drifting_bernoulli import DriftingBernoulli
+from submax.environments.changing.drifting_bernoulli import DriftingBernoulli
 from submax.environments.networks.drifting_contextual import DriftingContextual
 from submax.policies import make_policy
 from submax.simulation.batch_flush import BatchFlush

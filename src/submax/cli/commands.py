@@ -147,3 +147,39 @@ def policies() -> None:
     from submax.cli.report import print_policies
 
     print_policies()
+
+
+@main.command()
+def environments() -> None:
+    """List the environments, by the kind that an experiment file gives."""
+    from submax.cli.listings import print_listing
+    from submax.environments import ENVIRONMENTS
+
+    print_listing("Environments by kind", ENVIRONMENTS)
+
+
+@main.command()
+def estimators() -> None:
+    """List the estimators of reward-conditioned policies, by kind."""
+    from submax.cli.listings import print_listing
+    from submax.estimators import ESTIMATORS
+
+    print_listing("Estimators by kind", ESTIMATORS)
+
+
+@main.command()
+def strategies() -> None:
+    """List the strategies of reward-conditioned policies, by kind."""
+    from submax.cli.listings import print_listing
+    from submax.strategies import STRATEGIES
+
+    print_listing("Strategies by kind", STRATEGIES)
+
+
+@main.command()
+def delays() -> None:
+    """List the delays, by the kind that an experiment file gives."""
+    from submax.cli.listings import print_listing
+    from submax.simulation import DELAYS
+
+    print_listing("Delays by kind", DELAYS)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -18,6 +18,7 @@ from submax.core.contracts.context_ignored_warning import ignored_contexts_allow
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, one_line
+from submax.core.folder import Folder
 from submax.core.running.fallback import counted_fallbacks
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification, own_file, policy_name
@@ -198,7 +199,8 @@ def configurations(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Every combination of the values that are listed for the environment and the delay."""
     yield from itertools.product(
-        _combinations(specification.environment), _combinations(specification.delay)
+        _combinations(specification.environment, ENVIRONMENTS),
+        _combinations(specification.delay, DELAYS),
     )
 
 
@@ -217,8 +219,12 @@ def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
     return PolicySpecification.of(specification).build()
 
 
-def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    choices = [value if isinstance(value, list) else [value] for value in table.values()]
+def _combinations(table: Mapping[str, Any], folder: Folder[Any]) -> Iterator[dict[str, Any]]:
+    lists = _tuple_fields(table, folder)
+    choices = [
+        value if isinstance(value, list) and not _is_one_value(key, value, lists) else [value]
+        for key, value in table.items()
+    ]
     for key, value in table.items():
         if value == []:
             raise InputError(
@@ -227,6 +233,29 @@ def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             )
     for values in itertools.product(*choices):
         yield dict(zip(table, values, strict=True))
+
+
+def _tuple_fields(table: Mapping[str, Any], folder: Folder[Any]) -> dict[str, int]:
+    """The fields whose value is itself a list, with the depth of the list, such as 1 for means."""
+    kind = table.get("kind")
+    found = folder.find(kind) if isinstance(kind, str) else None
+    if not dataclasses.is_dataclass(found):
+        return {}
+    return {name: depth for name, hint in get_type_hints(found).items() if (depth := _depth(hint))}
+
+
+def _depth(hint: Any) -> int:
+    """How many tuples are within each other in a type."""
+    inner = [_depth(one) for one in get_args(hint)]
+    return max(inner, default=0) + (get_origin(hint) is tuple)
+
+
+def _is_one_value(key: str, value: Any, lists: Mapping[str, int]) -> bool:
+    """Whether a list is the value of a field and does not stand for several configurations."""
+    depth, inside = 0, value
+    while isinstance(inside, list) and inside:
+        depth, inside = depth + 1, inside[0]
+    return 0 < depth <= lists.get(key, 0)
 
 
 def _labels(environment: Environment[Any], delay: Delay) -> Labels:
@@ -243,13 +272,15 @@ def _labels(environment: Environment[Any], delay: Delay) -> Labels:
                 f"the environment {environment} has a field {name!r}, which is the name of a "
                 "column of the results: rename the field"
             )
-    return {**{key: _plain(value) for key, value in fields.items()}, "delay": delay.length}
+    # A field that is None, such as given means, is not used, and needs no column.
+    used = {key: _plain(value) for key, value in fields.items() if value is not None}
+    return {**used, "delay": delay.length}
 
 
 def _plain(value: Any) -> Any:
     """The value as a number or text for a table."""
     if isinstance(value, tuple):
-        return "x".join(map(str, value)) or "none"
+        return "x".join(str(_plain(one)) for one in value) or "none"
     if own_file(value) is not None:
         return Path(value).name
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -32,8 +32,8 @@ def replica_blocks(directory: Path, specification: Specification) -> list[int]:
     if sum(held) * specification.points > STORED_NUMBERS:
         raise InputError(
             f"{directory} has {sum(held)} replicas with {specification.points} points, and further "
-            f"ones can be added to at most {STORED_NUMBERS} numbers of each curve, because above that "
-            "the curves of single replicas are not stored: choose another --out, or fewer points"
+            f"ones can be added to at most {STORED_NUMBERS} numbers of each curve, because above "
+            "that the curves of single replicas are not stored: choose a new --out or fewer points"
         )
     return [*held, added]
 

@@ -17,12 +17,14 @@ from submax.core.errors import InputError
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.delay import Delay, Step
 from submax.simulation.pending import Pending
+from submax.simulation.random_delay import RandomDelay
 from submax.simulation.running.drifting_world import DriftingWorld
 from submax.simulation.running.progress_tally import Progress, ProgressTally
 from submax.simulation.running.recording import Recording
 from submax.simulation.running.simulated_world import SimulatedWorld, WorldRandomness
 from submax.simulation.running.single_steps import stepper_of, take_single_steps
 from submax.simulation.running.still_world import StillWorld
+from submax.simulation.running.waiting_rewards import WaitingRewards
 from submax.simulation.trace import Trace
 
 
@@ -64,9 +66,9 @@ def simulate(
     for number in seed if isinstance(seed, Sequence) else [seed]:
         whole_number("seed", number, at_least=0)
     _warn_of_ignored_context(environment, policy)
-    *streams, policy_rng = (
+    *streams, policy_rng, delay_rng = (
         np.random.Generator(np.random.SFC64(stream))
-        for stream in np.random.SeedSequence(seed).spawn(4)
+        for stream in np.random.SeedSequence(seed).spawn(5)
     )
     kind = DriftingWorld if environment.drifts else StillWorld
     world = kind(environment, replicas, WorldRandomness(*streams))
@@ -78,6 +80,9 @@ def simulate(
     try:
         if stepper is not None:
             take_single_steps(stepper, world, recording, observations, policy_rng, tally.add)
+        elif isinstance(delay, RandomDelay):
+            rngs = policy_rng, delay_rng
+            _take_delayed(policy, world, recording, delay, observations, rngs, tally)
         else:
             _take_blocks(policy, world, recording, delay.schedule(observations), policy_rng, tally)
     except Exception:
@@ -115,6 +120,38 @@ def _take_blocks(
         if step.receive:
             state = policy.update(state, pending.take(step.receive), rng)
         tally.add(step.decide, 1 if step.receive else 0)
+
+
+def _take_delayed(
+    policy: Policy[Any],
+    world: SimulatedWorld,
+    recording: Recording,
+    delay: RandomDelay,
+    observations: int,
+    rngs: tuple[np.random.Generator, np.random.Generator],
+    tally: ProgressTally,
+) -> None:
+    """Take single decisions, whose rewards come back after random times, or never.
+
+    ``rngs`` are the random streams of the policy and of the delay.
+    """
+    rng, delay_rng = rngs
+    space, waiting = world.environment.problem.space, WaitingRewards()
+    state = policy.init(world.environment.problem, world.replicas, rng)
+    weight = np.ones((world.replicas, 1))
+    for _ in range(observations):
+        context = world.contexts(1)
+        action, log_prob = policy.act(state, context, rng)
+        recording.check(action, 1)
+        state = policy.record(state, action)
+        reward, regret = world.play(context, action)
+        recording.add(action, reward, regret)
+        feedback = CheckedFeedback(context, action, reward, log_prob, weight)
+        waiting.put(feedback, delay.waits(space.index(action)[:, 0], delay_rng))
+        back = waiting.take()
+        if back is not None:
+            state = policy.update(state, back, rng)
+        tally.add(1, 0 if back is None else 1)
 
 
 def _check_parts(environment: object, policy: object, delay: object) -> None:

@@ -15,14 +15,14 @@ class ArmEnvironment(Environment[World]):
     arms: int
 
     @abstractmethod
-    def means(self, world: World) -> Floats:
+    def arm_means(self, world: World) -> Floats:
         """The mean reward of every arm: ``[R, K]``."""
 
     def contexts(self, world: World, count: int, rng: np.random.Generator) -> Floats:
-        return np.zeros((len(self.means(world)), count, 0))
+        return np.zeros((len(self.arm_means(world)), count, 0))
 
     def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
-        means = self.means(world)
+        means = self.arm_means(world)
         first = _first_places(*means.shape)
         return means.ravel().take(first + action[..., 0])
 
@@ -32,7 +32,7 @@ class ArmEnvironment(Environment[World]):
         return self.outcome(world, context, action, rng).reward
 
     def best_reward(self, world: World, context: Floats) -> Floats:
-        return np.broadcast_to(self.means(world).max(axis=-1)[:, None], context.shape[:2])
+        return np.broadcast_to(self.arm_means(world).max(axis=-1)[:, None], context.shape[:2])
 
 
 @lru_cache(16)

@@ -10,7 +10,7 @@ from scipy import special
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
 from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
-from submax.environments.arms.drift import drifted
+from submax.environments.changing.drift import drifted
 
 
 class DriftingProbabilities(NamedTuple):
@@ -56,7 +56,7 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
         fresh = rng.standard_normal(world.path.shape)
         return self._at(drifted(world.path, fresh, count, self.memory))
 
-    def means(self, world: DriftingProbabilities) -> Floats:
+    def arm_means(self, world: DriftingProbabilities) -> Floats:
         return world.probability
 
     def _at(self, path: Floats) -> DriftingProbabilities:
