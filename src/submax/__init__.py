@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from submax.server.client import Client as Client
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.geometric import Geometric as Geometric
+    from submax.simulation.identify import identify as identify
     from submax.simulation.lag import Lag as Lag
     from submax.simulation.pareto import Pareto as Pareto
     from submax.simulation.simulate import simulate as simulate
@@ -177,6 +178,7 @@ _HOME = {
     "UnknownDecisionWarning": "submax.live.serving.unknown_decision_warning",
     "WeightedStrategy": "submax.core.conditioning.weighted_strategy",
     "WrapperPolicy": "submax.core.contracts.wrapper_policy",
+    "identify": "submax.simulation.identify",
     "make_policy": "submax.policies",
     "open": "submax.live.open",
     "simulate": "submax.simulation.simulate",

@@ -100,14 +100,17 @@ class CellResult(NamedTuple):
                 strict=True,
             )
         )
+        final_regret, final_reward, late_slope = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("final_regret", "final_reward", "late_slope")
+        )
         return cls(
             parts[0].steps,
             regret,
             reward,
-            *(
-                np.concatenate([getattr(part, name) for part in parts])
-                for name in ("final_regret", "final_reward", "late_slope")
-            ),
+            final_regret,
+            final_reward,
+            late_slope,
             Seconds(*np.sum([part.seconds for part in parts], axis=0).tolist()),
             sum(part.fallbacks for part in parts),
             together if together[0].size <= STORED_NUMBERS else None,

@@ -24,6 +24,7 @@ class CellStore:
         """Store a result; after a crash the file is the old or the new one, never a partial one."""
         self._directory.mkdir(parents=True, exist_ok=True)
         curves = result.replica_curves
+        more = {} if curves is None else {"replica_curves": curves}
         with whole_file(self._path(key)) as file:
             np.savez(
                 file,
@@ -35,7 +36,7 @@ class CellStore:
                 late_slope=result.late_slope,
                 seconds=np.array(result.seconds),
                 fallbacks=np.array(result.fallbacks),
-                **({} if curves is None else {"replica_curves": curves}),
+                **more,  # type: ignore[arg-type]  # savez takes arrays by any name
             )
 
     def read(self, key: str) -> CellResult:

@@ -1,5 +1,6 @@
 """Base class of environments whose mean reward depends on a product of parameters and context."""
 
+import math
 from abc import abstractmethod
 
 import numpy as np
@@ -31,7 +32,7 @@ class LinearEnvironment(Environment[Floats]):
             table = checked_rows("parameters", self.parameters, self.arms, self.dimension)
             return np.tile(table, (replicas, 1, 1))
         drawn = rng.standard_normal((replicas, self.arms, self.dimension))
-        return drawn * (self.spread / np.sqrt(self.dimension))
+        return drawn * (self.spread / math.sqrt(self.dimension))
 
     def contexts(self, world: Floats, count: int, rng: np.random.Generator) -> Floats:
         return rng.standard_normal((len(world), count, self.dimension))

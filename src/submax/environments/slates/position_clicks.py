@@ -40,8 +40,7 @@ class PositionClicks(SlateEnvironment):
         return Problem(self.space, scale=Discrete(numbers))
 
     def looked_at(self) -> Floats:
-        looked: Floats = self.decay ** np.arange(self.positions)
-        return looked
+        return np.power(self.decay, np.arange(self.positions, dtype=np.float64))
 
     def reward_of(self, clicks: Booleans) -> Floats:
         return clicks.sum(axis=-1).astype(np.float64)

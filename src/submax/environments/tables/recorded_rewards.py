@@ -21,12 +21,12 @@ from submax.environments.tables.table_file import check_file, numbers, read_tabl
 
 
 class RewardsByArm(NamedTuple):
-    """The recorded rewards, sorted by arm: arm a has ``count[a]`` of them from ``first[a]`` on."""
+    """The recorded rewards, sorted by arm: arm a has ``rows[a]`` of them from ``first[a]`` on."""
 
     names: list[Any]
     rewards: Floats
     first: Integers
-    count: Integers
+    rows: Integers
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class RecordedRewards(Environment[int]):
         self, world: int, context: Floats, action: Actions, rng: np.random.Generator
     ) -> Outcome:
         log, arm = self.by_arm, action[..., 0]
-        place = log.first[arm] + rng.integers(log.count[arm])
+        place = log.first[arm] + rng.integers(log.rows[arm])
         return Outcome(log.rewards[place], self._means[arm])
 
     def best_reward(self, world: int, context: Floats) -> Floats:
@@ -127,7 +127,7 @@ class RecordedRewards(Environment[int]):
     @cached_property
     def _means(self) -> Floats:
         log = self.by_arm
-        means: Floats = np.add.reduceat(log.rewards, log.first) / log.count
+        means: Floats = np.add.reduceat(log.rewards, log.first) / log.rows
         return means
 
     @classmethod

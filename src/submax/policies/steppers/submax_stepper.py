@@ -59,5 +59,6 @@ class SubMaxStepper(Stepper):
     def _level(self, reward: Floats) -> Integers | Booleans:
         """Return the index of the level that is nearest to each reward, ``[R]``."""
         if self._middle is not None:
-            return reward > self._middle
+            above: Booleans = reward > self._middle
+            return above
         return self._encoding.nearest(reward[:, None])[:, 0]
