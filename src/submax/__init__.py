@@ -98,7 +98,8 @@ if TYPE_CHECKING:
     from submax.policies import make_policy as make_policy
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
-    from submax.server.client import Client as Client
+    from submax.server.client.async_client import AsyncClient as AsyncClient
+    from submax.server.client.client import Client as Client
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.geometric import Geometric as Geometric
     from submax.simulation.identify import identify as identify
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Adversarial": "submax.environments.tables.adversarial",
     "Arms": "submax.core.spaces.arms",
+    "AsyncClient": "submax.server.client.async_client",
     "Bandit": "submax.live.bandit",
     "BatchFlush": "submax.simulation.batch_flush",
     "Belief": "submax.core.conditioning.belief",
@@ -121,7 +123,7 @@ _HOME = {
     "Category": "submax.schema.context_schema",
     "ChosenActions": "submax.core.contracts.chosen_actions",
     "Classification": "submax.environments.tables.classification",
-    "Client": "submax.server.client",
+    "Client": "submax.server.client.client",
     "Combinatorial": "submax.environments.networks.combinatorial",
     "ConflictError": "submax.core.errors",
     "ContextIgnoredWarning": "submax.core.contracts.context_ignored_warning",

@@ -4,7 +4,8 @@ import msgspec
 
 from submax.core.checks import below_one, whole_number
 from submax.core.errors import InputError
-from submax.schema.menu import LISTED, Action, Menu
+from submax.schema.action import Action
+from submax.schema.menu import LISTED, Menu
 
 
 class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

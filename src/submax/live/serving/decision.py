@@ -2,7 +2,7 @@
 
 import msgspec
 
-from submax.schema.menu import Action
+from submax.schema.action import Action
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -14,7 +14,8 @@ from submax.live.log.bandits import model_name, settings_stream
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.menu import Action, EncodedAction
+from submax.schema.action import Action
+from submax.schema.menu import EncodedAction
 from submax.schema.model import Model
 
 DAMAGED = "damaged models"

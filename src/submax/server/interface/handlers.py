@@ -162,7 +162,14 @@ async def add_key(call: Call) -> m.KeyMade:
     body, keys = call.body, call.service.keys
     expires = None if body.expires is None else parsed_time(body.expires, time.time())
     made = await _in_thread(
-        lambda: keys.add(body.scopes, body.bandits, body.rate, name=body.name, expires=expires)
+        lambda: keys.add(
+            body.scopes,
+            body.bandits,
+            body.rate,
+            name=body.name,
+            expires=expires,
+            browser=body.browser,
+        )
     )
     return m.KeyMade(*made)
 

@@ -99,7 +99,8 @@ class NewKey(Message):
     """A new key: its scopes, its bandits (all if left out), and its requests a second.
 
     ``name`` is shown in lists and in the audit. From ``expires`` on, a date or a time in the form
-    of ISO 8601, the key is refused.
+    of ISO 8601, the key is refused. A ``browser`` key may be part of web pages of declared origins;
+    it may have the scopes decide and reward.
     """
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
@@ -107,6 +108,7 @@ class NewKey(Message):
     rate: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     name: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)] = ""
     expires: Annotated[str, Meta(max_length=40)] | None = None
+    browser: bool = False
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -211,6 +213,7 @@ class KeyDetails(msgspec.Struct, frozen=True):
     rate: float | None
     expires: str | None
     last_used: str | None
+    browser: bool
 
 
 class KeyMade(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from types import FrameType
 
 import uvicorn
 
-from submax.server.ending import Ending
+from submax.server.running.ending import Ending
 
 
 class StoppableServer(uvicorn.Server):

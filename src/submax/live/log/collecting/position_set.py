@@ -1,7 +1,7 @@
 """A compact set of positions of a log."""
 
 FORGOTTEN_AT_ONCE = 8192
-"""Positions are forgotten in multiples of 8, and at least this many at once, to save time."""
+"""Positions are forgotten in multiples of this number, to save time."""
 
 
 class PositionSet:
@@ -23,7 +23,7 @@ class PositionSet:
     @property
     def bits(self) -> bytes:
         """The members above ``base`` as bits, from which an equal set can be made."""
-        return bytes(self._bits)
+        return bytes(self._bits).rstrip(b"\0")
 
     def add(self, position: int) -> None:
         """Make a position a member."""
@@ -42,7 +42,7 @@ class PositionSet:
 
     def forget_up_to(self, position: int) -> None:
         """Forget positions up to this one, some thousands at a time."""
-        whole_bytes = (position - self.base) // 8
-        if 8 * whole_bytes >= FORGOTTEN_AT_ONCE:
-            del self._bits[:whole_bytes]
-            self.base += 8 * whole_bytes
+        forgotten = (position - self.base) // FORGOTTEN_AT_ONCE * FORGOTTEN_AT_ONCE
+        if forgotten > 0:
+            del self._bits[: forgotten // 8]
+            self.base += forgotten

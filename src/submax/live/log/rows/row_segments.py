@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
 from submax.core.errors import InputError
 from submax.core.running.state_file import state_bytes
-from submax.live.log.stored_columns import stored_columns
+from submax.live.log.rows.stored_columns import stored_columns
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -17,6 +18,9 @@ class DamagedRowsError(InputError):
 
 class RowSegments(ABC):
     """Segments of equal size, which never change; ``hashes`` has the hash of each."""
+
+    needs_contexts: ClassVar[bool] = True
+    """Whether the rows must have their contexts."""
 
     def __init__(self, hashes: Sequence[str] = ()) -> None:
         self.hashes = list(hashes)
@@ -61,7 +65,9 @@ class MemorySegments(RowSegments):
 
 
 class ForgottenSegments(RowSegments):
-    """Segments that are counted and forgotten, for readers that need only the last rows."""
+    """Segments that are counted and forgotten, for readers that need no rows."""
+
+    needs_contexts = False
 
     def read(self, number: int) -> Columns:
         raise DamagedRowsError(f"segment {number} was not kept: this reader needs no rows")

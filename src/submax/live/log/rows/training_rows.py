@@ -3,15 +3,9 @@
 import hashlib
 from functools import partial
 
-import msgspec
-import numpy as np
-
-from submax.live.log.lazy_rows import RowPart
-from submax.live.log.pages.encoded_contexts import encoded_contexts
-from submax.live.log.row_segments import MemorySegments, RowSegments
+from submax.live.log.rows.lazy_rows import RowPart
+from submax.live.log.rows.row_segments import MemorySegments, RowSegments
 from submax.schema.columns import Columns
-from submax.schema.context_schema import ContextSchema
-from submax.schema.menu import EncodedAction
 
 SEGMENT = 8192
 """Rows in a segment, which never changes once it is full."""
@@ -20,45 +14,39 @@ SEGMENT = 8192
 class TrainingRows:
     """Rows to learn from: full segments, which are kept elsewhere, and the rows after them."""
 
-    def __init__(
-        self, context: ContextSchema, slots: int, segments: RowSegments | None = None
-    ) -> None:
+    def __init__(self, width: int, slots: int, segments: RowSegments | None = None) -> None:
         self.segments = MemorySegments() if segments is None else segments
-        self._context = context
-        self._empty = Columns.empty(context.width, slots)
+        self._empty = Columns.empty(width, slots)
         self._last = self._empty
-        # Rows as they are in the log; many of them are encoded at once, which is quicker.
-        self._new: list[tuple[msgspec.Raw, EncodedAction, float, float]] = []
+        # Rows after ``_last``; many are joined at once, because joining copies all of them.
+        self._new: list[Columns] = []
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self.segments) * SEGMENT + len(self._last.reward) + len(self._new)
+        return len(self.segments) * SEGMENT + self._count
 
-    def add(
-        self, context: msgspec.Raw, action: EncodedAction, reward: float, log_prob: float
-    ) -> None:
-        """Append a row; ``context`` is as it is in the body of a decision."""
-        self._new.append((context, action, reward, log_prob))
-        if len(self._last.reward) + len(self._new) >= SEGMENT:
+    def add(self, rows: Columns) -> None:
+        """Append rows."""
+        while self._count + len(rows.reward) >= SEGMENT:
+            cut = SEGMENT - self._count
+            self._new.append(rows.rows(slice(cut)))
+            rows = rows.rows(slice(cut, None))
             self.segments.append(self.last)
-            self._last = self._empty
+            self.last = self._empty
+        if len(rows.reward):
+            self._new.append(rows)
+            self._count += len(rows.reward)
 
     @property
     def last(self) -> Columns:
         """The rows after the full segments."""
         if self._new:
-            context, action, reward, log_prob = zip(*self._new, strict=True)
-            new = Columns(
-                encoded_contexts(self._context, context),
-                np.array(action, dtype=np.float64).reshape(len(reward), -1),
-                np.array(reward, dtype=np.float64),
-                np.array(log_prob, dtype=np.float64),
-            )
-            self._last, self._new = Columns.joined([self._last, new]), []
+            self._last, self._new = Columns.joined([self._last, *self._new]), []
         return self._last
 
     @last.setter
     def last(self, columns: Columns) -> None:
-        self._last, self._new = columns, []
+        self._last, self._new, self._count = columns, [], len(columns.reward)
 
     def parts(self) -> list[RowPart]:
         """Return all rows as parts, which do not change when rows are added later."""

@@ -1,14 +1,14 @@
-import json
 import math
 import socket
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import numpy as np
 import pytest
 
-import submax.server.client
+import submax.server.client.messages.attempts
 from submax.core.errors import (
     ConflictError,
     ForbiddenError,
@@ -17,60 +17,10 @@ from submax.core.errors import (
     StoreError,
 )
 from submax.server.client import Client
+from submax.server.client.messages.deadline_error import DeadlineError
 
 DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
 RECEIPT = {"id": "d1", "status": "accepted"}
-
-
-class Stub:
-    """A server that answers as it is told, the last answer for ever, and keeps what it was sent."""
-
-    def __init__(self):
-        self.answers, self.seen = [(200, DECISION)], []
-        stub = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"] or 0))
-                stub.seen.append((self.path, json.loads(body), dict(self.headers)))
-                status, answer = stub.answers.pop(0) if len(stub.answers) > 1 else stub.answers[0]
-                if status == 0:
-                    self.close_connection = True
-                    return
-                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    def close(self):
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-@pytest.fixture
-def stub(monkeypatch):
-    monkeypatch.setattr(submax.server.client, "FIRST_PAUSE", 0.001)
-    stub = Stub()
-    yield stub
-    stub.close()
-
-
-@pytest.fixture
-def client(stub):
-    with Client(stub.address, "page", attempts=4) as client:
-        yield client
 
 
 BUSY = {"error": "try again"}
@@ -95,26 +45,32 @@ def test_it_gives_up_and_says_after_how_many_attempts(stub, client, failure):
     assert len(stub.seen) == 4
 
 
-def test_a_server_that_is_not_there_is_tried_as_often(monkeypatch):
-    monkeypatch.setattr(submax.server.client, "FIRST_PAUSE", 0.001)
+def test_a_server_that_is_not_there_is_tried_as_often(monkeypatch, kind):
+    monkeypatch.setattr(submax.server.client.messages.attempts, "FIRST_PAUSE", 0.001)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(StoreError, match=r"after 3 attempts .ConnectionRefusedError"):
-            Client(address, "page", attempts=3).decide()
+        with (
+            kind(address, "page", attempts=3) as client,
+            pytest.raises(StoreError, match=r"after 3 attempts .ConnectionRefusedError"),
+        ):
+            client.decide()
 
 
-def test_a_server_that_does_not_answer_is_given_up_on(monkeypatch):
+def test_a_server_that_does_not_answer_is_given_up_on(kind):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(StoreError, match=r"after 2 attempts .TimeoutError"):
-            Client(address, "page", attempts=2, timeout=0.1).decide()
+        with (
+            kind(address, "page", attempts=2, timeout=0.1) as client,
+            pytest.raises(StoreError, match=r"after 2 attempts .TimeoutError"),
+        ):
+            client.decide()
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"),
+    ("status", "error"),
     [
         (404, NotFoundError),
         (409, ConflictError),
@@ -126,11 +82,11 @@ def test_a_server_that_does_not_answer_is_given_up_on(monkeypatch):
         (501, StoreError),
     ],
 )
-def test_errors_are_what_they_are_without_a_server_and_not_tried_again(stub, client, status, kind):
+def test_errors_are_what_they_are_without_a_server_and_not_tried_again(stub, client, status, error):
     stub.answers = [(status, {"error": "the sentence of the server"})]
-    with pytest.raises(kind, match="the sentence of the server") as raised:
+    with pytest.raises(error, match="the sentence of the server") as raised:
         client.decide()
-    assert type(raised.value) is kind
+    assert type(raised.value) is error
     assert len(stub.seen) == 1
 
 
@@ -147,14 +103,14 @@ def test_a_redirection_is_not_followed(stub, client):
         client.decide()
 
 
-def test_the_key_is_sent(stub):
-    with Client(stub.address, "page", key="submax.a.b") as client:
+def test_the_key_is_sent(stub, kind):
+    with kind(stub.address, "page", key="submax.a.b") as client:
         client.decide()
     assert stub.seen[0][2]["Authorization"] == "Bearer submax.a.b"
 
 
-def test_an_address_may_have_a_path(stub):
-    with Client(f"{stub.address}/below/", "page") as client:
+def test_an_address_may_have_a_path(stub, kind):
+    with kind(f"{stub.address}/below/", "page") as client:
         client.decide()
     assert stub.seen[0][0] == "/below/bandits/page/decide"
 
@@ -227,15 +183,109 @@ def test_an_empty_id_is_sent_as_it_is(stub, client):
         ("http://[::1", {}, "like http://127.0.0.1:8000"),
         ("http://a", {"attempts": 0}, "attempts"),
         ("http://a", {"timeout": 0}, "timeout"),
+        ("http://a", {"deadline": 0}, "deadline"),
+        ("http://a", {"gather": -1}, "gather"),
+        ("http://a", {"connections": 0}, "connections"),
         ("http://a", {"key": "a\nb"}, "give the whole text"),
         ("http://a", {"key": "é"}, "give the whole text"),
     ],
 )
-def test_a_client_that_cannot_work_is_not_made(address, options, words):
+def test_a_client_that_cannot_work_is_not_made(kind, address, options, words):
     with pytest.raises(InputError, match=words):
-        Client(address, "page", **options)
+        kind(address, "page", **options)
 
 
 def test_the_name_of_a_bandit_is_checked():
     with pytest.raises(InputError, match="the bandit was named"):
         Client("http://a", "../x")
+
+
+def test_connections_are_used_again(stub, client):
+    for _ in range(5):
+        client.decide()
+    assert stub.connections == 1
+
+
+def test_the_deadline_ends_all_attempts(stub, kind):
+    stub.answers = [(503, BUSY)]
+    with (
+        kind(stub.address, "page", attempts=10**6, deadline=0.05) as client,
+        pytest.raises(DeadlineError, match=r"before the deadline, after ") as raised,
+    ):
+        client.decide()
+    assert raised.value.code == "deadline"
+
+
+def test_a_bandit_can_be_shown(stub, client):
+    stub.answers = [(200, {"name": "page"})]
+    assert client.show() == {"name": "page"}
+
+
+def test_clients_need_neither_numpy_nor_the_server():
+    script = (
+        "import sys, submax; submax.Client, submax.AsyncClient;"
+        "print({'numpy', 'starlette', 'uvicorn', 'httpx'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"
+
+
+PARTS = [b'{"id": "d1", "action"', b': "A", "propensity": 0.5, "version": 0}']
+RAW_ANSWERS = {
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + b"".join(b"%X;a=b\r\n%b\r\n" % (len(part), part) for part in PARTS)
+    + b"0\r\nTrailer: x\r\n\r\n",
+    "continue": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 59\r\n\r\n"
+    b'{"id":"d1","action":"A","propensity":0.5,"version":0      }',
+    "end of connection": b"HTTP/1.0 200 OK\r\n\r\n"
+    b'{"id":"d1","action":"A","propensity":0.5,"version":0}',
+}
+BROKEN_ANSWERS = {
+    "no http": b"\x00\xff\r\n\r\n",
+    "wrong length": b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    "wrong chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "cut off": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+    "nothing": b"",
+}
+
+
+@pytest.fixture
+def raw():
+    """A server whose every answer is the given bytes, after which it hangs up."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    answers = []
+
+    def run():
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                if connection.recv(65_536):
+                    connection.sendall(answers[-1])
+
+    thread = Thread(target=run)
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}", answers
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    thread.join()
+
+
+@pytest.mark.parametrize("form", RAW_ANSWERS)
+def test_all_forms_of_answers_are_read(raw, kind, form):
+    address, answers = raw
+    answers.append(RAW_ANSWERS[form])
+    with kind(address, "page") as client:
+        assert client.decide().action == "A"
+
+
+@pytest.mark.parametrize("form", BROKEN_ANSWERS)
+def test_an_answer_that_is_broken_is_not_taken_for_one(raw, kind, form):
+    address, answers = raw
+    answers.append(BROKEN_ANSWERS[form])
+    with kind(address, "page", attempts=2, timeout=5) as client, pytest.raises(StoreError):
+        client.decide()
