@@ -142,6 +142,44 @@ def plot(directory: Path, policies: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--policies",
+    default="",
+    metavar="A,B,...",
+    help="The policies to compare, at least two; all if absent.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["regret", "reward", "late_slope"]),
+    default="regret",
+    show_default=True,
+    help="What is compared; late_slope is the regret per decision in the last tenth of a run.",
+)
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "latex"]),
+    default="table",
+    show_default=True,
+    help="How the differences are printed.",
+)
+def compare(directory: Path, policies: str, measure: str, confidence: float, form: str) -> None:
+    """Compare policies of a result directory, replica by replica.
+
+    Prints paired differences with confidence intervals, p-values that are corrected for the number
+    of comparisons, and how many replicas a difference of this size needs.
+    """
+    from submax.cli.comparison import print_comparison
+    from submax.experiments.paired_differences import compare as paired_differences
+
+    names = [name.strip() for name in policies.split(",") if name.strip()]
+    found = paired_differences(directory, names, measure=measure, confidence=confidence)
+    print_comparison(found, measure, confidence, form)
+
+
+@main.command()
 def policies() -> None:
     """List the policies that can be given by name, with their parameters."""
     from submax.cli.report import print_policies
