@@ -89,7 +89,7 @@ def test_the_number_of_replicas_has_the_promised_power(seed):
 
 
 def test_wrong_comparisons_are_refused(directory, tmp_path):
-    with pytest.raises(InputError, match="unknown policy in .* 'ucb9'"):
+    with pytest.raises(InputError, match=r"unknown policy in .* 'ucb9'"):
         compare(directory, ["random", "ucb9"])
     with pytest.raises(InputError, match="two policies or more, not random"):
         compare(directory, ["random"])

@@ -70,7 +70,7 @@ def test_measures_are_those_of_the_decisions(trace):
 
 def test_what_a_trace_does_not_keep_is_not_guessed():
     short = simulate(Bernoulli(2), make_policy("random"), observations=50, replicas=2, points=5)
-    with pytest.raises(InputError, match="share_of_best needs every decision.*points=None"):
+    with pytest.raises(InputError, match=r"share_of_best needs every decision.*points=None"):
         share_of_best(short)
     with pytest.raises(InputError, match="periods must be at most 5"):
         regret_per_period(short, 6)

@@ -134,11 +134,42 @@ def simulate(file: Path, **options: Any) -> None:
     metavar="NAME",
     help="Draw only this policy. Can be repeated.",
 )
-def plot(directory: Path, policies: tuple[str, ...]) -> None:
-    """Draw the figures of a result directory again; nothing is run."""
-    from submax.cli.run import redraw
+@click.option(
+    "--policies",
+    "listed",
+    default="",
+    metavar="A,B,...",
+    help="Draw only these policies, in this order.",
+)
+@click.option("--only", multiple=True, metavar="KEY=VALUE", help="Only these configurations.")
+@click.option("--measure", type=click.Choice(["regret", "reward"]), help="What is drawn.")
+@click.option("--log", is_flag=True, help="Draw decisions on a logarithmic axis.")
+@click.option(
+    "--ribbon",
+    type=click.Choice(["ci", "range", "none"]),
+    help="95 % confidence intervals of the means, the central 95 % of replicas, or nothing.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["pdf", "png", "svg"]), help="The format of the files."
+)
+@click.option("--width", type=float, help="Inches; 3.3 fits a column of a paper.")
+@click.option("--latex", is_flag=True, help="Use the fonts of LaTeX, which need not be installed.")
+def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any) -> None:
+    """Draw the figures of a result directory again; nothing is run.
 
-    redraw(directory, policies)
+    With an option other than --policy, one figure for each configuration is drawn that fits a
+    column of a paper, as figures/column-....
+    """
+    names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
+    if not listed and not any(options.values()):
+        from submax.cli.run import redraw
+
+        redraw(directory, names)
+        return
+    from submax.cli.column_figures import draw_columns
+
+    for path in draw_columns(directory, names, **options):
+        click.echo(path)
 
 
 @main.command()

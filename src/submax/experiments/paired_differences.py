@@ -103,8 +103,9 @@ def replicas_needed(
 ) -> int | None:
     """Return how many replicas decide a difference between policies with the given ``power``.
 
-    n = ((z_{1−α/2} + z_power) σ / d)², with d the difference, σ the standard ``deviation`` of paired
-    differences of single replicas and α = 1 − ``confidence``; at least 2. None if d is zero.
+    n = ((z_{1−α/2} + z_power) σ / d)², with d the difference, σ the standard ``deviation`` of
+    paired differences of single replicas and α = 1 − ``confidence``; at least 2. None if d is
+    zero.
 
     >>> replicas_needed(1.0, 5.0)
     197

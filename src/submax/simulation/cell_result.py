@@ -16,17 +16,18 @@ LATE_SHARE = 0.9
 
 
 class Curve(NamedTuple):
-    """Mean and central 95 % range over replicas at each of P steps; every array is ``[P]``."""
+    """Mean, central 95 % range and standard error of the mean over replicas, each ``[P]``."""
 
     mean: Floats
     q025: Floats
     q975: Floats
+    error: Floats
 
     @classmethod
     def of(cls, values: Floats) -> Self:
         """Summarize ``values [R, P]`` over the R replicas."""
         low, high = np.quantile(values, QUANTILES, axis=0)
-        return cls(values.mean(axis=0), low, high)
+        return cls(values.mean(axis=0), low, high, _errors(values))
 
 
 class Seconds(NamedTuple):
@@ -93,7 +94,7 @@ class CellResult(NamedTuple):
         together = np.concatenate([one for one in curves if one is not None], axis=1)
         share = np.array([len(part.final_regret) for part in parts]) / together.shape[1]
         regret, reward = (
-            Curve(np.tensordot(share, np.stack(means), 1), *np.quantile(values, QUANTILES, axis=0))
+            Curve.of(values)._replace(mean=np.tensordot(share, np.stack(means), 1))
             for means, values in zip(
                 ([part.regret.mean for part in parts], [part.reward.mean for part in parts]),
                 together.astype(np.float64),
@@ -115,6 +116,14 @@ class CellResult(NamedTuple):
             sum(part.fallbacks for part in parts),
             together if together[0].size <= STORED_NUMBERS else None,
         )
+
+
+def _errors(values: Floats) -> Floats:
+    """The standard error of the mean over replicas, ``[R, P] -> [P]``; 0 for a single replica."""
+    if len(values) < 2:
+        return np.zeros(values.shape[1])
+    errors: Floats = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return errors
 
 
 def _replica_curves(trace: Trace) -> NDArray[np.float32] | None:

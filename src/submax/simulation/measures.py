@@ -83,7 +83,7 @@ def lai_robbins(means: Sequence[float], steps: Integers) -> Floats:
     grows more slowly. It holds as t grows; for small t regret can be lower.
 
     >>> lai_robbins([0.5, 0.4], np.array([1000])).round(2).tolist()
-    [33.83]
+    [34.31]
 
     Reference: Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules.
     """

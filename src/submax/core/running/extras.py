@@ -15,6 +15,6 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
 
 
 def require_module(what: str, module: str) -> None:
-    """Raise a ``MissingExtraError`` unless a package that submax itself never needs is installed."""
+    """Raise a ``MissingExtraError`` unless a package is installed that no extra contains."""
     if find_spec(module) is None:
         raise MissingExtraError(f"{what} needs {module}, not installed here: pip install {module}")
