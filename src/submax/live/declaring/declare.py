@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.checks import one_of
+from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
 from submax.live.declaring.misplaced_word import refuse_misplaced
@@ -27,10 +28,6 @@ from submax.live.log.records import CHANGED, DECLARED
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.learned import Learned
-
-
-class ContextIgnoredWarning(UserWarning):
-    """A context was declared, and the policy does not use it."""
 
 
 def check_words(declaration: Mapping[str, Any]) -> None:

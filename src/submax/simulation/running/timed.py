@@ -9,7 +9,11 @@ from submax.core.arrays import Floats
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
+from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 from submax.core.contracts.wrapper_policy import WrapperPolicy
+from submax.simulation.running.single_steps import stepper_of
+from submax.simulation.running.timed_stepper import TimedStepper
 
 
 class Timed(WrapperPolicy):
@@ -31,6 +35,10 @@ class Timed(WrapperPolicy):
         after = self.policy.update(state, feedback, rng)
         self.learning += time.perf_counter() - begin
         return after
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        stepper = stepper_of(self.policy, problem, replicas, rng)
+        return None if stepper is None else TimedStepper(stepper, self)
 
     def __repr__(self) -> str:
         return repr(self.policy)

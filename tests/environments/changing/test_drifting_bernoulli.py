@@ -5,7 +5,7 @@ from scipy import stats
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.spaces.arms import Arms
-from submax.environments.arms.drifting_bernoulli import DriftingBernoulli, DriftingProbabilities
+from submax.environments.changing.drifting_bernoulli import DriftingBernoulli, DriftingProbabilities
 
 
 def test_the_problem_is_plain_arms():

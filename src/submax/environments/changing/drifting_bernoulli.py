@@ -10,7 +10,7 @@ from scipy import special
 from submax.core.arrays import Floats
 from submax.core.checks import positive, whole_number
 from submax.environments.arms.binary_arm_environment import BinaryArmEnvironment
-from submax.environments.arms.drift import drifted
+from submax.environments.changing.drift import drifted
 
 
 class DriftingProbabilities(NamedTuple):
@@ -56,13 +56,24 @@ class DriftingBernoulli(BinaryArmEnvironment[DriftingProbabilities]):
         fresh = rng.standard_normal(world.path.shape)
         return self._at(drifted(world.path, fresh, count, self.memory))
 
-    def means(self, world: DriftingProbabilities) -> Floats:
+    def arm_means(self, world: DriftingProbabilities) -> Floats:
         return world.probability
 
     def _at(self, path: Floats) -> DriftingProbabilities:
-        return DriftingProbabilities(
-            path, special.betaincinv(self.alpha, self.beta, special.ndtr(path))
-        )
+        return DriftingProbabilities(path, self._quantile(path))
+
+    def _quantile(self, path: Floats) -> Floats:
+        """Return F⁻¹(Φ(x)); it is computed after every decision, so closed forms are used."""
+        if self.alpha == 1:
+            # F(p) = 1 − (1 − p)^β
+            near_zero: Floats = -np.expm1(special.log_ndtr(-path) / self.beta)
+            return near_zero
+        if self.beta == 1:
+            # F(p) = p^α
+            power: Floats = np.exp(special.log_ndtr(path) / self.alpha)
+            return power
+        quantile: Floats = special.betaincinv(self.alpha, self.beta, special.ndtr(path))
+        return quantile
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from submax.environments.arms.drift import drifted
+from submax.environments.changing.drift import drifted
 
 
 def coefficients(count, memory):
