@@ -35,7 +35,7 @@ def test_the_expected_gradient_is_that_of_the_expected_reward(
 
 
 def test_weights_are_truncated(row_gradients, seed):
-    """With W = 1/2 a weight above W is W, so that the gradient is W (r − b) ∇ log π."""
+    """If a weight is above W, the gradient is W (r − b) ∇ log π, and so proportional to W."""
     rng = np.random.default_rng(seed)
     output = jnp.asarray(rng.normal(size=(1, 5)), dtype=jnp.float32)
     listing = jnp.asarray(PROBLEM.space.listing(), dtype=jnp.float32)
@@ -77,7 +77,9 @@ def test_missing_propensities_and_real_valued_actions_are_refused(problem, seed)
     silent = some_feedback(problem, 2, 5, seed)._replace(log_prob=None)
     with pytest.raises(InputError, match="needs the probability with which each action was chosen"):
         POLICY.update(POLICY.init(problem, 2, rng), silent, rng)
-    with pytest.raises(InputError, match="made for choices, and Box.* take generative-policy-grad"):
+    with pytest.raises(
+        InputError, match=r"made for choices, and Box.* take generative-policy-grad"
+    ):
         POLICY.init(Problem(Box((0.0,), (1.0,))), 1, rng)
 
 

@@ -47,16 +47,16 @@ class PolicyGradient(PolicyNetworkPolicy):
         from submax.nn.designs.policy_design import PolicyDesign
 
         return PolicyDesign(
-            problem.space.choices,
-            0,
-            problem.context_width,
-            self.hidden,
-            0,
-            1,
-            0,
-            self.regularization,
-            self.largest_weight,
-            0,
+            sizes=problem.space.choices,
+            reals=0,
+            context_width=problem.context_width,
+            hidden=self.hidden,
+            latent=0,
+            draws=1,
+            components=0,
+            regularization=self.regularization,
+            largest_weight=self.largest_weight,
+            listed=0,
         )
 
     def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
