@@ -17,7 +17,7 @@ DESIGN = DoublyRobustGradient(hidden=4, largest_weight=1e9).design(PROBLEM)
 
 @pytest.fixture(scope="module")
 def gradients(exact_gradient, row_gradients, seed):
-    """Gradients of single rows and their mean, for a critic that errs by ``error``, and the truth."""
+    """Gradients of single rows, their mean and the truth, for a critic that errs by ``error``."""
 
     def computed(error):
         rng = np.random.default_rng(seed)

@@ -73,9 +73,9 @@ class PolicyNetwork(NamedTuple):
     ) -> Self:
         """Return the state with a network that is trained on all rows of the buffer.
 
-        ``columns [R, rows, E]`` take the place of the encoded reward. The replicas that are not in
-        ``news [R]`` keep their network. ``latent [R, 1, Z, J]`` are the draws of the latent variable
-        that decisions use until the next update.
+        ``columns [R, rows, E]`` take the place of the encoded reward. Replicas that are not in
+        ``news [R]`` keep their network. ``latent [R, 1, Z, J]`` are the draws of the latent
+        variable that decisions use until the next update.
         """
         from submax.nn.training.parameters import restored
         from submax.nn.training.training import train
