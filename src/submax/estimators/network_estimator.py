@@ -1,7 +1,7 @@
 """What the estimators that train a network have in common."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from submax.estimators.network_params import NetworkParams
 from submax.networks.density_head import outputs
 from submax.networks.replicas import Parameters, parameters_where
 from submax.networks.slot_network import SlotNetwork
+
+if TYPE_CHECKING:
+    from submax.nn.training.trained import Trained
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
@@ -84,8 +87,6 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
-        from submax.nn.training.training import train
-
         problem = params.problem
         feedback.check(problem)
         news = np.any(feedback.weight > 0, axis=1)
@@ -95,13 +96,8 @@ class NetworkEstimator(Estimator[NetworkParams]):
             params = self.at_levels(params, _encoding(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
         encoding = _encoding(problem, buffer)
-        scaling = None
-        if self.training.standardizes:
-            scaling = ContextScaling.of(buffer, self.largest_deviation)
-        action, reward = problem.space.scaled(buffer.action), encoding.encoded(buffer.reward)
-        rows = Minibatches.of(buffer, action, reward, scaling)
-        start, rows_before = self._start(params, encoding), params.buffer.filled
-        trained = train(self.design(problem), self.training, rows, rng, start, rows_before)
+        scaling = self.scaling(params, buffer)
+        trained = self.trained(params, buffer, feedback, encoding, scaling, rng)
         latent = self.drawn(len(news), problem.scale.levels, rng)
         network = self._written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
@@ -118,6 +114,31 @@ class NetworkEstimator(Estimator[NetworkParams]):
             latent,
             scaling if scaling is None else scaling.where(learned, params.scaling),
         )
+
+    def scaling(self, params: NetworkParams, buffer: Buffer) -> ContextScaling | None:
+        """Return how contexts are standardized from now on; None if they are not."""
+        if not self.training.standardizes:
+            return None
+        return ContextScaling.of(buffer, self.largest_deviation)
+
+    def trained(
+        self,
+        params: NetworkParams,
+        buffer: Buffer,
+        feedback: Feedback,
+        encoding: RewardEncoding,
+        scaling: ContextScaling | None,
+        rng: np.random.Generator,
+    ) -> "Trained":
+        """Train on all rows of the ``buffer``, the new ones of ``feedback`` among them."""
+        from submax.nn.training.training import train
+
+        space = params.problem.space
+        action, reward = space.scaled(buffer.action), encoding.encoded(buffer.reward)
+        rows = Minibatches.of(buffer, action, reward, scaling)
+        start, rows_before = self._start(params, encoding), params.buffer.filled
+        design = self.design(params.problem)
+        return train(design, self.training, rows, rng, start, rows_before)
 
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
         """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""

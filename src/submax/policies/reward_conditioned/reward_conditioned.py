@@ -21,6 +21,7 @@ from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import LISTING_LIMIT, Space
+from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
 from submax.estimators.softmax import Softmax
@@ -215,6 +216,7 @@ class RewardConditioned(ConditionedPolicy):
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
+            "rcp-continual-submax": cls(VariationalContinual(), SubMax()),
         }
 
 
