@@ -22,6 +22,7 @@ from submax.core.running.extras import require_extra
 from submax.estimators.importance_values import importance_values
 from submax.estimators.network_belief import NetworkBelief
 from submax.estimators.network_params import NetworkParams
+from submax.networks.autoregressive_network import AutoregressiveNetwork
 from submax.networks.density_head import outputs
 from submax.networks.replicas import Parameters, parameters_where
 from submax.networks.slot_network import SlotNetwork
@@ -79,7 +80,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         nothing = np.zeros((replicas, 0))
         encoding = problem.scale.reward_encoding(nothing, nothing)
         latent = np.zeros((replicas, 1, self.latent_draws, 0))
-        network = self._silent(problem, replicas, problem.scale.levels)
+        network = self.silent_network(problem, replicas, problem.scale.levels)
         return NetworkParams.of(
             problem, Buffer.empty(problem, replicas), {}, network, encoding, latent
         )
@@ -144,7 +145,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""
         self._check_levels(params, levels)
         problem, encoding = params.problem, params.reward_encoding._replace(levels=levels)
-        network = self._silent(problem, *levels.shape)
+        network = self.silent_network(problem, *levels.shape)
         if params.parameters:
             written = self._written(problem, params.parameters, encoding, params.latent)
             network = written.where(params.buffer.filled > 0, network)
@@ -192,16 +193,17 @@ class NetworkEstimator(Estimator[NetworkParams]):
         parameters: Parameters,
         encoding: RewardEncoding,
         latent: Floats,
-    ) -> SlotNetwork:
+    ) -> Any:
         """Return the trained network as plain arrays, evaluated at the levels."""
         from submax.nn.training.parameters import restored
 
         design = self.design(problem)
         levels = encoding.encoded(encoding.levels).astype(np.float32)
-        network: SlotNetwork = design.exported(restored(design, parameters), levels, latent)
-        return network
+        return design.exported(restored(design, parameters), levels, latent)
 
-    def _silent(self, problem: Problem, replicas: int, levels: int) -> SlotNetwork:
+    def silent_network(
+        self, problem: Problem, replicas: int, levels: int
+    ) -> SlotNetwork | AutoregressiveNetwork:
         """Return a network whose outputs are all 0, so that all probabilities are equal."""
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)
@@ -210,9 +212,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         )
 
     def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
-        return NetworkBelief(params, context, self.components, lambda: self._values(params))
+        return NetworkBelief(
+            params, context, self.components, lambda: self.importance_values(params)
+        )
 
-    def _values(self, params: NetworkParams) -> Floats:
+    def importance_values(self, params: NetworkParams) -> Floats:
         """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
         levels = params.reward_encoding.levels.shape[1]
         numbers = len(params.level_share) * levels * self.latent_draws * self.hidden

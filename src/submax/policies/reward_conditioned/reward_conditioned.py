@@ -24,6 +24,7 @@ from submax.core.spaces.space import LISTING_LIMIT, Space
 from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
+from submax.estimators.sequential.autoregressive import Autoregressive
 from submax.estimators.softmax import Softmax
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
@@ -216,6 +217,8 @@ class RewardConditioned(ConditionedPolicy):
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
+            "rcp-autoregressive-submax": cls(Autoregressive(), SubMax()),
+            "rcp-autoregressive-optimistic": cls(Autoregressive(), Optimistic()),
             "rcp-continual-submax": cls(VariationalContinual(), SubMax()),
         }
 
