@@ -7,6 +7,8 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.memory.buffer import Buffer
 from submax.core.rewards.scale import Scale
+from submax.core.spaces.real_space import RealSpace
+from submax.core.spaces.space import Space
 from submax.policies.neural.value_belief import reward_shares
 
 
@@ -41,3 +43,14 @@ class Advantages(NamedTuple):
         """Return (reward − baseline) / deviation, with ``baseline [R, n]``."""
         above: Floats = (self.reward - baseline) / self.deviation
         return above
+
+
+def weighted_advantages(scale: Scale, space: Space, buffer: Buffer) -> Floats:
+    """Return (r − b) / s and log q of every row, with b the mean reward: ``[R, rows, 2]``.
+
+    q is the probability of the logged action, or its density if real-valued parts are scaled to the
+    range from 0 to 1, as in networks.
+    """
+    advantages = Advantages.of(scale, buffer)
+    volume = space.log_volume if isinstance(space, RealSpace) else 0.0
+    return np.stack([advantages.above(advantages.mean), buffer.log_prob + volume], axis=-1)

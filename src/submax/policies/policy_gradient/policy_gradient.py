@@ -10,7 +10,7 @@ from submax.core.arrays import Floats
 from submax.core.checks import non_negative, positive
 from submax.core.contracts.problem import Problem
 from submax.core.memory.training import Training
-from submax.policies.policy_gradient.advantages import Advantages
+from submax.policies.policy_gradient.advantages import weighted_advantages
 from submax.policies.policy_gradient.policy_network import PolicyNetwork
 from submax.policies.policy_gradient.policy_network_policy import PolicyNetworkPolicy
 
@@ -61,9 +61,8 @@ class PolicyGradient(PolicyNetworkPolicy):
 
     def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
         """Return (r − b) / s and log q of every row: ``[R, rows, 2]``."""
-        advantages = Advantages.of(state.problem.scale, state.buffer)
-        above = advantages.above(advantages.mean)
-        return np.stack([above, state.buffer.log_prob], axis=-1)
+        problem = state.problem
+        return weighted_advantages(problem.scale, problem.space, state.buffer)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -69,13 +69,15 @@ class PolicyNetwork(NamedTuple):
         columns: Floats,
         news: Booleans,
         latent: Floats,
+        levels: Floats,
         rng: np.random.Generator,
     ) -> Self:
         """Return the state with a network that is trained on all rows of the buffer.
 
         ``columns [R, rows, E]`` take the place of the encoded reward. Replicas that are not in
         ``news [R]`` keep their network. ``latent [R, 1, Z, J]`` are the draws of the latent
-        variable that decisions use until the next update.
+        variable that decisions use until the next update, and ``levels [R, 1, E]`` are the
+        conditions that decisions ask for; E is 0 for a network without conditions.
         """
         from submax.nn.training.parameters import restored
         from submax.nn.training.training import train
@@ -85,8 +87,8 @@ class PolicyNetwork(NamedTuple):
         rows = Minibatches.of(buffer, space.scaled(buffer.action), columns, scaling)
         start = self.parameters if training.continued and self.parameters else None
         trained = train(design, training, rows, rng, start)
-        levels = np.zeros((len(news), 1, 0), dtype=np.float32)
-        network = design.exported(restored(design, trained.parameters), levels, latent)
+        asked = levels.astype(np.float32)
+        network = design.exported(restored(design, trained.parameters), asked, latent)
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network if it has one.
         kept = news & ((trained.diverged < 0) | ~self._has_network)

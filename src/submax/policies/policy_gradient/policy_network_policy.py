@@ -71,6 +71,10 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     def columns(self, state: PolicyNetwork, rng: np.random.Generator) -> Floats:
         """Return what the loss reads of every row of the buffer beside context and action."""
 
+    def conditions(self, state: PolicyNetwork, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return ``columns``, and the condition ``[R, 1, E]`` of decisions, which is empty here."""
+        return self.columns(state, rng), np.zeros((len(state.learned), 1, 0))
+
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
         if problem.space.reals and not self.density_components:
             raise InputError(
@@ -125,11 +129,11 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
             )
         state = self.with_critic(state, feedback, rng)
         state = state._replace(buffer=state.buffer.add(feedback, ALL_ROWS, rng))
-        columns = self.columns(state, rng)
+        columns, levels = self.conditions(state, rng)
         shape = (len(news), 1, self.latent_draws, self.latent_width)
         latent = rng.normal(size=shape)
         design = self.design(state.problem)
-        return state.trained(design, self.training, columns, news, latent, rng)
+        return state.trained(design, self.training, columns, news, latent, levels, rng)
 
     def with_critic(
         self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
