@@ -21,8 +21,7 @@ from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.extras import require_extra
 from submax.estimators.importance_values import importance_values
 from submax.estimators.network_belief import NetworkBelief
-from submax.estimators.network_params import NetworkParams
-from submax.networks.autoregressive_network import AutoregressiveNetwork
+from submax.estimators.network_params import NetworkParams, TrainedNetwork
 from submax.networks.density_head import outputs
 from submax.networks.replicas import Parameters, parameters_where
 from submax.networks.slot_network import SlotNetwork
@@ -66,6 +65,10 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
         """Return draws of the latent variable, ``[R, L or 1, Z, J]``."""
 
+    def latent_for(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
+        """Return draws of the latent variable for this problem."""
+        return self.drawn(replicas, problem.scale.levels, rng)
+
     @property
     def facts(self) -> Facts:
         return Facts(trains_models=True, forgets=self.memory.forgets)
@@ -99,7 +102,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         encoding = _encoding(problem, buffer)
         scaling = self.scaling(params, buffer)
         trained = self.trained(params, buffer, feedback, encoding, scaling, rng)
-        latent = self.drawn(len(news), problem.scale.levels, rng)
+        latent = self.latent_for(problem, len(news), rng)
         network = self._written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network.
@@ -201,9 +204,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         levels = encoding.encoded(encoding.levels).astype(np.float32)
         return design.exported(restored(design, parameters), levels, latent)
 
-    def silent_network(
-        self, problem: Problem, replicas: int, levels: int
-    ) -> SlotNetwork | AutoregressiveNetwork:
+    def silent_network(self, problem: Problem, replicas: int, levels: int) -> TrainedNetwork:
         """Return a network whose outputs are all 0, so that all probabilities are equal."""
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)

@@ -1,6 +1,6 @@
 """What an estimator that trains a network has learned."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from submax.core.arrays import Floats
 from submax.core.contracts.problem import Problem
@@ -9,9 +9,13 @@ from submax.core.memory.context_scaling import ContextScaling
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
 from submax.networks.autoregressive_network import AutoregressiveNetwork
+from submax.networks.denoising_network import DenoisingNetwork
 from submax.networks.replicas import Parameters
 from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_network import SlotNetwork
+
+TrainedNetwork: TypeAlias = SlotNetwork | AutoregressiveNetwork | DenoisingNetwork
+"""The networks that estimators train, as plain arrays."""
 
 
 @stored("network-params")
@@ -28,7 +32,7 @@ class NetworkParams(NamedTuple):
     problem: Problem
     buffer: Buffer
     parameters: Parameters
-    network: SlotNetwork | AutoregressiveNetwork
+    network: TrainedNetwork
     reward_encoding: RewardEncoding
     latent: Floats
     level_share: Floats
@@ -41,7 +45,7 @@ class NetworkParams(NamedTuple):
         problem: Problem,
         buffer: Buffer,
         parameters: Parameters,
-        network: SlotNetwork | AutoregressiveNetwork,
+        network: Any,
         encoding: RewardEncoding,
         latent: Floats,
         scaling: ContextScaling | None = None,

@@ -24,6 +24,7 @@ from submax.core.spaces.space import LISTING_LIMIT, Space
 from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
+from submax.estimators.denoising.denoising import Denoising
 from submax.estimators.sequential.autoregressive import Autoregressive
 from submax.estimators.softmax import Softmax
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
@@ -219,6 +220,8 @@ class RewardConditioned(ConditionedPolicy):
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
             "rcp-autoregressive-submax": cls(Autoregressive(), SubMax()),
             "rcp-autoregressive-optimistic": cls(Autoregressive(), Optimistic()),
+            "rcp-denoising-optimistic": cls(Denoising(), Optimistic()),
+            "rcp-denoising-submax": cls(Denoising(), SubMax()),
             "rcp-continual-submax": cls(VariationalContinual(), SubMax()),
         }
 
