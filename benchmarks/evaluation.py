@@ -17,8 +17,8 @@ from claim import Claim, print_claims, print_table
 from peer_runs import PeerUnavailableError, run_peer
 from submax.core.arrays import Floats
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.intervals import INTERVALS
 
 sys.path.append(str(Path(__file__).parent / "peers"))
 from logged import ACTIONS, ROWS, arrays

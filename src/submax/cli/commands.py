@@ -135,10 +135,14 @@ def simulate(file: Path, **options: Any) -> None:
     help="Draw only this policy. Can be repeated.",
 )
 def plot(directory: Path, policies: tuple[str, ...]) -> None:
-    """Draw the figures of a result directory again; nothing is run."""
+    """Draw the figures of a result directory again; nothing is run.
+
+    DIR is the directory of an experiment, or one that submax evaluate has written.
+    """
+    from submax.cli.evaluation_plot import is_evaluation, redraw_evaluation
     from submax.cli.run import redraw
 
-    redraw(directory, policies)
+    (redraw_evaluation if is_evaluation(directory) else redraw)(directory, policies)
 
 
 @main.command()
