@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from submax.core.errors import InputError
+from submax.evaluation.reading.sources.binary_file import open_binary
 
 BLOCK_BYTES = 1 << 24
 """Bytes that are checked at a time: 16 MB, which bounds the memory for files of any size."""
@@ -19,7 +20,7 @@ def check_text(path: Path) -> bool:
     """
     quotes = lines = returns = 0
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with path.open("rb") as file:
+    with open_binary(path) as file:
         while block := file.read(BLOCK_BYTES):
             _check_block(path, decoder, block, lines)
             quotes += block.count(b'"')
@@ -62,7 +63,7 @@ def _check_block(path: Path, decoder: codecs.IncrementalDecoder, block: bytes, l
 def _open_quote(path: Path) -> int | None:
     """Return the line of a quote that is never closed; None if there is none."""
     opened: int | None = None
-    with path.open("rb") as file:
+    with open_binary(path) as file:
         for number, line in enumerate(file, start=1):
             opened = _quote_after(line, number, opened)
     return opened

@@ -9,8 +9,9 @@ from pyarrow import csv
 
 from submax.core.errors import InputError
 from submax.evaluation.reading.bad_rows import BadRows
-from submax.evaluation.reading.column_types import mostly_numbers, numeric_columns
-from submax.evaluation.reading.csv_text import check_text
+from submax.evaluation.reading.sources.binary_file import is_compressed, open_binary
+from submax.evaluation.reading.sources.column_types import mostly_numbers, numeric_columns
+from submax.evaluation.reading.sources.csv_text import check_text
 
 BLOCK_BYTES = 1 << 24
 """Bytes that are read at a time: 16 MB, which bounds the memory for files of any size."""
@@ -58,7 +59,8 @@ class CsvSource:
         parsing = csv.ParseOptions(
             invalid_row_handler=on_malformed, newlines_in_values=self._quoted
         )
-        return csv.open_csv(self._path, reading, parsing, converting)
+        file: Any = open_binary(self._path) if is_compressed(self._path) else self._path
+        return csv.open_csv(file, reading, parsing, converting)
 
     def _check_separator(self) -> None:
         header = self.columns[0]

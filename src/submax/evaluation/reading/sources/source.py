@@ -1,5 +1,6 @@
-"""Opens a log, a file or a table, to be read in batches."""
+"""A log that is read in batches: one file, or a table."""
 
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,15 +10,17 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from submax.core.errors import InputError
-from submax.evaluation.reading.arrow_table import arrow_table
 from submax.evaluation.reading.bad_rows import BadRows
-from submax.evaluation.reading.column_types import mostly_numbers, numeric_columns
-from submax.evaluation.reading.csv_source import CsvSource
+from submax.evaluation.reading.sources.arrow_table import arrow_table
+from submax.evaluation.reading.sources.binary_file import open_binary
+from submax.evaluation.reading.sources.column_types import mostly_numbers, numeric_columns
+from submax.evaluation.reading.sources.csv_source import CsvSource
+from submax.evaluation.reading.sources.json_lines_source import JsonLinesSource
 from submax.schema.schema import METADATA, Schema
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch: enough for fast columns, few enough for little memory."""
-READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
+READ_ERRORS = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError)
 """Errors of a file that cannot be read or is damaged."""
 
 
@@ -35,17 +38,10 @@ class Source(NamedTuple):
     batches: Callable[[list[str], BadRows], Iterator[Any]]
 
 
-def open_source(source: Any) -> Source:
-    """Open a Parquet or CSV file, a data frame, or anything that pyarrow turns into a table."""
-    if not isinstance(source, (str, Path)):
-        return _from_table(source)
-    path = Path(source)
-    if path.is_dir():
-        raise InputError(
-            f"{str(source)!r} is a folder, and a log must be one file: name a CSV or Parquet file"
-        )
+def open_one_file(path: Path) -> Source:
+    """Open a Parquet file, or a file of CSV or JSON lines, which gzip may have compressed."""
     if not path.is_file():
-        raise InputError(f"there is no file {str(source)!r}: check the path")
+        raise InputError(f"there is no file {str(path)!r}: check the path")
     try:
         return _from_file(path)
     except READ_ERRORS as error:
@@ -53,7 +49,7 @@ def open_source(source: Any) -> Source:
 
 
 def _from_file(path: Path) -> Source:
-    with path.open("rb") as file:
+    with open_binary(path) as file:
         start = file.read(1 << 12)
     is_parquet = start[:4] == b"PAR1"
     if not start.strip():
@@ -65,10 +61,14 @@ def _from_file(path: Path) -> Source:
             f"{str(path)!r} is called .parquet and is not a Parquet file: if it is a CSV file, "
             "give it the ending .csv"
         )
-    return _from_parquet(path) if is_parquet else _from_csv(path)
+    if is_parquet:
+        return _from_parquet(path)
+    text = JsonLinesSource(path) if start.lstrip().startswith(b"{") else CsvSource(path)
+    return _from_text(path, text)
 
 
-def _from_table(source: Any) -> Source:
+def source_of_table(source: Any) -> Source:
+    """Open a data frame, or anything that pyarrow turns into a table."""
     table, as_text = arrow_table(source)
     schema = table.schema
     first = table.select(as_text).to_batches(BATCH_ROWS)[:1]
@@ -92,9 +92,7 @@ def _from_parquet(path: Path) -> Source:
     )
 
 
-def _from_csv(path: Path) -> Source:
-    source = CsvSource(path)
-
+def _from_text(path: Path, source: CsvSource | JsonLinesSource) -> Source:
     def batches(columns: list[str], bad: BadRows) -> Iterator[Any]:
         yield from _naming_file(path, source.batches(columns, bad))
 

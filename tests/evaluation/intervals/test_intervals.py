@@ -1,14 +1,16 @@
+import importlib
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from submax.evaluation.report import intervals
-from submax.evaluation.report.intervals import INTERVALS, bernstein, bootstrap, normal
+from submax.evaluation.intervals import INTERVALS, bernstein, bootstrap, normal
 from submax.evaluation.terms import Terms
 
+bootstrap_module = importlib.import_module("submax.evaluation.intervals.bootstrap")
 Z = stats.norm.ppf(0.975)
 # Standard error of the 2.5 % quantile of 1000 normal numbers, in their standard deviations.
-QUANTILE_ERROR = np.sqrt(0.025 * 0.975 / intervals.RESAMPLES) / stats.norm.pdf(Z)
+QUANTILE_ERROR = np.sqrt(0.025 * 0.975 / bootstrap_module.RESAMPLES) / stats.norm.pdf(Z)
 
 
 def weighted(rng, shape):
@@ -55,11 +57,11 @@ def test_normal_of_a_ratio_has_the_width_of_its_spread(rng):
     assert mean_only > 1.2 * spread
 
 
-@pytest.mark.parametrize("width", [None, 7.0])
-def test_bernstein_is_its_formula_and_wider_than_normal(width, rng):
+@pytest.mark.parametrize("reach", [None, (-1.0, 6.0)])
+def test_bernstein_is_its_formula_and_wider_than_normal(reach, rng):
     y = rng.exponential(1.0, 25)
-    [found] = bernstein([Terms(y, width=width)], 0.9, rng)
-    log, m = np.log(4 / 0.1), width or y.max() - y.min()
+    [found] = bernstein([Terms(y, reach=reach)], 0.9, rng)
+    log, m = np.log(4 / 0.1), 7.0 if reach else y.max() - y.min()
     expected = np.sqrt(2 * y.var(ddof=1) * log / 25) + 7 * m * log / (3 * 24)
     assert found == pytest.approx((y.mean() - expected, y.mean() + expected), abs=1e-12)
     assert half(found) > half(normal([Terms(y)], 0.9, rng)[0])
@@ -67,7 +69,7 @@ def test_bernstein_is_its_formula_and_wider_than_normal(width, rng):
 
 def test_bernstein_covers_few_skewed_terms_where_normal_does_not(rng):
     chance, logs = 0.05, 2000
-    terms = [Terms(row, width=1.0) for row in (rng.random((logs, 30)) < chance) * 1.0]
+    terms = [Terms(row, reach=(0.0, 1.0)) for row in (rng.random((logs, 30)) < chance) * 1.0]
     covered = {
         method: np.mean([low <= chance <= high for low, high in method(terms, 0.95, rng)])
         for method in (normal, bernstein)
@@ -98,7 +100,7 @@ def test_bootstrap_of_blocks_is_normal_for_independent_rows(rows, rng):
 
 
 def test_a_shorter_last_block_does_not_move_the_estimate(rng, monkeypatch):
-    monkeypatch.setattr(intervals, "BLOCKS", 8)
+    monkeypatch.setattr(bootstrap_module, "BLOCKS", 8)
     # Seven blocks of seven rows and one of a single row, all of the same mean.
     [constant, ratio] = bootstrap(
         [Terms(np.full(50, 3.0)), Terms(np.arange(50) * 2.0, np.arange(50) * 1.0)], 0.95, rng
@@ -110,7 +112,7 @@ def test_a_shorter_last_block_does_not_move_the_estimate(rng, monkeypatch):
 def test_blocks_hold_rows_that_depend_on_their_neighbours(rng, monkeypatch):
     y = np.repeat(rng.normal(0.0, 1.0, 500), 10)
     alone = bootstrap([Terms(y)], 0.95, rng)[0]
-    monkeypatch.setattr(intervals, "BLOCKS", 500)
+    monkeypatch.setattr(bootstrap_module, "BLOCKS", 500)
     blocks = bootstrap([Terms(y)], 0.95, rng)[0]
     # Ten equal neighbours are one row, so that the truth is √10 times as wide.
     tolerance = 5 * QUANTILE_ERROR / (Z * np.sqrt(2)) * np.sqrt(2)
