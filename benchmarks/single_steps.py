@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
 from peer_runs import PeerUnavailableError, ask, bandit_peers
+
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.wrapper_policy import WrapperPolicy

@@ -16,10 +16,10 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1]))
+from claim import print_table
 from interval_candidates import CANDIDATES, ONLY_WEIGHTED
 from simulated_logs import ARMS, COMMON_RATE, ROWS, SPREAD, simulated_logs
 
-from claim import print_table
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy
