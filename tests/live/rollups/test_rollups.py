@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from submax.live.log.decisions.decided_rows import DecidedRows
+from submax.live.log.group_draw import GROUP_RECORD
 from submax.live.rollups.delays import BINS, Delays, bounds
 from submax.live.rollups.keyed_sums import KeyedSums
 from submax.live.rollups.rollups import Rollups, RollupsRecord
@@ -35,7 +36,8 @@ def rolled_up(rows: dict[str, np.ndarray], pages: int) -> Rollups:
         one = {name: column[part] for name, column in rows.items()}
         decisions = decided(one["choices"], one["version"], one["held_out"], one["propensity"])
         rollups.decided(one["at"], decisions)
-        rollups.matured(one["at"], decisions, one["reward"], one["rewarded"])
+        weight = 1 / one["propensity"]
+        rollups.matured(one["at"], decisions, one["reward"], one["rewarded"], weight)
     return rollups
 
 
@@ -43,9 +45,18 @@ def decided(
     choices: np.ndarray, version: np.ndarray, held_out: np.ndarray, propensity: np.ndarray
 ) -> DecidedRows:
     count = len(choices)
-    context, active = np.zeros((count, 0), np.float32), np.ones(count, bool)
-    action = choices.astype(float)
-    return DecidedRows(np.arange(count), context, action, propensity, active, held_out, version)
+    return DecidedRows(
+        position=np.arange(count),
+        context=np.zeros((count, 0), np.float32),
+        action=choices.astype(float),
+        propensity=propensity,
+        activated=np.ones(count, bool),
+        holdout=held_out,
+        paused=np.zeros(count, bool),
+        unit=np.full(count, None, object),
+        group=np.zeros(count, GROUP_RECORD),
+        version=version,
+    )
 
 
 def test_sums_by_choice_and_version_equal_those_of_all_rows(seed: int) -> None:
@@ -69,8 +80,9 @@ def test_sums_by_choice_and_version_equal_those_of_all_rows(seed: int) -> None:
 def test_weighted_means_and_their_errors_follow_from_the_sums(seed: int) -> None:
     rng = np.random.default_rng(seed)
     reward, propensity = rng.normal(size=500), rng.uniform(0.1, 1, 500)
-    rows = matured(reward, np.ones(500, bool), propensity).sum(axis=0, keepdims=True)
-    sums, weight = Sums.of_table(rows), 1 / propensity
+    weight = 1 / propensity
+    rows = matured(reward, np.ones(500, bool), weight).sum(axis=0, keepdims=True)
+    sums = Sums.of_table(rows)
     mean = (weight * reward).sum() / weight.sum()
     np.testing.assert_allclose(sums.weighted_mean, [mean])
     error = np.sqrt((weight**2 * (reward - mean) ** 2).sum()) / weight.sum()

@@ -53,14 +53,19 @@ class Rollups:
         self._add(at, decisions, made(len(at)))
 
     def matured(
-        self, at: Floats, decisions: CountedDecisions, reward: Floats, rewarded: Booleans
+        self,
+        at: Floats,
+        decisions: CountedDecisions,
+        reward: Floats,
+        rewarded: Booleans,
+        weight: Floats,
     ) -> None:
         """Count decisions that have matured at these times.
 
         ``rewarded`` says which got a reward; the others count with the reward that they were given
-        by default.
+        by default. ``weight`` is how much each counts in weighted means.
         """
-        self._add(at, decisions, matured(reward, rewarded, decisions.propensity))
+        self._add(at, decisions, matured(reward, rewarded, weight))
         self.least_propensity = float(np.min(decisions.propensity, initial=self.least_propensity))
 
     def _add(self, at: Floats, decisions: CountedDecisions, rows: Floats) -> None:

@@ -13,8 +13,9 @@ class Sums(NamedTuple):
 
     ``decisions`` are counted when they are made. All other columns are about decisions that have
     matured: ``rewarded`` counts those that got a reward, ``reward`` and ``squares`` are the sums of
-    the rewards r and of r². With w = 1 / propensity, ``weight`` is the sum of w, ``weighted`` of
-    w r, ``weight_squares`` of w², ``weighted_cross`` of w² r and ``weighted_squares`` of w² r².
+    the rewards r and of r². With the weight w, which is 1 / propensity for plain arms and 1 for
+    slots, ``weight`` is the sum of w, ``weighted`` of w r, ``weight_squares`` of w²,
+    ``weighted_cross`` of w² r and ``weighted_squares`` of w² r².
     """
 
     decisions: Floats
@@ -46,7 +47,7 @@ class Sums(NamedTuple):
 
     @property
     def weighted_mean(self) -> Floats:
-        """The mean reward in which every decision counts 1 / propensity.
+        """The mean reward in which every decision counts by its weight.
 
         This is what the cell's actions would earn if they were chosen independently of the context:
         a policy that chooses an action where it does well does not make it look better.
@@ -80,9 +81,8 @@ def made(count: int) -> Floats:
     return rows
 
 
-def matured(reward: Floats, rewarded: Booleans, propensity: Floats) -> Floats:
+def matured(reward: Floats, rewarded: Booleans, weight: Floats) -> Floats:
     """One row of sums for each decision when it matures."""
-    weight = 1 / propensity
     ones = np.ones(len(reward))
     columns = Sums(
         0 * ones,
