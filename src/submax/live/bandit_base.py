@@ -83,10 +83,6 @@ class BanditBase:
         """The times at which a version began to decide, oldest first."""
         return list(self._live_state.projection.published_at)
 
-    def probabilities_now(self) -> list[float] | None:
-        """The probabilities of all active actions; None if they depend on the context."""
-        return self._live_state.serving.shares
-
     @property
     def held(self) -> bool:
         """Whether an operator chose the version, so that newer ones do not replace it."""

@@ -37,14 +37,15 @@ def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
     bandit.close()
     reward = log["reward"].to_numpy(float)
     weight = 1 / log["propensity"].to_numpy(float)
+    sums = Sums.of_table(rollups.tiers[-1].groups.rows.sum(axis=0, keepdims=True))
+    assert sums.decisions == sums.matured == len(log)
+    np.testing.assert_allclose(sums.reward, reward.sum())
+    np.testing.assert_allclose(sums.weighted, (weight * reward).sum())
+    days = rollups.tiers[-1].choices
     for number, name in enumerate(["A", "B", "C"]):
         chosen = (log["action"] == name).to_numpy()
-        place = rollups.choices.leading == number
-        sums = Sums.of_table(rollups.choices.rows[place].sum(axis=0, keepdims=True))
-        assert sums.decisions == chosen.sum()
-        assert sums.matured == chosen.sum()
-        np.testing.assert_allclose(sums.reward, reward[chosen].sum())
-        np.testing.assert_allclose(sums.weighted, (weight * reward)[chosen].sum())
+        found = days.rows[days.rest == number].sum(axis=0)
+        np.testing.assert_allclose(found, [chosen.sum(), chosen.sum(), reward[chosen].sum()])
     held_out = rollups.versions.rest == 1
     assert rollups.versions.rows[held_out, 0].sum() == log["holdout"].sum()
     for tier in rollups.tiers:

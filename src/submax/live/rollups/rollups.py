@@ -1,4 +1,4 @@
-"""What a bandit decided and earned: over time, for each choice, and for each version."""
+"""What a bandit decided and earned: over time, and with each version."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -11,12 +11,10 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.live.rollups.delays import Delays, DelaysRecord
 from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.rollups.sums import COLUMNS, made, matured
-from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord, choice_key
+from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord
 
 MOST_VERSIONS = 1000
 """Versions whose sums are kept, the newest."""
-MOST_CHOICES = 100_000
-"""Choices whose sums are kept."""
 
 
 class CountedDecisions(Protocol):
@@ -35,14 +33,13 @@ class CountedDecisions(Protocol):
 class Rollups:
     """Sums that are kept while a log is read, so that pages need not read it.
 
-    ``tiers`` has sums by time in several resolutions. ``choices`` and ``versions`` have sums of all
-    time by choice and by version. The memory is bounded, however long the log is.
+    ``tiers`` has sums by time in several resolutions, and ``versions`` sums by version; those by
+    choice are in ``ActionTally``. The memory is bounded, however long the log is.
     """
 
     def __init__(self, slots: int = 1) -> None:
         """Rollups of no decision; ``slots`` is the number of slots with choices."""
         self.tiers = [Tier(resolution) for resolution in RESOLUTIONS]
-        self.choices = KeyedSums(COLUMNS, MOST_CHOICES, MOST_CHOICES)
         self.versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
         self.delays = Delays()
         self.least_propensity = 1.0
@@ -76,9 +73,6 @@ class Rollups:
         for tier in self.tiers:
             tier.add(at, group, choices, rows)
         self.versions.add(decisions.version.astype(np.int64), group, rows)
-        for slot in range(self._slots):
-            key = choice_key(slot, choices[:, slot])
-            self.choices.add(key, np.zeros_like(key), rows)
 
     def copy(self) -> Self:
         """Rollups with the same sums; what is added to one is not added to the other.
@@ -87,15 +81,13 @@ class Rollups:
         """
         made = copy(self)
         made.tiers = [one.copy() for one in self.tiers]
-        made.choices, made.versions = copy(self.choices), copy(self.versions)
-        made.delays = copy(self.delays)
+        made.versions, made.delays = copy(self.versions), copy(self.delays)
         return made
 
     def to_record(self) -> "RollupsRecord":
         """What ``restore`` needs."""
         return RollupsRecord(
             [tier.to_record() for tier in self.tiers],
-            self.choices.to_record(),
             self.versions.to_record(),
             self.delays.to_record(),
             self.least_propensity,
@@ -109,7 +101,6 @@ class Rollups:
         known = {one.seconds: one for one in record.tiers}
         for tier in rollups.tiers:
             tier.restore(known[tier.resolution.seconds])
-        rollups.choices.restore(record.choices)
         rollups.versions.restore(record.versions)
         rollups.delays.restore(record.delays)
         rollups.least_propensity = record.least_propensity
@@ -120,7 +111,6 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
     """The state of rollups as it is stored in a snapshot."""
 
     tiers: Sequence[TierRecord]
-    choices: KeyedSumsRecord
     versions: KeyedSumsRecord
     delays: DelaysRecord
     least_propensity: float

@@ -1,15 +1,12 @@
 """Sentences about what needs a person's attention."""
 
-from submax.core.arrays import Floats
 from submax.live.bandit import Bandit
-from submax.live.rollups.rollups import Rollups
-from submax.live.rollups.sums import Sums
 
 RARE = 0.05
 """The chance of a false alarm about any arm that never got a reward, if all are alike."""
 
 
-def alerts(bandit: Bandit, rollups: Rollups | None) -> list[str]:
+def alerts(bandit: Bandit) -> list[str]:
     """All alerts of a bandit, the gravest first."""
     found = [
         f"{count:,} {kind} since the server was started."
@@ -23,38 +20,35 @@ def alerts(bandit: Bandit, rollups: Rollups | None) -> list[str]:
             f"{late:,} of {late + rewards:,} rewards came too late to be learned from: a longer "
             "reward_wait would let them count."
         )
-    if rollups is not None and bandit.menu.plain:
+    found += bandit.notices()
+    if bandit.menu.plain:
         found += [
             f"{name} never earned anything in {count:,} decisions, while the others did in "
             f"{share:.1%}: is it broken?"
-            for name, count, share in without_success(bandit, rollups)
+            for name, count, share in without_success(bandit)
         ]
     if bandit.held:
         found.append(f"Version {bandit.version} is held: newer versions are fitted but not used.")
     return found
 
 
-def without_success(bandit: Bandit, rollups: Rollups) -> list[tuple[str, int, float]]:
+def without_success(bandit: Bandit) -> list[tuple[str, int, float]]:
     """Active arms without any success, which would be unlikely if they were like the others.
 
-    A success is a reward of 1 if rewards are 0 or 1, and any reward otherwise. With the other arms'
-    share of successes p, an arm like them has none in n decisions with the chance (1 − p)ⁿ. Each
-    has its number of decisions, and p.
+    A success is a reward other than 0. With the other arms' share of successes p, an arm like them
+    has none in n decisions with the chance (1 − p)ⁿ. Each has its number of decisions, and p. For
+    rewards other than 0 and 1, p is not known, and nothing is said.
     """
-    sums = Sums.of_table(rollups.choices.rows)
-    binary = bandit.settings.rewards["kind"] == "binary"
-    matured = _by_choice(rollups, sums.matured)
-    rewarded = _by_choice(rollups, sums.reward if binary else sums.rewarded)
+    if bandit.settings.rewards["kind"] != "binary":
+        return []
+    choices, tallies = bandit.menu.slots[0].choices, bandit.ledger().tally.choices[0]
+    rows, successes = sum(one.rows for one in tallies), sum(one.reward for one in tallies)
     found = []
-    for number, choice in enumerate(bandit.menu.slots[0].choices):
-        own, others = matured.get(number, 0.0), sum(matured.values()) - matured.get(number, 0.0)
-        if choice.status != "active" or rewarded.get(number) or not others:
+    for choice, tally in zip(choices, tallies, strict=False):
+        others = rows - tally.rows
+        if choice.status != "active" or tally.reward or not others:
             continue
-        share = sum(rewarded.values()) / others
-        if (1 - share) ** own < RARE / len(bandit.menu.slots[0].choices):
-            found.append((choice.name, int(own), share))
+        share = successes / others
+        if (1 - share) ** tally.rows < RARE / len(choices):
+            found.append((choice.name, tally.rows, share))
     return found
-
-
-def _by_choice(rollups: Rollups, column: Floats) -> dict[int, float]:
-    return dict(zip(rollups.choices.leading.tolist(), column.tolist(), strict=True))

@@ -13,7 +13,6 @@ from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.sums import Sums
 from submax.schema.menu import Menu
 from submax.server.pages.alerts import alerts
-from submax.server.pages.arm_rows import arm_rows
 from submax.server.pages.messages import (
     Arms,
     BanditRow,
@@ -25,7 +24,7 @@ from submax.server.pages.messages import (
     VersionsPage,
 )
 from submax.server.pages.series import reward_series, share_series
-from submax.server.pages.verdict import sentence
+from submax.server.pages.verdict import arm_sentence, lift_sentence
 
 HOUR = 3600.0
 MOST_VERSIONS = 200
@@ -43,20 +42,24 @@ def bandit_row(bandit: Bandit) -> BanditRow:
         int(total.decisions[0]),
         _ratio(total.rewarded[0], total.matured[0]),
         _ratio(total.reward[0], total.matured[0]),
-        alerts(bandit, rollups),
+        alerts(bandit),
     )
 
 
 def overview(bandit: Bandit, span: str | None) -> Overview:
     """How a bandit does."""
-    rollups = bandit.rollups()
-    slot = bandit.menu.slots[0] if bandit.menu.plain else None
+    rollups, lift = bandit.rollups(), bandit.lift()
+    percent = bandit.settings.rewards["kind"] == "binary"
     total, held_out = _total(rollups, 0), _total(rollups, 1)
     shown = rollups or Rollups()
     return Overview(
         bandit.name,
-        sentence(rollups, slot, percent=bandit.settings.rewards["kind"] == "binary"),
-        alerts(bandit, rollups),
+        [
+            arm_sentence(bandit.menu, bandit.ledger().tally, percent=percent),
+            *[lift_sentence(one, percent=percent) for one in lift],
+        ],
+        lift,
+        alerts(bandit),
         {
             "decisions": float(total.decisions[0] + held_out.decisions[0]),
             "matured": float(total.matured[0] + held_out.matured[0]),
@@ -77,14 +80,12 @@ def arms(bandit: Bandit, slot: str | None, span: str | None) -> Arms:
         raise NotFoundError(f"there is no slot {slot!r:.60}: the slots are {', '.join(names)}")
     number = 0 if slot is None else names.index(slot)
     choices = [one.name for one in bandit.menu.slots[number].choices] if names else []
-    now = bandit.probabilities_now()
-    rows = arm_rows(rollups, bandit.menu, now, bandit.settings.scale.bounds)
     return Arms(
         bandit.name,
         names,
         names[number] if names else "",
-        now is None,
-        [one for one in rows if one.slot == names[number]] if names else [],
+        bool(bandit.settings.context.width) and bandit.policy.facts.uses_context,
+        [one for one in bandit.arms() if one.slot == names[number]] if names else [],
         share_series(rollups, span, choices, number),
     )
 
@@ -135,7 +136,7 @@ def health(bandit: Bandit) -> HealthPage:
     used = [place for place, one in enumerate(delays) if one.count]
     return HealthPage(
         bandit.name,
-        alerts(bandit, rollups),
+        alerts(bandit),
         counts,
         counts.get("decisions", 0) - counts.get("matured", 0),
         delays[used[0] : used[-1] + 1] if used else [],

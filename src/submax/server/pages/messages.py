@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from submax.server.pages.arm_rows import ArmRow
+from submax.live.lift.lift_report import LiftReport
+from submax.live.operating.arm_status import ArmStatus
 from submax.server.pages.series import Series
 
 
@@ -31,13 +32,14 @@ class Home(msgspec.Struct, frozen=True):
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """How a bandit does: one sentence, numbers, and its reward over time.
+    """How a bandit does: sentences, numbers, and its reward over time.
 
     ``marks`` are the times at which another version began to decide.
     """
 
     name: str
-    sentence: str
+    sentences: list[str]
+    lift: list[LiftReport]
     alerts: list[str]
     facts: dict[str, float | None]
     rewards: Series
@@ -51,7 +53,7 @@ class Arms(msgspec.Struct, frozen=True):
     slots: list[str]
     slot: str
     contextual: bool
-    arms: list[ArmRow]
+    arms: list[ArmStatus]
     shares: Series
 
 

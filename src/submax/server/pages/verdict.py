@@ -1,23 +1,20 @@
-"""One sentence on which arm is ahead, or why that cannot be said yet."""
+"""Sentences on which arm is ahead and what a bandit gains, or why that cannot be said yet."""
 
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from submax.dashboard.formats import number
+from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_tally import PLANNED_DECISIONS
 from submax.live.lift.mixture_boundary import mixture_boundary
-from submax.live.rollups.rollups import Rollups
-from submax.live.rollups.sums import COLUMNS, Sums
-from submax.live.rollups.tier import choice_key
-from submax.schema.choices import Slot
+from submax.live.log.action_tally import ActionTally, ChoiceTally
+from submax.schema.menu import Menu
 
 ERROR = 0.05
 """The chance with which the interval misses the truth at any time."""
 FEWEST = 50
-"""Decisions of an arm that have matured, below which nothing is said: the interval holds for large
-samples."""
+"""Rows of an arm below which nothing is said: the interval holds for large samples."""
+CERTAINTY = "(95 % interval, valid at any time)"
 
 
 class Comparison(NamedTuple):
@@ -29,52 +26,73 @@ class Comparison(NamedTuple):
     high: float
 
 
-def comparison(rollups: Rollups, slot: Slot) -> Comparison | None:
+def comparison(menu: Menu, tally: ActionTally) -> Comparison | None:
     """Compare the two active arms that earn most; None if one was chosen too rarely.
 
-    Every decision that has matured gives x = w r for the better arm, −w r for the other and 0 for
-    all others, with w = 1 / propensity. Its expected value is the difference of what the two arms
-    earn, whatever the policy preferred at that time. The interval around the mean of x is valid at
-    all times (Howard, Ramdas, McAuliffe and Sekhon 2021), for large samples.
+    Every row gives x = w r for the better arm, −w r for the other and 0 for all others, with
+    w = 1 / propensity. Its expected value is the difference of what the two arms earn, whatever the
+    policy preferred at that time. The interval around the mean of x is valid at all times (Howard,
+    Ramdas, McAuliffe and Sekhon 2021), for large samples.
     """
-    table = dict(zip(rollups.choices.leading.tolist(), rollups.choices.rows, strict=True))
-    keys = choice_key(0, np.arange(len(slot.choices))).tolist()
-    sums = Sums.of_table(np.array([table.get(key, np.zeros(COLUMNS)) for key in keys]))
-    active = np.array([one.status == "active" for one in slot.choices])
-    known = np.flatnonzero(active & (sums.matured >= FEWEST))
+    tallies = tally.choices[0]
+    total = sum(one.rows for one in tallies)
+    known = [
+        (_rate(one), choice.name, one)
+        for choice, one in zip(menu.slots[0].choices, tallies, strict=False)
+        if choice.status == "active" and one.rows >= FEWEST
+    ]
     if len(known) < 2:
         return None
-    best, second = known[np.argsort(-sums.weighted_mean[known], kind="stable")[:2]]
-    total = float(sums.matured.sum())
-    difference = (sums.weighted[best] - sums.weighted[second]) / total
-    deviation = math.sqrt((sums.weighted_squares[best] + sums.weighted_squares[second]) / total)
+    (_, ahead, best), (_, behind, second) = sorted(known, key=lambda row: -row[0])[:2]
+    difference = (best.weights[2] - second.weights[2]) / total
+    deviation = math.sqrt((best.weights[4] + second.weights[4]) / total)
     half = deviation * mixture_boundary(total, ERROR, 0.0, PLANNED_DECISIONS) / total
-    names = slot.choices[best].name, slot.choices[second].name
-    return Comparison(*names, float(difference - half), float(difference + half))
+    return Comparison(ahead, behind, difference - half, difference + half)
 
 
-def sentence(rollups: Rollups | None, slot: Slot | None, *, percent: bool) -> str:
-    """What can be said about the arms; ``percent`` if rewards are 0 or 1."""
-    if rollups is None or not len(rollups.choices.keys):
+def arm_sentence(menu: Menu, tally: ActionTally, *, percent: bool) -> str:
+    """Which arm is ahead; ``percent`` if rewards are 0 or 1."""
+    if not menu.plain:
+        return "The action has several parts, which are shown one by one on the page Arms."
+    if not any(one.decisions for one in tally.choices[0]):
         return "No decision has been made yet, so that nothing can be said."
-    if slot is None:
-        return "The action has several parts, which are compared one by one on the page Arms."
-    found = comparison(rollups, slot)
+    found = comparison(menu, tally)
     if found is None:
         return (
             f"It cannot be said yet which arm is ahead: fewer than two active arms have {FEWEST} "
-            "decisions with a known reward."
+            "decisions that were learned from."
         )
-    scale, unit = (100, "percentage points") if percent else (1, "")
-    low, high = scale * found.low, scale * found.high
-    if low <= 0:
+    span = between(found.low, found.high, percent=percent)
+    if found.low <= 0:
         return (
-            f"It cannot be said yet which arm is ahead: {found.ahead} seems best, and differs from "
-            f"{found.behind} by {number(low)} to {number(high)} {unit}".rstrip()
-            + " (95 % interval, valid at any time)."
+            f"It cannot be said yet which arm is ahead: {found.ahead} seems best, and its "
+            f"difference from {found.behind} is {span} {CERTAINTY}."
         )
+    return f"{found.ahead} is ahead of {found.behind} by {span} {CERTAINTY}."
+
+
+def lift_sentence(report: LiftReport, *, percent: bool) -> str:
+    """How much more the bandit earns than the holdout or the control."""
+    if report.low is None or report.high is None:
+        return f"What the bandit gains over the {report.against} cannot be said yet."
+    span = between(report.low, report.high, percent=percent)
+    if report.low > 0:
+        return f"The bandit earns {span} more than the {report.against} {CERTAINTY}."
+    if report.high < 0:
+        span = between(-report.high, -report.low, percent=percent)
+        return f"The bandit earns {span} less than the {report.against} {CERTAINTY}."
     return (
-        f"{found.ahead} is ahead of {found.behind} by {number(low)} to {number(high)} "
-        f"{unit}".rstrip()
-        + " (95 % interval, valid at any time)."
+        f"Whether the bandit earns more than the {report.against} cannot be said yet: the "
+        f"difference is {span} {CERTAINTY}."
     )
+
+
+def between(low: float, high: float, *, percent: bool) -> str:
+    """The ends of an interval, in percentage points if rewards are 0 or 1."""
+    if percent:
+        return f"{number(100 * low)} to {number(100 * high)} percentage points"
+    return f"{number(low)} to {number(high)}"
+
+
+def _rate(tally: ChoiceTally) -> float:
+    return tally.weights[2] / tally.weights[0]
