@@ -3,7 +3,8 @@
 ``python benchmarks/live/partitions.py --out partitions.csv`` simulates one of k parts, which has a
 k-th of the decisions, for k from 1 to 64. All parts lose the same share of the reward on average,
 so this is also the share that all of them lose together. Feedback comes a hundred times, at the
-same times for every k, and the worlds are the same for every k."""
+same times for every k, and the worlds are the same for every k.
+"""
 
 import argparse
 import csv

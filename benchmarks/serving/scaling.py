@@ -4,7 +4,8 @@
 PostgreSQL in a temporary folder, the servers, and a load of 16 connections for each server. It is
 measured with one bandit that all servers share, with a bandit for each server, and with one SQLite
 file, which one process serves. On a machine with few cores the load, the servers and the database
-compete for them: the processor time of a decision is then the number to trust, not the rate."""
+compete for them: the processor time of a decision is then the number to trust, not the rate.
+"""
 
 import argparse
 import csv
