@@ -13,8 +13,8 @@ from submax.environments.networks.contextual import Contextual
 from submax.estimators.cvae import CVAE
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.simulation.batch_flush import BatchFlush
+from submax.simulation.running.timed import Timed
 from submax.simulation.simulate import simulate
-from submax.simulation.timed import Timed
 from submax.strategies.submax import SubMax
 
 REPLICAS = 20

@@ -55,7 +55,7 @@ def run_compact(
             _print_sizes(before, _sizes(store) or (0, 0))
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, option: str = "--older-than") -> float:
     """The seconds of a duration such as ``7d``, ``12h``, ``30m`` or ``90``.
 
     >>> seconds("7d")
@@ -64,7 +64,7 @@ def seconds(text: str) -> float:
     found = DURATION.fullmatch(text)
     if found is None:
         raise InputError(
-            f"--older-than was {text!r:.40}, and a duration is a number and s, m, h or d, for "
+            f"{option} was {text!r:.40}, and a duration is a number and s, m, h or d, for "
             "seconds to days: give one such as 7d"
         )
     return float(found[1]) * UNITS[found[2]]

@@ -44,6 +44,41 @@ def serve(**given: Any) -> None:
 
 
 @main.command()
+@click.option(
+    "--port", type=int, default=0, show_default=True, help="Port to listen on; 0 for any free port."
+)
+@click.option(
+    "--for",
+    "duration",
+    metavar="TIME",
+    help="When the demo ends, such as 60s or 5m; by Ctrl-C if absent.",
+)
+@click.option(
+    "--visitors",
+    type=float,
+    default=20.0,
+    show_default=True,
+    metavar="N",
+    help="Visitors per second.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the visitors.")
+def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
+    """Start a server with simulated visitors, to look at.
+
+    The visitors of a shop see one of five headlines, and change their taste at half time. One
+    headline gets its rewards late, and one never gets any. The server works in a temporary
+    folder, which is deleted at the end.
+    """
+    from submax.cli.compact import seconds
+    from submax.core.running.extras import require_extra
+
+    require_extra("server", "the demo", "starlette", "uvicorn", "prometheus_client")
+    from submax.server.demo.run import run_demo
+
+    run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)
+
+
+@main.command()
 @STORE
 @BANDIT
 @click.option(

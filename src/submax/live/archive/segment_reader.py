@@ -12,6 +12,7 @@ from submax.live.archive.archived_segment import ArchivedSegment
 from submax.live.archive.event_forms import all_floats, float_of, keys_of, listed_probability
 from submax.live.archive.id_halves import identifier_from
 from submax.live.archive.segment_schema import ACTION, CONTEXT
+from submax.live.log.group_draw import GroupDraw
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, identifier_of
 from submax.live.store.columns.event_columns import EventColumns
@@ -139,6 +140,9 @@ class SegmentReader:
             probabilities,
             columns["activated"][row],
             columns["holdout"][row],
+            columns["unit"][row],
+            _group(columns, row),
+            columns["paused"][row],
         )
 
     def _decoded(self, eligible: bytes) -> ChoiceIndices:
@@ -147,6 +151,15 @@ class SegmentReader:
             decoded = msgspec.msgpack.decode(eligible, type=ChoiceIndices)
             self._eligible[eligible] = decoded
         return self._eligible[eligible]
+
+
+def _group(columns: Columns, row: int) -> GroupDraw | None:
+    """The group of a decision; None if it has none."""
+    since = columns["group_since"][row]
+    if since is None:
+        return None
+    shares = columns["holdout_share"][row], columns["control_share"][row]
+    return GroupDraw(since, columns["group"][row], *shares)
 
 
 def _keys(

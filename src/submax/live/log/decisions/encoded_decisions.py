@@ -18,6 +18,7 @@ from submax.live.log.decisions.body_layout import (
     values_at,
 )
 from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
+from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD, group_record
 from submax.live.log.records import DecisionMade, decoded_bodies
 from submax.schema.context_schema import Category, ContextSchema, Number
 from submax.schema.menu import ChoiceIndices
@@ -155,6 +156,23 @@ class EncodedDecisions(DecisionColumns):
             lambda made: made.holdout,
         )
 
+    @cached_property
+    def paused(self) -> NDArray[np.bool_]:
+        return self._filled(
+            (),
+            np.bool_,
+            lambda group: (group.bodies[:, group.layout.paused] & 1).astype(np.bool_),
+            lambda made: made.paused,
+        )
+
+    @cached_property
+    def unit(self) -> NDArray[np.object_]:
+        return self._filled((), np.object_, _units_of, lambda made: made.unit)
+
+    @cached_property
+    def group(self) -> NDArray[np.void]:
+        return self._filled((), GROUP_RECORD, _groups_of, lambda made: group_record(made.group))
+
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
         values = self._context_values(schema, np.float32)
         numbers = all(isinstance(field, Number) for field in schema.fields)
@@ -228,6 +246,33 @@ class EncodedDecisions(DecisionColumns):
             pa.array(flat),
             mask=None if listed.all() else pa.array(~listed),
         )
+
+
+def _units_of(group: Group) -> NDArray[np.object_]:
+    """Return the units of a group of bodies."""
+    units = np.full(len(group.places), None, np.object_)
+    if group.layout.unit is not None:
+        units[:] = texts_at(group.bodies, group.layout.unit)
+    return units
+
+
+def _groups_of(group: Group) -> NDArray[np.void]:
+    """Return the groups of the decisions of some bodies."""
+    records = np.zeros(len(group.places), GROUP_RECORD)
+    if group.layout.group is not None:
+        since, name, *shares = group.layout.group
+        records["since"] = values_at(group.bodies, since)
+        try:
+            numbers = [GROUP_NUMBERS[one] for one in texts_at(group.bodies, name)]
+        except KeyError as error:
+            raise InputError(
+                f"a decision is in the unknown group {error}: install a newer submax, or restore a "
+                "backup"
+            ) from error
+        records["group"] = numbers
+        for field, leaf in zip(("holdout_share", "control_share"), shares, strict=True):
+            records[field] = values_at(group.bodies, leaf)
+    return records
 
 
 def _context_of(group: Group, schema: ContextSchema) -> NDArray[Any]:
