@@ -1,9 +1,13 @@
 """Contract of a learner, which learns from the log of a bandit."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
 
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.ledger import Ledger
+
+Answer = TypeVar("Answer")
 
 
 class Learner(ABC):
@@ -20,6 +24,13 @@ class Learner(ABC):
     @abstractmethod
     def catch_up(self) -> Ledger:
         """Read the whole log, and return the ledger."""
+
+    @abstractmethod
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        """Read the whole log, and return what a function says about the ledger.
+
+        Nobody else uses the ledger meanwhile.
+        """
 
     @abstractmethod
     def ledger_if_read(self) -> Ledger | None:

@@ -142,8 +142,9 @@ class UnitDraws:
             index = int(rng.choice(len(weights), p=weights / weights.sum()))
         elif index is None:
             arrivals = numbers.exponentials(period or "", unit, action_codes(request.eligible))
-            with np.errstate(divide="ignore"):
-                index = int(np.argmin(arrivals / weights))
+            scaled = np.full(len(weights), np.inf)
+            np.divide(arrivals, weights, out=scaled, where=weights > 0)
+            index = int(scaled.argmin())
         listed = probabilities.tolist() if len(weights) <= MAX_LOGGED_PROBABILITIES else None
         return DrawnAction(
             joint_action(index, request.eligible), float(probabilities[index]), listed

@@ -49,8 +49,8 @@ class UnitNumbers:
 
 def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Numbers whose bits are mixed, so that those of successive numbers look independent."""
-    with np.errstate(over="ignore"):
-        bits = numbers + np.uint64(STEP)
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
-        return bits ^ (bits >> np.uint64(31))
+    # Sums and products of arrays of integers are taken modulo 2⁶⁴, as they are meant here.
+    bits = numbers + np.uint64(STEP)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
+    return bits ^ (bits >> np.uint64(31))
