@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import submax
-
 from submax.core.errors import InputError
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.log.bandits import log_stream
