@@ -20,7 +20,6 @@ from submax.live.saved_bandit import SavedBandit, generator_at
 from submax.live.scheduler import Scheduler
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
-from submax.live.serving.requests import DEFAULT_REWARD_KEY
 from submax.live.serving.unknown_decision_warning import UnknownDecisionWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.pending_write import joined
@@ -216,13 +215,26 @@ class Bandit(ManagedBandit):
         self._learner.before_decision()
         return self.write(joined(self.requests.deciding_many(requests)))
 
-    def reward(self, id: str, value: float, *, key: str = DEFAULT_REWARD_KEY) -> Receipt:  # noqa: A002 - the same word as in decide
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float | Mapping[str, float] | Sequence[float],
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
         """Record a reward of a decision; if a decision has several, each needs its own ``key``.
+
+        If rewards were declared with names, give the ``name`` of this one, or a table of names as
+        the ``value``; its key is then its name, unless one is given. If every slot has a reward,
+        give the ``slot``, a table of slots, or a list with one reward for each slot.
 
         A reward for an unknown id waits in quarantine for its decision; see ``Receipt``. A bandit
         in memory gives an ``UnknownDecisionWarning`` as well.
         """
-        receipt = self.write(self.requests.rewarding(id, value, key=key))
+        pending = self.requests.rewarding(id, value, key=key, name=name, slot=slot)
+        receipt = self.write(pending)
         self._warn([receipt])
         return receipt
 

@@ -18,9 +18,9 @@ from submax.live.archive.segment_writer import SegmentWriter
 from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.bandits import log_stream
 from submax.live.log.decisions import encoded_decisions
+from submax.live.log.decisions.decision_columns import GROUP, group_record
 from submax.live.log.export import Export
 from submax.live.log.exporting import outcome_file
-from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.outcomes import STATUSES
@@ -137,7 +137,7 @@ class EventByEvent:
             self.rows.append((made.context, made.action, reward, math.log(made.propensity)))
             self.counts["by default"] += given is None
         if activated and made.group is not None and reward is not None:
-            record = np.array([group_record(made.group)], GROUP_RECORD)
+            record = np.array([group_record(made.group)], GROUP)
             unit = np.array([made.unit], np.object_)
             self.comparisons.add(record, np.array([reward]), unit)
         self.counts["matured"] += 1
@@ -299,7 +299,7 @@ def test_a_ledger_read_by_pages_is_that_of_single_events(
         ledger.collected,
         {one.position: identifier_of(one.key) for one in events if one.key},
     )
-    assert {name[one]: value for one, value in known.rewards.items()} | known.early.values == (
+    assert {name[one]: value for one, value in known.given.values.items()} | known.early.values == (
         expected.rewards
     )
     assert {name[one] for one in known.activated} == expected.activated
@@ -363,6 +363,7 @@ def rewards_row_by_row(events):
                 "at": datetime.fromtimestamp(event.at, UTC),
                 "value": body_of(event, RewardGiven).value,
                 "known": event.about_position > 0,
+                "name": None,
             }
 
 

@@ -43,6 +43,8 @@ def archived_page(table: Any) -> LogPage | None:
         kind,
         about,
         table["value"].to_numpy(),
+        # Rewards with parts are stored as they are, and make the page one that is restored.
+        {},
         decisions,
         feedback,
         ArchivedDecisions(table.take(decisions) if len(decisions) < len(table) else table),

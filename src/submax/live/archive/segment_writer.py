@@ -76,7 +76,7 @@ class SegmentWriter:
         for row, event in enumerate(events):
             if event.kind == DECISION and (made := self._fitting_decision(event)) is not None:
                 fitting.append((row, made))
-            elif event.kind == REWARD and (given := _fitting(event, RewardGiven)) is not None:
+            elif event.kind == REWARD and (given := _fitting_reward(event)) is not None:
                 columns["value"][row] = given.value
                 columns["source"][row] = given.source
             elif event.body or event.kind in (DECISION, REWARD):
@@ -107,6 +107,12 @@ def _fitting(event: Event, kind: type[Body]) -> Body | None:
     except InputError:
         return None
     return body if ENCODER.encode(body) == event.body else None
+
+
+def _fitting_reward(event: Event) -> RewardGiven | None:
+    """The reward of an event, if the columns can hold it; one with parts is stored as it is."""
+    given = _fitting(event, RewardGiven)
+    return None if given is None or given.parts is not None else given
 
 
 def _decision_columns(decisions: Sequence[DecisionMade]) -> dict[str, Sequence[Any]]:

@@ -27,6 +27,7 @@ from submax.live.declaring.guard_rails import GuardRails
 from submax.policies.specification import PolicySpecification
 from submax.schema.context_schema import LARGEST, ContextSchema
 from submax.schema.menu import Menu
+from submax.schema.reward_parts import SLOTS, RewardParts, declared_rewards
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
@@ -228,8 +229,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scale(self) -> Scale:
-        """The scale of the rewards."""
-        return scale_of(self.rewards)
+        """The scale of the rewards; if they have parts, that of the combined reward."""
+        parts = self.reward_parts
+        return scale_of(self.rewards) if parts is None else parts.scale
+
+    @property
+    def reward_parts(self) -> RewardParts | None:
+        """The parts of a reward, if there is one for each name or slot."""
+        return RewardParts.of(self.rewards, [slot.name for slot in self.menu.slots])
 
     @property
     def problem(self) -> Problem:
@@ -238,7 +245,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def schema(self, menu: Menu) -> Schema:
         """The schema of decisions and rewards, with the choices of ``menu``."""
-        return Schema(menu=menu, context=self.context, rewards=self.rewards)
+        parts = self.reward_parts
+        if parts is None:
+            return Schema(menu=menu, context=self.context, rewards=self.rewards)
+        return Schema(
+            menu=menu,
+            context=self.context,
+            rewards=rewards_of(parts.scale),
+            slot_rewards=parts.each if parts.kind == SLOTS else None,
+        )
 
     def build_policy(self, given: Policy[Any] | None) -> Policy[Any]:
         """The policy; ``given`` is the object with which the bandit was opened, if any."""
@@ -247,9 +262,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, policy: Policy[Any]) -> None:
         """Refuse settings that contradict each other, or that the policy cannot work with."""
         self._check_without_wait()
-        scale = self.scale
+        scale, parts = self.scale, self.reward_parts
         if self.default_reward is not None:
             scale.check(np.array([self.default_reward]))
+        if parts is not None:
+            self._check_parts(parts)
+            # Several rewards of one name are summed on the scale of each.
+            scale = parts.each_scale
         if self.combine == "sum" and not isinstance(scale, (Counts, Continuous)):
             raise InputError(
                 f"combine='sum' was given with {self.rewards['kind']} rewards, and rewards that "
@@ -265,6 +284,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._check_sticky()
         # A policy that does not suit the problem is refused here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
+
+    def _check_parts(self, parts: RewardParts) -> None:
+        """Refuse rewards for each slot that nothing could be learned from."""
+        if parts.kind != SLOTS:
+            return
+        if self.menu.plain or self.menu.ranges:
+            raise InputError(
+                "rewards of the kind 'slots' were declared, and they are for actions that are a "
+                "table of slots with names of choices: declare such actions, or other rewards"
+            )
+        if self.default_reward:
+            raise InputError(
+                f"default_reward={self.default_reward:g} was given with a reward for each slot, of "
+                "which 0 and None are allowed: leave default_reward out"
+            )
 
     def _check_bounds(self) -> None:
         """Refuse values outside the bounds in the types, in the words of ``core.checks``."""
@@ -394,7 +428,10 @@ PLAIN_FORMS: dict[str, Any] = {
     ],
     "rewards": Annotated[
         str | dict[str, Any],
-        Meta(description="The scale of the rewards: its name, or a table with a 'kind'."),
+        Meta(
+            description="The scale of the rewards: its name, or a table with a 'kind'; or a table "
+            "of names and weights for several rewards; or 'slots' for one of each slot."
+        ),
     ],
     "guard_rails": GuardRails,
 }
@@ -444,7 +481,7 @@ def _guard_rails(given: object) -> GuardRails:
 CONVERSIONS: dict[str, Any] = {
     "context": ContextSchema.of,
     "policy": lambda policy: PolicySpecification.of(policy).data,
-    "rewards": rewards_of,
+    "rewards": declared_rewards,
     "guard_rails": _guard_rails,
 }
 """How a value that a caller may give as an object becomes the one that the store holds."""

@@ -18,18 +18,21 @@ class Outcomes(NamedTuple):
     """The outcomes of decisions that mature, ``[n]``: ``status`` by number, and ``reward``.
 
     ``reward`` is NaN if there is none; the default reward is one. A decision that was never
-    activated has no default reward. ``by_default`` are those that are learned by it.
+    activated has no default reward. ``by_default`` are those that are learned by it. ``parts`` are
+    the parts of the rewards that came, ``[n, P]``, NaN where one did not.
     """
 
     status: NDArray[np.uint8]
     reward: Floats
     by_default: NDArray[np.bool_]
+    parts: Floats
 
     @classmethod
     def of(
         cls,
         rows: DecidedRows,
         given: Floats,
+        parts: Floats,
         activated: NDArray[np.bool_],
         default_reward: float | None,
     ) -> "Outcomes":
@@ -40,7 +43,7 @@ class Outcomes(NamedTuple):
         status = np.where(rows.paused, PAUSED, status)
         status = np.where(rows.holdout, HELD_OUT, status)
         status = np.where(activated, status, NEVER_ACTIVATED).astype(np.uint8)
-        return cls(status, reward, (status == LEARNED) & np.isnan(given))
+        return cls(status, reward, (status == LEARNED) & np.isnan(given), parts)
 
 
 class Observer(Protocol):

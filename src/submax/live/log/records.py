@@ -56,10 +56,15 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class RewardGiven(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none."""
+    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none.
+
+    If rewards have names, or each slot has one, ``parts`` are the rewards by name, and ``value`` is
+    what they are together.
+    """
 
     value: float
     source: str = ""
+    parts: dict[str, float] | None = None
 
 
 class Fitted(msgspec.Struct, frozen=True):

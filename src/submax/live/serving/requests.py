@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.declaring.names import check_identifier, new_identifier
@@ -31,12 +30,8 @@ from submax.live.serving.units.unit_draws import UnitDraws
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.live.store.store import Store
-from submax.schema.context_schema import LARGEST, as_number
-from submax.schema.names import short_repr
 
 ENCODER = msgspec.msgpack.Encoder()
-DEFAULT_REWARD_KEY = "reward"
-"""The key of a reward if the caller gives none, since most decisions have one reward."""
 
 
 class Requests:
@@ -200,9 +195,11 @@ class Requests:
     def rewarding(
         self,
         id: str,  # noqa: A002 - the same word as in decide
-        value: float,
+        value: object,
         *,
-        key: str = DEFAULT_REWARD_KEY,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
         source: str = "",
     ) -> PendingWrite[Receipt]:
         """Check a reward, to be written under its id and key; ``source`` is who sent it."""
@@ -212,17 +209,19 @@ class Requests:
                 "a Decision was given in place of its id, which is a text: pass decision.id"
             )
         check_identifier("the id of a decision", id)
-        check_identifier("the key of a reward", key)
-        given = self._value(value)
-        body = ENCODER.encode(RewardGiven(given, source))
-        entry = Entry(REWARD, body, reward_key(id, key), decision_key(id))
+        if key is not None:
+            check_identifier("the key of a reward", key)
+        given = self._live_state.rewards.checked(value, key, name, slot)
+        body = ENCODER.encode(RewardGiven(given.value, source, given.parts))
+        entry = Entry(REWARD, body, reward_key(id, given.key), decision_key(id))
 
         def answer(written: list[AppendResult]) -> Receipt:
-            standing = body_of(written[0].event, RewardGiven).value
-            if standing != given:
+            standing = body_of(written[0].event, RewardGiven)
+            if (standing.value, standing.parts) != (given.value, given.parts):
+                before, now = (one.parts or one.value for one in (standing, given))
                 raise ConflictError(
-                    f"decision {id!r} already has the reward {standing} under the key {key!r}, so "
-                    f"that {given} was not stored: give another key to add to it"
+                    f"decision {id!r} already has the reward {before} under the key {given.key!r}, "
+                    f"so that {now} was not stored: give another key to add to it"
                 )
             receipt = self._receipt(id, written[0])
             if written[0].new:
@@ -242,11 +241,13 @@ class Requests:
         source: str,
         /,
         id: str,  # noqa: A002 - the same word as in decide
-        value: float,
+        value: object,
         *,
-        key: str = DEFAULT_REWARD_KEY,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
     ) -> PendingWrite[Receipt]:
-        strict = self.rewarding(id, value, key=key, source=source)
+        strict = self.rewarding(id, value, key=key, name=name, slot=slot, source=source)
 
         def answer(written: list[AppendResult]) -> Receipt:
             try:
@@ -255,23 +256,6 @@ class Requests:
                 return Receipt(id, "conflict", repeated=True)
 
         return PendingWrite(strict.stream, strict.entries, answer)
-
-    def _value(self, value: object) -> float:
-        number = as_number(value)
-        if number is None:
-            raise InputError(
-                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, "
-                f"not {short_repr(value)}"
-            )
-        try:
-            self._live_state.scale.check(np.array([number]))
-        except InputError as error:
-            kind = self._live_state.settings.rewards["kind"]
-            raise InputError(
-                f"{error}: give a reward on the scale that was declared, {kind!r}, or declare a "
-                "bandit with another one, such as rewards='continuous'"
-            ) from error
-        return number
 
     def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """Check an activation of a decision that exists."""

@@ -12,7 +12,13 @@ from submax.server.client.batching.item import Item
 from submax.server.client.loop_state import LoopState
 from submax.server.client.messages.address import Address
 from submax.server.client.messages.answers import RETRIED, failure, understood
-from submax.server.client.messages.bodies import decision_body, encoded, joined, reward_body
+from submax.server.client.messages.bodies import (
+    RewardValue,
+    decision_body,
+    encoded,
+    joined,
+    reward_body,
+)
 from submax.server.client.messages.call import Call
 from submax.server.client.messages.options import ClientOptions
 
@@ -66,9 +72,17 @@ class AsyncClient:
         found = await self._send("POST", "/decide-many", body, dict[str, list[Decision]])
         return list(found["decisions"])
 
-    async def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002 - the same word as in decide
+    async def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
         """As ``Bandit.reward``."""
-        body = reward_body({"id": id, "value": value, "key": key})
+        body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         found: Receipt
         if self._options.batching:
             # A reward is sent, even if its caller gives up.
@@ -80,16 +94,20 @@ class AsyncClient:
     def queue_reward(
         self,
         id: str,  # noqa: A002 - the same word as in decide
-        value: float,
+        value: RewardValue,
         *,
-        key: str = "reward",
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
     ) -> "asyncio.Task[Receipt]":
         """Send a reward in the background, and return a task that ends with its receipt.
 
         ``flush`` and ``close`` wait for it; an event loop that ends before does not.
         """
         state = self._here()
-        task = asyncio.get_running_loop().create_task(self.reward(id, value, key=key))
+        task = asyncio.get_running_loop().create_task(
+            self.reward(id, value, key=key, name=name, slot=slot)
+        )
         state.queued.add(task)
 
         def ended(task: "asyncio.Task[Receipt]") -> None:

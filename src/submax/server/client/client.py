@@ -14,7 +14,13 @@ from submax.server.client.batching.shared_decisions import SharedDecisions
 from submax.server.client.connecting.connection_pool import ConnectionPool
 from submax.server.client.messages.address import Address
 from submax.server.client.messages.answers import RETRIED, failure, understood
-from submax.server.client.messages.bodies import decision_body, encoded, joined, reward_body
+from submax.server.client.messages.bodies import (
+    RewardValue,
+    decision_body,
+    encoded,
+    joined,
+    reward_body,
+)
 from submax.server.client.messages.call import Call
 from submax.server.client.messages.options import ClientOptions
 
@@ -72,20 +78,36 @@ class Client:
         found = self._send("POST", "/decide-many", body, dict[str, list[Decision]])
         return list(found["decisions"])
 
-    def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002 - the same word as in decide
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
         """As ``Bandit.reward``."""
-        body = reward_body({"id": id, "value": value, "key": key})
+        body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         if self._options.batching:
             return self._rewards.put(body, self._options.until(), awaited=True).result()
         found: Receipt = self._send("POST", "/reward", body, Receipt)
         return found
 
-    def queue_reward(self, id: str, value: float, *, key: str = "reward") -> "Future[Receipt]":  # noqa: A002 - the same word as in decide
+    def queue_reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> "Future[Receipt]":
         """Send a reward in the background, and return a future of its receipt.
 
         A reward that was queued is sent before Python ends; ``flush`` and ``close`` wait for it.
         """
-        body = reward_body({"id": id, "value": value, "key": key})
+        body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         return self._rewards.put(body, self._options.until(), awaited=False)
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:

@@ -58,7 +58,14 @@ async def decide_many(call: Call) -> m.Decisions:
 async def reward(call: Call) -> Receipt:
     """Record a reward."""
     bandit, given = await _bandit(call), call.body
-    pending = bandit.requests.rewarding(given.id, given.value, key=given.key, source=_source(call))
+    pending = bandit.requests.rewarding(
+        given.id,
+        given.value,
+        key=given.key,
+        name=given.name,
+        slot=given.slot,
+        source=_source(call),
+    )
     receipt = await call.service.writes.write(pending)
     _log_if_late(bandit)
     return receipt
@@ -78,7 +85,7 @@ def _log_if_late(bandit: Bandit) -> None:
 async def reward_many(call: Call) -> m.Receipts:
     """Record several rewards."""
     bandit = await _bandit(call)
-    given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
+    given = [msgspec.structs.asdict(one) for one in call.body.rewards]
     pending = bandit.requests.rewarding_many(given, source=_source(call))
     receipts = await call.service.writes.write(pending)
     _log_if_late(bandit)

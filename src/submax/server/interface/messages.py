@@ -40,11 +40,18 @@ class DecideMany(Message):
 
 
 class Reward(Message):
-    """The reward of a decision; if a decision has several rewards, each needs its own key."""
+    """The reward of a decision; if a decision has several rewards, each needs its own key.
+
+    If rewards were declared with names, ``name`` is the name of this one, or ``value`` is a table
+    of names; the key is then the name, unless one is given. If every slot has a reward, ``slot`` is
+    the slot, or ``value`` is a table of slots or a list with a number for each slot.
+    """
 
     id: Identifier
-    value: Number
-    key: Identifier = "reward"
+    value: Number | dict[str, Number] | list[Number]
+    key: Identifier | None = None
+    name: Name | None = None
+    slot: Name | None = None
 
 
 class RewardMany(Message):

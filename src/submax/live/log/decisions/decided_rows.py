@@ -12,9 +12,9 @@ from submax.schema.context_schema import ContextSchema
 
 
 class DecidedRows(NamedTuple):
-    """``n`` decisions: encoded ``context [n, D]``, ``action [n, S]`` and other values of each.
+    """``n`` decisions: encoded ``context [n, D]``, ``action [n, S]``, and values of each, ``[n]``.
 
-    ``group`` has records of ``GROUP_RECORD``.
+    ``group`` has records of ``GROUP``, and ``unit`` texts or None.
     """
 
     position: NDArray[np.int64]
@@ -40,8 +40,17 @@ class DecidedRows(NamedTuple):
         if schema is not None:
             context = made.encoded_contexts(schema)
         action = made.action if len(made) else np.zeros((0, slots))
-        flags = made.activated, made.holdout, made.paused
-        return cls(position, context, action, made.propensity, *flags, made.unit, made.group)
+        return cls(
+            position,
+            context,
+            action,
+            made.propensity,
+            made.activated,
+            made.holdout,
+            made.paused,
+            made.unit,
+            made.group,
+        )
 
     @classmethod
     def joined(cls, parts: "Sequence[DecidedRows]") -> "DecidedRows":

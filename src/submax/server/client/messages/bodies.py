@@ -1,13 +1,16 @@
 """The bodies of requests, which are checked before anything is sent."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsInt
 
 import msgspec
 
 from submax.core.errors import InputError
 from submax.live.declaring.names import new_identifier
+
+RewardValue = float | Mapping[str, float] | Sequence[float]
+"""A reward, a table of rewards by their names or slots, or a list of a reward for each slot."""
 
 
 def decision_body(
@@ -32,9 +35,15 @@ def decision_body(
 
 
 def reward_body(reward: Mapping[str, Any]) -> bytes:
-    """The body of a reward: its id, value and key."""
-    _finite(reward.get("value"))
-    return encoded(dict(reward))
+    """The body of a reward: its id, its value and, if they are given, key, name and slot."""
+    value = reward.get("value")
+    if isinstance(value, Mapping):
+        numbers: Iterable[object] = value.values()
+    else:
+        numbers = value if isinstance(value, (list, tuple)) else [value]
+    for one in numbers:
+        _finite(one)
+    return encoded({word: given for word, given in reward.items() if given is not None})
 
 
 def encoded(body: object) -> bytes:
