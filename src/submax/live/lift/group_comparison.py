@@ -72,7 +72,7 @@ class GroupComparison(msgspec.Struct):
         """Forget everything: decisions with other shares or other actions are not comparable."""
         self.since = since
         self.counted = self.chosen = self.units = self.chosen_units = 0
-        self.sample = UnitSample(set())
+        self.sample = UnitSample({})
         return LiftTally(share, self.start)
 
 
