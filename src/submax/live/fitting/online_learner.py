@@ -8,7 +8,7 @@ from threading import RLock
 import numpy as np
 
 from submax.core.errors import one_line
-from submax.live.fitting.learner import Learner
+from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.recent_rows import RecentRows
@@ -103,6 +103,10 @@ class OnlineLearner(Learner):
                 self.ledger.follow()
             self._forget()
             return self.ledger
+
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        with self._lock:
+            return function(self.catch_up())
 
     def ledger_if_read(self) -> Ledger:
         return self.catch_up()
