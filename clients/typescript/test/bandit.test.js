@@ -45,7 +45,7 @@ test("rewards of the same moment are one request, and each has its own answer", 
   assert.deepEqual(found.map((one) => one.status), ["fulfilled", "rejected", "fulfilled"]);
   assert.equal(found[1].reason.code, "conflict");
   assert.deepEqual(seen.map((one) => one.path.split("/").pop()), ["reward-many", "reward"]);
-  assert.deepEqual(seen[0].body.rewards[2], { id: "c", value: 0, key: "click" });
+  assert.deepEqual(seen[0].body.rewards[2], { key: "click", id: "c", value: 0 });
 });
 
 test("only the wrong reward of a batch fails", async () => {
