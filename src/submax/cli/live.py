@@ -155,8 +155,8 @@ def compact(
     archive_after seconds after the events came, so that this command is for stores that nobody has
     open, or that should become smaller now.
 
-    Decisions that have not matured stay in the store. Ids of archived decisions are forgotten: a
-    reward with such an id is quarantined, and a decision with such an id is a new one.
+    Decisions that have not matured stay in the store. A reward for an archived decision is late,
+    and a decision with the id of an archived one is a new decision.
 
     At the end the file is written anew without its free pages (VACUUM), for which the disk needs
     room for a second file of the remaining size. In PostgreSQL this is the task of autovacuum.

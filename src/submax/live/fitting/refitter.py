@@ -89,18 +89,20 @@ class Refitter(Learner):
     def _step(self) -> Fitted | None:
         with self._fitting:
             with self._lock:
-                if self._live_state.deleted or not self._follower.try_lead():
+                is_active = self._live_state.settings.status != "archived"
+                if self._live_state.deleted or not is_active or not self._follower.try_lead():
                     return None
                 ledger = self._follower.read()
                 fit_input = self._fit_input() if self._is_time() else None
-                self._compactor.prepare(self._live_state.settings, ledger)
+                trains_models = self._live_state.policy.facts.trains_models
+                self._compactor.prepare(self._live_state.settings, ledger, trains_models)
             self._compactor.work()
             return None if fit_input is None else self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
-                self._live_state.check_exists()
+                self._live_state.check_answers()
                 if not self._follower.try_lead():
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "

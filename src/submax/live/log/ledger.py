@@ -9,8 +9,9 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
+from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.action_tally import ActionTally
-from submax.live.log.collecting.reward_collector import AtReward, RewardCollector
+from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.log_clock import LogClock
 from submax.live.log.outcomes import LEARNED, STATUSES, Observer, Outcomes
@@ -22,6 +23,7 @@ from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
+from submax.schema.reward_parts import SLOTS
 
 Reader = Callable[[int], LogPage]
 """Reads a page with the next events after a position; the page may begin before them."""
@@ -60,9 +62,10 @@ class Ledger:
     second reader then follows at a distance of ``no_reward_after`` and settles decisions without a
     reward; without such a limit it does not move.
 
-    ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, and
-    ``collected`` holds what is known about decisions that have not matured, and the rewards whose
-    decisions are unknown.
+    ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``comparisons``
+    compare the bandit with the holdout and the control, and ``collected`` holds what is known about
+    decisions that have not matured, and the rewards whose decisions are unknown. If rewards have
+    several parts, a decision with a ``reward_wait`` of 0 matures when all of them have come.
     ``segments`` is where full segments of ``rows`` are kept: in memory, if nothing is given.
     ``settings.longest_wait`` is the time after which the second reader settles a decision:
     ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
@@ -83,6 +86,8 @@ class Ledger:
         width = 0 if self._context is None else self._context.width
         self.rows = TrainingRows(width, self._slots, segments)
         self.tally = ActionTally.empty(slots, intervals)
+        self.comparisons = GroupComparisons.of(settings)
+        self._plain = settings.menu.plain
         self.read_position, self.clock = 0, LogClock()
         self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()
@@ -186,30 +191,47 @@ class Ledger:
             still_open = [position not in closed for position in rows.position.tolist()]
             which = np.flatnonzero(np.array(still_open, np.bool_))
             rows, before = rows.take(which), before[which]
-        given = self.collected.given(rows.position)
+        given = self.collected.popped(rows.position.tolist())
         if at_reward is not None:
             # At one event, decisions that are settled come first.
             order = np.argsort(np.concatenate([before, at_reward.place]), kind="stable")
             rows = DecidedRows.joined([rows, at_reward.rows]).take(order)
-            given = np.concatenate([given, at_reward.given])[order]
+            joined = map(np.concatenate, zip(given, at_reward.given, strict=True))
+            given = Given(*joined).take(order)
         self._mature(rows, given)
 
-    def _mature(self, rows: DecidedRows, given: Floats) -> None:
-        """Let decisions mature; ``given`` are their rewards, NaN if there is none."""
+    def _mature(self, rows: DecidedRows, given: Given) -> None:
+        """Let decisions mature with the rewards that they have got."""
         if not len(rows.position):
             return
         activated = self.collected.activations(rows)
-        outcomes = Outcomes.of(rows, given, activated, self.settings.default_reward)
+        outcomes = Outcomes.of(
+            rows, given.reward, given.parts, activated, self.settings.default_reward
+        )
         learned = np.flatnonzero(outcomes.status == LEARNED)
         if len(learned):
             # Numpy's logarithm may differ between processors in the last bit.
             log_prob = np.array([*map(math.log, rows.propensity[learned].tolist())])
             action, reward = rows.action[learned], outcomes.reward[learned]
-            self.rows.add(Columns(rows.context[learned], action, reward, log_prob))
-            self.tally.learned(action, reward)
+            by_slot = self._by_slot(given.parts[learned])
+            self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
+            # A propensity of several slots is that of their joint action, and not of one choice.
+            weight = 1 / rows.propensity[learned] if self._plain else np.ones(len(learned))
+            self.tally.learned(action, reward, weight)
+        compared = np.flatnonzero(
+            activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
+        )
+        if len(compared):
+            reward = outcomes.reward[compared]
+            self.comparisons.add(rows.group[compared], reward, rows.unit[compared])
         self._count(outcomes)
         if self._observer is not None:
             self._observer.matured(rows.position, outcomes)
+
+    def _by_slot(self, parts: Floats) -> Floats | None:
+        """The rewards of the slots, 0 if one did not come; None if slots have no rewards."""
+        rule = self.settings.reward_parts
+        return None if rule is None or rule.kind != SLOTS else np.nan_to_num(parts)
 
     def _count(self, outcomes: Outcomes) -> None:
         self.counts["matured"] += len(outcomes.status)

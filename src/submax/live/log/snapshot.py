@@ -9,8 +9,8 @@ import msgspec
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
+from submax.live.lift.group_comparison import GroupComparison
 from submax.live.log.action_tally import ActionTally
-from submax.live.log.collecting.early_rewards import EarlyRewards
 from submax.live.log.collecting.position_set import PositionSet
 from submax.live.log.collecting.quarantine import Waiting
 from submax.live.log.ledger import Ledger
@@ -23,9 +23,9 @@ from submax.schema.columns import Columns
 class Snapshot(msgspec.Struct, frozen=True):
     """The state of a ledger, with the hashes of its full segments of rows instead of the rows.
 
-    ``rewards`` and ``activated`` are by position, ``early`` and ``waiting`` by the ids of unknown
-    decisions. ``last`` are the rows after the full segments. ``closed`` is the base and the bits of
-    the set of closed positions.
+    ``rewards``, ``parts`` and ``activated`` are by position, ``early``, ``early_parts`` and
+    ``waiting`` by the ids of unknown decisions. ``last`` are the rows after the full segments.
+    ``closed`` is the base and the bits of the set of closed positions.
     """
 
     read_position: int
@@ -41,6 +41,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     last: bytes
     closed: tuple[int, bytes]
     tally: ActionTally
+    comparisons: dict[str, GroupComparison]
+    parts: dict[int, dict[str, float]]
+    early_parts: dict[str, dict[str, float]]
 
     @classmethod
     def of(cls, ledger: Ledger) -> Self:
@@ -51,7 +54,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             ledger.settled,
             (ledger.clock.elapsed, ledger.clock.last),
             (settled_clock.elapsed, settled_clock.last),
-            dict(sorted(collected.rewards.items())),
+            dict(sorted(collected.given.values.items())),
             sorted(collected.activated),
             collected.early.values,
             collected.early.quarantine.items(),
@@ -60,6 +63,9 @@ class Snapshot(msgspec.Struct, frozen=True):
             state_bytes(ledger.rows.last, {}),
             (collected.closed.base, collected.closed.bits),
             ledger.tally,
+            ledger.comparisons.by_group,
+            dict(sorted(collected.given.parts.items())),
+            collected.early.given.parts,
         )
 
     def restore(self, ledger: Ledger) -> None:
@@ -68,11 +74,13 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.rows.last = _columns(self.last)
         ledger.read_position, ledger.clock = self.read_position, LogClock(*self.clock)
         second.settled, second.clock = self.settled, LogClock(*self.settled_clock)
-        collected.rewards, collected.activated = self.rewards, set(self.activated)
-        collected.early = EarlyRewards(self.early, self.waiting)
+        collected.activated = set(self.activated)
+        collected.restore_rewards(self.rewards, self.parts)
+        collected.restore_early(self.early, self.early_parts, self.waiting)
         collected.closed = PositionSet(*self.closed)
         ledger.counts.update(self.counts)
         ledger.tally = self.tally
+        ledger.comparisons.by_group.update(self.comparisons)
 
 
 def snapshot_name(name: str) -> str:
