@@ -46,8 +46,11 @@ export class Bandit {
   }
 
   reward(id, value, request = {}) {
-    if (!Number.isFinite(value)) {
-      return Promise.reject(new TypeError(`a reward must be a finite number, not ${value}`));
+    // JSON has no word for NaN, and null would mean "missing".
+    const numbers = typeof value === "object" && value !== null ? Object.values(value) : [value];
+    if (!numbers.every(Number.isFinite)) {
+      const given = JSON.stringify(value) ?? String(value);
+      return Promise.reject(new TypeError(`rewards must be finite numbers, not ${given}`));
     }
     return new Promise((resolve, reject) => {
       this.#queued.push({ body: { ...request, id, value }, resolve, reject });

@@ -99,10 +99,25 @@ test("flush waits for all rewards", async () => {
   assert.equal((await Promise.all(rewards)).length, 450);
 });
 
+test("what a reward or a request has beside the usual is sent", async () => {
+  const { seen, fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  await bandit.decide(undefined, { unit: "visitor-17", activate: false });
+  await bandit.reward("a", { click: 1, purchase: 0 });
+  await bandit.reward("b", 1, { name: "click" });
+  const { id, ...decided } = seen[0].body;
+  assert.deepEqual(decided, { unit: "visitor-17", activate: false });
+  assert.equal(id.length, 36);
+  assert.deepEqual(seen[1].body, { id: "a", value: { click: 1, purchase: 0 } });
+  assert.deepEqual(seen[2].body, { name: "click", id: "b", value: 1 });
+});
+
 test("a number that is not finite is refused and not sent", async () => {
   const { seen, fetch } = answering(server);
   const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
   await assert.rejects(bandit.reward("a", Number.NaN), TypeError);
+  await assert.rejects(bandit.reward("a", { click: 1, purchase: Infinity }), TypeError);
+  await assert.rejects(bandit.reward("a", null), TypeError);
   assert.equal(seen.length, 0);
 });
 
