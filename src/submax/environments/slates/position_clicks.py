@@ -40,7 +40,8 @@ class PositionClicks(SlateEnvironment):
         return Problem(self.space, scale=Discrete(numbers))
 
     def looked_at(self) -> Floats:
-        return np.power(self.decay, np.arange(self.positions, dtype=np.float64))
+        looked: Floats = np.power(self.decay, np.arange(self.positions, dtype=np.float64))
+        return looked
 
     def reward_of(self, clicks: Booleans) -> Floats:
         return clicks.sum(axis=-1).astype(np.float64)
