@@ -44,7 +44,8 @@ class PositionClicks(SlateEnvironment):
         return looked
 
     def reward_of(self, clicks: Booleans) -> Floats:
-        return clicks.sum(axis=-1).astype(np.float64)
+        number: Floats = clicks.sum(axis=-1).astype(np.float64)
+        return number
 
     def mean_of(self, attraction: Floats) -> Floats:
         mean: Floats = attraction @ self.looked_at()
