@@ -18,9 +18,9 @@ from submax.live.archive.segment_writer import SegmentWriter
 from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.bandits import log_stream
 from submax.live.log.decisions import encoded_decisions
-from submax.live.log.decisions.decision_columns import GROUP, group_record
 from submax.live.log.export import Export
 from submax.live.log.exporting import outcome_file
+from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.outcomes import STATUSES
@@ -137,7 +137,7 @@ class EventByEvent:
             self.rows.append((made.context, made.action, reward, math.log(made.propensity)))
             self.counts["by default"] += given is None
         if activated and made.group is not None and reward is not None:
-            record = np.array([group_record(made.group)], GROUP)
+            record = np.array([group_record(made.group)], GROUP_RECORD)
             unit = np.array([made.unit], np.object_)
             self.comparisons.add(record, np.array([reward]), unit)
         self.counts["matured"] += 1
