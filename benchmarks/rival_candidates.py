@@ -45,7 +45,7 @@ OWN_OF_RIVALS = {
     "rcp-continual-cvae-submax": "prior_weight",
 }
 LARGEST_DROPOUT = 0.9
-"""The second round may ask for up to 4.4 times the best dropout of the first, which must be below 1."""
+"""The second round asks for up to 4.4 times the best dropout of the first; it must be below 1."""
 
 
 def rival(method: str, sized: dict[str, Any], own: float) -> dict[str, Any]:
