@@ -6,8 +6,10 @@ First both rounds of tuning.py give every rival 36 candidates, in the contextual
 combinatorial problem. Then the experiments contextual-rivals and combinatorial-rivals are written
 with the best candidate of each (their TOML files are in OUT/tuned, to be copied into the package),
 and all five experiments with rivals are run. The results are in OUT/results, one folder for each
-experiment; in summary.csv there are means, standard errors and seconds. What is finished already is
-not run again. --quick runs few replicas and a shorter tuning, to see that everything works.
+experiment; in summary.csv there are means, standard errors and seconds. OUT/memory.csv has the peak
+memory of each policy. `python docs/generators/rivals_page.py OUT/results` writes the page. What is
+finished already is not run again. --quick runs few replicas and a shorter tuning, to see that
+everything works.
 """
 
 import argparse
@@ -43,6 +45,7 @@ def main() -> None:
         file.write_text(with_best(text, problem, rows), encoding="utf-8")
         call("-m", "submax", "simulate", str(file), *options(given), *jobs)
     call("-m", "submax", "reproduce", *UNTUNED, *options(given), *jobs)
+    call(str(HERE / "rival_memory.py"), "--out", str(given.out / "memory.csv"), *jobs)
 
 
 def options(given: argparse.Namespace) -> list[str]:
