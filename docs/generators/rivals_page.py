@@ -1,4 +1,4 @@
-"""Write docs/results/rivals.md from a run of ``benchmarks/rivals.py``.
+"""Write docs/results/rivals.md from a run of ``benchmarks/policies/rivals.py``.
 
 ``python docs/generators/rivals_page.py RESULTS``, also as part of ``make docs``. The tables are
 copied to docs/results/rivals. What each method gains and loses is written by hand in the file
@@ -19,7 +19,7 @@ INTRODUCTION = """# Methods of the related work
 
 The paper places itself among other ways to learn a policy. This page has them side by side with \
 the paper's methods and with our default, `rcp-adaptive`, on the same worlds. It is made by \
-`python benchmarks/rivals.py --out rivals` and `make docs`. In the first two problems every method \
+`python benchmarks/policies/rivals.py --out rivals` and `make docs`. In the first two problems every method \
 had 36 candidates on worlds with another seed ([tuning](../tuning.md)); for prices and tables \
 nothing was tuned. [The list](../policies.md) has the reference of every method, and each class \
 says where it departs from its paper.

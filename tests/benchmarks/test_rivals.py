@@ -8,7 +8,7 @@ import pytest
 from submax.experiments.cells import policy_of
 from submax.experiments.specification import parse
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "policies"
 
 
 @pytest.fixture(autouse=True)

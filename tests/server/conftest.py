@@ -87,6 +87,20 @@ def serving(trial):
 
 
 @pytest.fixture
+def opened():
+    """Open any ASGI application in this process."""
+    clients = []
+
+    def opened(app) -> InProcess:
+        clients.append(InProcess(app))
+        return clients[-1]
+
+    yield opened
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
 def http(serving, store) -> InProcess:
     return serving(store)
 
@@ -171,9 +185,19 @@ class Server:
 READY_SECONDS = 5.0
 
 
+@pytest.fixture(scope="module")
+def start_server():
+    """Start a server on a file, for all tests of a module."""
+    yield from _serving()
+
+
 @pytest.fixture
 def serve():
     """Start a server on a file."""
+    yield from _serving()
+
+
+def _serving():
     started = []
 
     def serve(file, port: int = 0, *options: str, **how) -> Server:

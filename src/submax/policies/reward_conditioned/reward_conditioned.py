@@ -17,6 +17,7 @@ from submax.core.conditioning.table import Table
 from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
@@ -34,6 +35,7 @@ from submax.policies.reward_conditioned.conditioned_policy import (
 )
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.policies.reward_conditioned.unlisted import density, drawn
+from submax.policies.steppers.submax_stepper import SubMaxStepper
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -158,6 +160,18 @@ class RewardConditioned(ConditionedPolicy):
         if alone and isinstance(strategy, WeightedStrategy):
             return _mixture_of_one(strategy.weights(table), table, belief)[None, None]
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        """Return the stepper of SubMax with counts; other parts have none."""
+        estimator, strategy = self.estimator, self.strategy
+        counts = isinstance(estimator, Counting) and not estimator.facts.forgets
+        if not (counts and isinstance(strategy, SubMax)) or problem.scale.moves:
+            return None
+        problem = self.init(problem, replicas, rng).problem
+        smoothing = estimator.smoothing  # type: ignore[attr-defined]  # it counts
+        if smoothing == "fitted" or not self._lists(problem):
+            return None
+        return SubMaxStepper(problem, replicas, smoothing)
 
     def _lists(self, problem: Problem) -> bool:
         if problem.space.reals:
