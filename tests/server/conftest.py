@@ -3,6 +3,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from threading import Thread
 
 import httpx
@@ -169,6 +170,12 @@ class Server:
 
 
 READY_SECONDS = 5.0
+
+
+@pytest.fixture(scope="session")
+def start_server():
+    """Start a server that several tests share; it is a context and ends with it."""
+    return lambda file, *options: closing(Server(file, 0, *options))
 
 
 @pytest.fixture
