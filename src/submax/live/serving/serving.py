@@ -158,6 +158,8 @@ class Serving:
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
             found = self._checked(listed, (1, rows, size))
+            if rows == 1 and _adds_up(found[0]):
+                return found
             # The comparisons are also false for NaN.
             sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
             valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
@@ -275,6 +277,12 @@ class Serving:
         if not 0 < propensity < math.inf:
             raise InputError(f"the probability of an action that was drawn is {propensity}")
         return DrawnAction(_encoded_action(decision.action[0, 0], eligible), propensity, None)
+
+
+def _adds_up(probabilities: Floats) -> bool:
+    """Whether they are probabilities; on numbers and not on arrays, since callers wait."""
+    total, least = np.add.reduce(probabilities), np.minimum.reduce(probabilities)
+    return bool(least >= 0 and abs(total - 1) <= TOLERANCE)
 
 
 def _uniform(space: Space, eligible: ChoiceIndices, rng: np.random.Generator) -> DrawnAction:
