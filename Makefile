@@ -39,6 +39,7 @@ bench: $(VENV)/.installed-neural
 
 docs: $(VENV)/.installed
 	$(BIN)/python docs/generators/cli_page.py
+	$(BIN)/python docs/generators/options_table.py
 	$(BIN)/python docs/generators/tuning_page.py
 	$(BIN)/python docs/generators/growth_page.py
 	$(BIN)/python docs/generators/scale_page.py

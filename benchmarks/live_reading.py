@@ -29,7 +29,7 @@ from submax.live.log.records import (
     decision_key,
     reward_key,
 )
-from submax.live.log.row_segments import ForgottenSegments
+from submax.live.log.rows.row_segments import ForgottenSegments
 from submax.live.store.event import Entry
 from submax.live.store.sqlite_store import SQLiteStore
 

@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     from submax.policies import make_policy as make_policy
     from submax.schema.context_schema import Category as Category
     from submax.schema.context_schema import Number as Number
-    from submax.server.client import Client as Client
+    from submax.server.client.async_client import AsyncClient as AsyncClient
+    from submax.server.client.client import Client as Client
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
     from submax.simulation.lag import Lag as Lag
     from submax.simulation.simulate import simulate as simulate
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Arms": "submax.core.spaces.arms",
+    "AsyncClient": "submax.server.client.async_client",
     "Bandit": "submax.live.bandit",
     "BatchFlush": "submax.simulation.batch_flush",
     "Belief": "submax.core.conditioning.belief",
@@ -93,7 +95,7 @@ _HOME = {
     "Category": "submax.schema.context_schema",
     "ChosenActions": "submax.core.contracts.chosen_actions",
     "Classification": "submax.environments.tables.classification",
-    "Client": "submax.server.client",
+    "Client": "submax.server.client.client",
     "Combinatorial": "submax.environments.networks.combinatorial",
     "ConflictError": "submax.core.errors",
     "Contextual": "submax.environments.networks.contextual",

@@ -19,7 +19,7 @@ from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names
 from submax.live.log.ledger import Ledger, ledger_of
-from submax.live.log.row_segments import StoredSegments
+from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, write_snapshot
 from submax.live.open import open_store
 from submax.live.store.sqlite_store import SQLiteStore

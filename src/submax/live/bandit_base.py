@@ -1,6 +1,7 @@
 """The part that bandits in memory and bandits with a store have in common."""
 
 import logging
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +16,10 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
+from submax.live.serving.decision_draws import DecisionDraws
 from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
+from submax.live.serving.units.unit_draws import UnitDraws
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import Answer, PendingWrite
 from submax.live.store.store import Store
@@ -33,12 +36,20 @@ class BanditBase:
     _learner: Learner
 
     def _begin(
-        self, store: Store, name: str, own: Policy[Any] | None, rng: np.random.Generator | None
+        self,
+        store: Store,
+        name: str,
+        own: Policy[Any] | None,
+        rng: np.random.Generator | None,
+        clock: Callable[[], float],
     ) -> None:
         self.store, self.name, self._closed = store, name, False
         self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
-        self.requests = Requests(store, log_stream(name), self._live_state, self._rng)
+        stream = log_stream(name)
+        units = UnitDraws(store, stream, name, clock)
+        draws = DecisionDraws(units, self._rng)
+        self.requests = Requests(store, stream, self._live_state, draws, units)
         self._background: list[Background] = []
 
     @property

@@ -9,6 +9,7 @@ from submax.live.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.bandit_base import BanditBase
 from submax.live.declaring.delete import delete_bandit
 from submax.live.fitting.online_learner import OnlineLearner
+from submax.live.lift.lift_report import LiftReport, lift_reports
 from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
 from submax.live.store.event import Entry
 from submax.schema.action_features import clean_features
@@ -80,6 +81,18 @@ class ManagedBandit(BanditBase):
         AuditLog(self.store).write(AuditEntry("delete", self.name, "", PYTHON))
         self._live_state.follow()
         self.close()
+
+    def lift(self) -> list[LiftReport]:
+        """How much more a decision of the bandit earns than one of the holdout and of the control.
+
+        One report for each of the two that is declared. The intervals are valid however often one
+        looks; decisions count when they have matured.
+        """
+        ledger = self.ledger()
+        projection = self._live_state.projection
+        return lift_reports(
+            projection.settings, ledger.comparisons.by_group, projection.groups_since
+        )
 
     def versions(self) -> list[Fitted]:
         """All versions, oldest first."""

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from submax.server.access.key import BROWSER_SCOPES
+from submax.server.access.origins import Origins
 from submax.server.interface.description import description
 from submax.server.interface.operations import operations
 from submax.server.interface.request_pipeline import RATE, Endpoint, Incoming, RequestPipeline
@@ -23,12 +25,15 @@ def make_app(
     rate: float = RATE,
     metrics: Metrics | None = None,
     pipeline: RequestPipeline | None = None,
+    origins: Origins | None = None,
 ) -> Starlette:
     """The application that serves a service, which it starts and closes.
 
-    A ``pipeline``, if given, is used for all requests, and has its own rate and metrics.
+    A ``pipeline``, if given, is used for all requests, and has its own rate, metrics and origins.
     """
-    pipeline = pipeline or RequestPipeline(service, rate, metrics or Metrics(service.opened))
+    pipeline = pipeline or RequestPipeline(
+        service, rate, metrics or Metrics(service.opened), origins
+    )
     all_operations = [*operations(), *pipeline.operations()]
     text = ENCODER.encode(description(all_operations))
     pipeline.described = text
@@ -36,6 +41,10 @@ def make_app(
     methods: dict[str, dict[str, Endpoint]] = {}
     for one in all_operations:
         methods.setdefault(one.path, {})[one.method] = pipeline.endpoint(one)
+    # Pages of declared origins may decide and reward; a browser asks first.
+    for one in all_operations:
+        if one.scope in BROWSER_SCOPES:
+            methods[one.path]["OPTIONS"] = pipeline.preflight
     routes = [Route(path, _by_method(one), methods=list(one)) for path, one in methods.items()]
 
     @asynccontextmanager

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from submax.core.errors import InputError, StoreError
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import AppendResult, Entry, Event
-from submax.live.store.event_columns import EventColumns
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
 from submax.testing.rules.require import require
@@ -71,8 +71,8 @@ def _check_append(store: Store) -> None:
     )
     require(_rises(events), store, "positions rise, and times do not fall")
     require(store.read("append") == events, store, "what is read is what was returned")
-    columns = [list(column) for column in store.read_columns("append")]
-    require(columns == list(EventColumns.of(events)), store, "columns hold the same events")
+    columns = store.read_columns("append").listed()
+    require(columns == EventColumns.of(events).listed(), store, "columns hold the same events")
     require(_append(store, "append") == [], store, "an append of nothing returns nothing")
 
 

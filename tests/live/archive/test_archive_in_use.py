@@ -19,7 +19,7 @@ from submax.live.archive.segment_folder import SegmentFolder, archive_folder
 from submax.live.declaring import delete
 from submax.live.doctor import examined
 from submax.live.log.bandits import log_stream
-from submax.live.log.row_segments import DamagedRowsError
+from submax.live.log.rows.row_segments import DamagedRowsError
 from submax.live.open import open_bandit, open_store
 from submax.live.store.memory_store import MemoryStore
 
@@ -104,7 +104,7 @@ class TestCompactor:
         assert len(young) <= len(left) <= len(young) + 20 + 8 < len(before)
         assert log_of(bandit.store)[: len(before)] == before
         assert "damage" not in kinds(bandit.store)
-        assert bandit.ledger().closed.base <= left[0].position
+        assert bandit.ledger().collected.closed.base <= left[0].position
         bandit.close()
 
     def test_nothing_is_archived_without_archive_after(self, archived, clock, seed, monkeypatch):

@@ -8,7 +8,7 @@ from submax.core.errors import InputError
 from submax.live.archive.compaction import SEGMENT_EVENTS, Compaction
 from submax.live.declaring.settings import Settings
 from submax.live.log.ledger import Ledger
-from submax.live.log.training_rows import SEGMENT
+from submax.live.log.rows.training_rows import SEGMENT
 from submax.live.store.store import Store
 
 LOG = logging.getLogger("submax")
@@ -47,7 +47,7 @@ class Compactor:
         elif self._finished is not None:
             # The ledger has read all that was written before the events were deleted. Nothing that
             # comes later can be about an event that is no longer in the store.
-            ledger.closed.forget_up_to(self._finished.archive.end)
+            ledger.collected.closed.forget_up_to(self._finished.archive.end)
             self._work = removed_rows(ledger, self._finished)
             self._finished = None
         elif self._work is None and time.monotonic() >= self._next_check:

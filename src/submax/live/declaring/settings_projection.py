@@ -37,7 +37,8 @@ class SettingsProjection:
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
     order, and ``history`` says what the bandit had learned before its first decision.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
-    which the stream was read.
+    which the stream was read, and ``groups_since`` that of the last change of the holdout or the
+    control.
     """
 
     def __init__(self, declared: Event, read: Reader) -> None:
@@ -48,6 +49,7 @@ class SettingsProjection:
         self.history: History | None = None
         self.read_position = 0
         self.deleted = False
+        self.groups_since = declared.position
         self._declared_at, self._read = declared.position, read
 
     @classmethod
@@ -86,7 +88,7 @@ class SettingsProjection:
 
     def _apply(self, event: Event) -> None:
         if event.kind == CHANGED:
-            self.settings = body_of(event, Settings)
+            self._change_settings(event)
         elif event.kind == CHOICE:
             self._change(body_of(event, Change))
         elif event.kind == VERSION:
@@ -104,6 +106,11 @@ class SettingsProjection:
                 f"event {event.position} has the unknown kind {event.kind!r}: "
                 "install a newer submax"
             )
+
+    def _change_settings(self, event: Event) -> None:
+        before, self.settings = self.settings, body_of(event, Settings)
+        if self.settings.groups != before.groups:
+            self.groups_since = event.position
 
     def _publish(self, published: Published) -> None:
         """Note a publication; see ``Published`` for when an automatic one is ignored."""

@@ -8,7 +8,7 @@ from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
-from submax.live.log.row_segments import StoredSegments
+from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry

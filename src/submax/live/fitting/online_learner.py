@@ -236,5 +236,5 @@ class OnlineLearner(Learner):
             if self._live_state.settings.longest_wait < math.inf:
                 up_to = min(up_to, self.ledger.settled)
             else:
-                self.ledger.closed.forget_up_to(up_to)
+                self.ledger.collected.closed.forget_up_to(up_to)
             self._store.delete_events(log_stream(self._name), up_to)

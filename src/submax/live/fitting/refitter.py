@@ -18,10 +18,10 @@ from submax.live.fitting.refit_result import RefitResult
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
 from submax.live.log.bandits import log_stream, model_name, settings_stream
 from submax.live.log.history import read_history
-from submax.live.log.lazy_rows import LazyRows, RowPart
 from submax.live.log.ledger import Ledger
 from submax.live.log.records import PUBLISHED, VERSION, Fitted, Published
-from submax.live.log.row_segments import DamagedRowsError
+from submax.live.log.rows.lazy_rows import LazyRows, RowPart
+from submax.live.log.rows.row_segments import DamagedRowsError
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store

@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.numerics.categorical import TOLERANCE
 from submax.live.declaring.guard_rails import GuardRails
+from submax.schema.menu import ChoiceIndices
 
 
 class Places(NamedTuple):
@@ -18,6 +20,30 @@ class Places(NamedTuple):
     place: Integers
     fresh: Booleans
     share: float
+
+
+def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
+    """The places of the eligible joint actions in the list of the joint actions of ``known``.
+
+    Joint actions are listed so that the choice of the last slot changes first, in both lists.
+    """
+    place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
+    for indices, before in zip(eligible, known, strict=True):
+        known_place = {index: place for place, index in enumerate(before)}
+        where = np.array([known_place.get(index, -1) for index in indices])
+        place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
+        fresh = (fresh[:, None] | (where < 0)).ravel()
+    return Places(place, fresh, float(fresh.mean()))
+
+
+def adds_up(probabilities: Floats) -> bool:
+    """Whether ``probabilities [M]`` are 0 or more and sum to 1.
+
+    They are compared as numbers and not as arrays, because a caller waits for each decision.
+    """
+    total, least = np.add.reduce(probabilities), np.minimum.reduce(probabilities)
+    # The comparisons are also false for NaN.
+    return bool(least >= 0 and abs(total - 1) <= TOLERANCE)
 
 
 def restricted(probabilities: Floats, places: Places) -> Floats:

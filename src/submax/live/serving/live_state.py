@@ -11,10 +11,12 @@ from submax.core.rewards.scale import Scale
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
+from submax.live.serving.reward_values import RewardValues
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.menu import Action, EncodedAction
+from submax.schema.action import Action
+from submax.schema.menu import EncodedAction
 from submax.schema.model import Model
 
 DAMAGED = "damaged models"
@@ -32,6 +34,7 @@ class LiveState:
     serving: Serving
     policy: Policy[Any]
     scale: Scale
+    rewards: RewardValues
 
     def __init__(self, store: Store, name: str, own: Policy[Any] | None) -> None:
         self.failures: Counter[str] = Counter()
@@ -101,8 +104,11 @@ class LiveState:
         settings, menu = self.projection.settings, self.projection.menu
         self.policy = settings.build_policy(self._own)
         self.scale = settings.scale
+        self.rewards = RewardValues(settings)
         version, policy, model = self._best()
-        self.serving = Serving(settings, menu, policy, model, version, self.failures)
+        self.serving = Serving(
+            settings, menu, policy, model, version, self.failures, self.projection.groups_since
+        )
 
     def _best(self) -> tuple[int, Policy[Any], Model]:
         """The published version, or the last one before it whose model is undamaged."""

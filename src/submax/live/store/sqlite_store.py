@@ -12,9 +12,9 @@ from typing import Any
 from submax.core.errors import InputError, StoreError
 from submax.live.archive.copy_segments import copy_segments
 from submax.live.archive.segment_folder import SegmentFolder, archive_folder
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
-from submax.live.store.event_columns import EventColumns
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
 from submax.live.store.integrity.damage import blob_checksum
 from submax.live.store.integrity.sealed_event import SealedEvent

@@ -58,7 +58,9 @@ def key_details(key: Key, last_used: float | None) -> KeyDetails:
     bandits = None if key.bandits is None else list(key.bandits)
     expires = None if key.expires is None else time_text(key.expires)
     used = None if last_used is None else time_text(last_used)
-    return KeyDetails(key.id, key.name, list(key.scopes), bandits, key.rate, expires, used)
+    return KeyDetails(
+        key.id, key.name, list(key.scopes), bandits, key.rate, expires, used, key.browser
+    )
 
 
 def audited_change(at: float, entry: AuditEntry) -> AuditedChange:

@@ -57,7 +57,14 @@ async def decide_many(call: Call) -> m.Decisions:
 async def reward(call: Call) -> Receipt:
     """Record a reward."""
     bandit, given = await _bandit(call), call.body
-    pending = bandit.requests.rewarding(given.id, given.value, key=given.key, source=_source(call))
+    pending = bandit.requests.rewarding(
+        given.id,
+        given.value,
+        key=given.key,
+        name=given.name,
+        slot=given.slot,
+        source=_source(call),
+    )
     receipt = await call.service.writes.write(pending)
     _log_if_late(bandit)
     return receipt
@@ -77,7 +84,7 @@ def _log_if_late(bandit: Bandit) -> None:
 async def reward_many(call: Call) -> m.Receipts:
     """Record several rewards."""
     bandit = await _bandit(call)
-    given = [{"id": one.id, "value": one.value, "key": one.key} for one in call.body.rewards]
+    given = [msgspec.structs.asdict(one) for one in call.body.rewards]
     pending = bandit.requests.rewarding_many(given, source=_source(call))
     receipts = await call.service.writes.write(pending)
     _log_if_late(bandit)
@@ -162,7 +169,14 @@ async def add_key(call: Call) -> m.KeyMade:
     body, keys = call.body, call.service.keys
     expires = None if body.expires is None else parsed_time(body.expires, time.time())
     made = await _in_thread(
-        lambda: keys.add(body.scopes, body.bandits, body.rate, name=body.name, expires=expires)
+        lambda: keys.add(
+            body.scopes,
+            body.bandits,
+            body.rate,
+            name=body.name,
+            expires=expires,
+            browser=body.browser,
+        )
     )
     return m.KeyMade(*made)
 

@@ -28,6 +28,7 @@ class Decide(Message):
     id: Identifier | None = None
     eligible: list[Name] | dict[str, list[Name]] | None = None
     activate: bool = True
+    unit: Identifier | None = None
 
 
 class DecideMany(Message):
@@ -37,11 +38,18 @@ class DecideMany(Message):
 
 
 class Reward(Message):
-    """The reward of a decision; if a decision has several rewards, each needs its own key."""
+    """The reward of a decision; if a decision has several rewards, each needs its own key.
+
+    If rewards were declared with names, ``name`` is the name of this one, or ``value`` is a table
+    of names; the key is then the name, unless one is given. If every slot has a reward, ``slot`` is
+    the slot, or ``value`` is a table of slots or a list with a number for each slot.
+    """
 
     id: Identifier
-    value: Number
-    key: Identifier = "reward"
+    value: Number | dict[str, Number] | list[Number]
+    key: Identifier | None = None
+    name: Name | None = None
+    slot: Name | None = None
 
 
 class RewardMany(Message):
@@ -99,7 +107,8 @@ class NewKey(Message):
     """A new key: its scopes, its bandits (all if left out), and its requests a second.
 
     ``name`` is shown in lists and in the audit. From ``expires`` on, a date or a time in the form
-    of ISO 8601, the key is refused.
+    of ISO 8601, the key is refused. A ``browser`` key may be part of web pages of declared origins;
+    it may have the scopes decide and reward.
     """
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
@@ -107,6 +116,7 @@ class NewKey(Message):
     rate: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     name: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)] = ""
     expires: Annotated[str, Meta(max_length=40)] | None = None
+    browser: bool = False
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -211,6 +221,7 @@ class KeyDetails(msgspec.Struct, frozen=True):
     rate: float | None
     expires: str | None
     last_used: str | None
+    browser: bool
 
 
 class KeyMade(msgspec.Struct, frozen=True):
