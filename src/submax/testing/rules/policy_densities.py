@@ -112,16 +112,21 @@ def _check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None
         allowed = LARGEST_ERROR[policy.facts.trains_models]
         require(np.all(np.abs(mass.sum(axis=1) - 1) < allowed), policy, rule)
         expected = (mass / mass.sum(axis=1, keepdims=True)).mean(axis=0)
-        rng = np.random.default_rng(seed)
-        p_value = p_value_in_steps(
-            lambda state=state, rng=rng: _bins(
-                problem, policy.act(state, context, rng).action[:, 0]
-            ),
-            expected,
-            CHOICES,
-        )
+        p_value = _p_value(policy, state, context, expected, seed)
         rule = f"choices must agree with the density, and their p-value is {p_value:.1e}"
         require(p_value > SMALLEST_P_VALUE, policy, rule)
+
+
+def _p_value(
+    policy: Policy[Any], state: Any, context: Floats, expected: Floats, seed: int
+) -> float:
+    """Compare choices with the ``expected`` probabilities of their bins."""
+    rng = np.random.default_rng(seed)
+
+    def choose() -> Integers:
+        return _bins(state.problem, policy.act(state, context, rng).action[:, 0])
+
+    return p_value_in_steps(choose, expected, CHOICES)
 
 
 def _bins_mass(policy: Policy[Any], state: Any, context: Floats) -> Floats:
