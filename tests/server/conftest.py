@@ -3,7 +3,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 from threading import Thread
 
 import httpx
@@ -84,6 +83,20 @@ def serving(trial):
 
     yield serving
     for client in opened:
+        client.close()
+
+
+@pytest.fixture
+def opened():
+    """Open any ASGI application in this process."""
+    clients = []
+
+    def opened(app) -> InProcess:
+        clients.append(InProcess(app))
+        return clients[-1]
+
+    yield opened
+    for client in clients:
         client.close()
 
 
@@ -172,15 +185,19 @@ class Server:
 READY_SECONDS = 5.0
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def start_server():
-    """Start a server that several tests share; it is a context and ends with it."""
-    return lambda file, *options: closing(Server(file, 0, *options))
+    """Start a server on a file, for all tests of a module."""
+    yield from _serving()
 
 
 @pytest.fixture
 def serve():
     """Start a server on a file."""
+    yield from _serving()
+
+
+def _serving():
     started = []
 
     def serve(file, port: int = 0, *options: str, **how) -> Server:

@@ -27,9 +27,9 @@ pytestmark = pytest.mark.xdist_group("connections")
 def server(start_server, tmp_path_factory):
     path = tmp_path_factory.mktemp("connections") / "page.db"
     open_bandit(path, actions=["A", "B"], background=False).close()
-    with start_server(path) as server:
-        server.wait_ready()
-        yield server
+    server = start_server(path)
+    server.wait_ready()
+    return server
 
 
 @pytest.fixture

@@ -20,10 +20,16 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
-from submax.experiments.directory import check_directory, read_specification
+from submax.experiments.directory import (
+    MANIFEST,
+    check_directory,
+    read_manifest,
+    read_specification,
+)
 from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
 from submax.experiments.selection import select, without_more
 from submax.experiments.specification import Specification
+from submax.plots.drawn_figures import DrawnFigures
 from submax.plots.sweep_plan import SweepFigure, sweep_figures
 from submax.simulation.executors import (
     available_cores,
@@ -116,7 +122,7 @@ def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
     """
     console, specification = Console(), read_specification(directory)
     with local_executor(available_cores()) as executor:
-        _draw_figures(directory, specification, executor, console, policies)
+        _draw_figures(directory, specification, executor, console, policies, everything=True)
     _print(directory, specification, console, drawn=True)
 
 
@@ -153,7 +159,10 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
         return
     todo = unfinished(plan.specification, plan.directory, plan.chosen)
     name = plan.specification.name
-    if len(todo) < len(plan.chosen):
+    if (directory_replicas := _replicas_in(plan)) < plan.specification.replicas:
+        added = plan.specification.replicas - directory_replicas
+        console.print(f"{name}: {added} replicas are added to {directory_replicas}.")
+    elif len(todo) < len(plan.chosen):
         finished_before = len(plan.chosen) - len(todo)
         console.print(
             f"{name}: {finished_before} of {len(plan.chosen)} cells are already finished."
@@ -165,12 +174,21 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
         run(plan.specification, plan.chosen, plan.directory, executor, finished)
 
 
+def _replicas_in(plan: Plan) -> int:
+    """The number of replicas that the directory has; that of the experiment if it has none."""
+    if not (plan.directory / MANIFEST).is_file():
+        return plan.specification.replicas
+    return int(read_manifest(plan.directory)["specification"]["replicas"])
+
+
 def _draw_figures(
     directory: Path,
     specification: Specification,
     executor: Executor,
     console: Console,
     policies: Sequence[str] = (),
+    *,
+    everything: bool = False,
 ) -> None:
     if specification.experiment == "illustration":
         from submax.plots import draw_illustration
@@ -181,10 +199,13 @@ def _draw_figures(
 
         draw_offline(directory)
     else:
-        figures = sweep_figures(directory)
+        # Figures that were asked for by policies are drawn in any case, as others may be there.
+        drawn = DrawnFigures(directory)
+        figures = drawn.outdated(sweep_figures(directory), everything=everything or bool(policies))
         console.print(f"{specification.name}: figures to draw: {len(figures)}.")
         draw = partial(_draw, directory, policies)
         list(executor.map(draw, reversed(figures)))
+        drawn.note([] if policies else figures)
 
 
 def _print(directory: Path, specification: Specification, console: Console, *, drawn: bool) -> None:

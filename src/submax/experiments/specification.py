@@ -28,6 +28,8 @@ TYPE_WORDS = {
 """The types that msgspec names in its messages, in the words of TOML."""
 MERGED = ("environment", "delay", "quick", "define")
 """The tables whose keys a file with ``extends`` replaces one by one."""
+WHOLE_NUMBERS = ("observations", "replicas", "points", "seed")
+"""The keys whose values are whole numbers, which may be written as 1e6."""
 EXAMPLES = {
     "observations": "such as observations = 5000",
     "environment": 'such as [environment] with kind = "bernoulli" and arms = 10',
@@ -152,6 +154,7 @@ def parse(text: str, name: str) -> Specification:
     fields = [field for field in Specification.__struct_fields__ if field != "name"]
     for key in table:
         one_of(f"key in {name}.toml:", key, fields)
+    table = _with_whole_numbers(table)
     try:
         given = msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
@@ -184,6 +187,18 @@ def _table(text: str, name: str) -> dict[str, Any]:
     base = _table(_named_text(extended), extended)
     merged = {key: base[key] | table[key] for key in MERGED if key in base and key in table}
     return base | table | merged
+
+
+def _with_whole_numbers(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with numbers of decisions such as 1e6, which TOML reads as floats, as ints."""
+    numbers = {
+        key: int(table[key])
+        for key in WHOLE_NUMBERS
+        if isinstance(table.get(key), float) and table[key].is_integer()
+    }
+    quick = table.get("quick")
+    rest = {"quick": _with_whole_numbers(quick)} if isinstance(quick, dict) else {}
+    return {**table, **numbers, **rest}
 
 
 def _explained(message: str, table: dict[str, Any]) -> str:

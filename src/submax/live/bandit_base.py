@@ -46,10 +46,9 @@ class BanditBase:
         self.store, self.name, self._closed = store, name, False
         self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
-        stream = log_stream(name)
-        units = UnitDraws(store, stream, name, clock)
+        units = UnitDraws(store, log_stream(name), name, clock)
         draws = DecisionDraws(units, self._rng)
-        self.requests = Requests(store, stream, self._live_state, draws, units)
+        self.requests = Requests(store, name, self._live_state, draws, units)
         self._background: list[Background] = []
 
     @property
@@ -102,6 +101,10 @@ class BanditBase:
     def counts(self) -> dict[str, int]:
         """Counts of events and outcomes of decisions; empty if another process reads the log."""
         return self._learner.counts()
+
+    def follow(self) -> None:
+        """Read new settings, choices and versions now, and not within a second."""
+        self._live_state.follow()
 
     def refit(self) -> RefitResult:
         """Learn now from decisions that have matured; the result says what was learned or why not.

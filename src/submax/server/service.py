@@ -12,6 +12,7 @@ from submax.core.running.names_file import names_file
 from submax.live.audit_log import AuditLog
 from submax.live.background import Background
 from submax.live.bandit import Bandit
+from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
@@ -150,6 +151,22 @@ class Service:
         self._trial.check(name, declaration)
         declare(self.store, name, declaration, new=True)
         return self._open(name)
+
+    def change(self, bandit: Bandit, changes: Mapping[str, Any]) -> None:
+        """Change settings of a bandit, all or none.
+
+        Another policy is tried first, as for a new bandit. The caller writes the audit.
+        """
+        refuse_files(changes.get("policy"))
+        check_parameters(changes)
+        if changes.get("policy") is not None:
+            settings = bandit.settings
+            kept = {"rewards": settings.rewards, "policy": changes["policy"]}
+            fields = zip(settings.context.names, settings.context.fields, strict=True)
+            declaration = {"actions": bandit.menu.declaration, "context": dict(fields), **kept}
+            self._trial.check(bandit.name, declaration)
+        change_settings(self.store, bandit.name, changes)
+        bandit.follow()
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""

@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.live.archive.segment_schema import ACTION, CONTEXT
-from submax.live.log.decisions.decision_columns import (
-    GROUP,
-    NO_GROUP,
-    DecisionColumns,
-    Eligible,
-)
-from submax.live.log.group_draw import GROUPS
+from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
+from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD
 from submax.schema.context_schema import Category, ContextSchema
 from submax.schema.menu import ChoiceIndices
 
@@ -85,19 +80,20 @@ class ArchivedDecisions(DecisionColumns):
 
     @cached_property
     def unit(self) -> NDArray[np.object_]:
-        return np.array([*self._table["unit"].to_pylist(), None], np.object_)[:-1]
+        units = np.full(len(self), None, np.object_)
+        if self._table["unit"].null_count < len(self):
+            units[:] = self._table["unit"].to_pylist()
+        return units
 
     @cached_property
     def group(self) -> NDArray[np.void]:
-        records = np.full(len(self), NO_GROUP, GROUP)
-        known = np.flatnonzero(self._table["group_since"].is_valid().to_numpy())
-        if len(known):
-            table = self._table.take(known)
-            names = table["group"].to_pylist()
-            for column in ("since", "holdout_share", "control_share"):
-                stored = "group_since" if column == "since" else column
-                records[column][known] = table[stored].to_numpy()
-            records["group"][known] = [GROUPS.index(one) for one in names]
+        records = np.zeros(len(self), GROUP_RECORD)
+        if self._table["group"].null_count < len(self):
+            names = self._table["group"].to_pylist()
+            records["group"] = [GROUP_NUMBERS[name] for name in names]
+            records["since"] = self._table["group_since"].fill_null(0).to_numpy()
+            for field in ("holdout_share", "control_share"):
+                records[field] = self._table[field].fill_null(0.0).to_numpy()
         return records
 
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:

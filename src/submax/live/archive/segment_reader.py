@@ -21,6 +21,7 @@ from submax.schema.menu import ChoiceIndices
 
 ENCODER = msgspec.msgpack.Encoder()
 Columns = dict[str, list[Any]]
+ID_COLUMNS = ["id", "id_high", "id_low"]
 
 
 class SegmentReader:
@@ -66,6 +67,18 @@ class SegmentReader:
     def _positions(self, page: int) -> list[int]:
         positions: list[int] = self._file.read_row_group(page, ["position"])["position"].to_pylist()
         return positions
+
+    def decision_ids(self) -> Any:
+        """The ids of the decisions, as a table of the columns ``id``, ``id_high`` and ``id_low``.
+
+        Decisions with keys of another form are left out.
+        """
+        import pyarrow.compute as pc
+
+        table = self._file.read(["kind", *ID_COLUMNS])
+        known = pc.or_(table["id"].is_valid(), table["id_high"].is_valid())
+        chosen = pc.and_(pc.equal(table["kind"], DECISION), known)
+        return table.filter(chosen).select(ID_COLUMNS).combine_chunks()
 
     def page_after(self, position: int) -> int:
         """The number of the page with the first event after a position."""

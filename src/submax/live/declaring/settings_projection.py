@@ -37,8 +37,8 @@ class SettingsProjection:
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
     order, and ``history`` says what the bandit had learned before its first decision.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
-    which the stream was read, and ``groups_since`` that of the last change of the holdout or the
-    control.
+    which the stream was read, ``changed_at`` that of the last change of settings, and
+    ``groups_since`` that of the last change of the holdout or the control.
     """
 
     def __init__(self, declared: Event, read: Reader) -> None:
@@ -49,7 +49,7 @@ class SettingsProjection:
         self.history: History | None = None
         self.read_position = 0
         self.deleted = False
-        self.groups_since = declared.position
+        self.groups_since = self.changed_at = declared.position
         self._declared_at, self._read = declared.position, read
 
     @classmethod
@@ -109,6 +109,7 @@ class SettingsProjection:
 
     def _change_settings(self, event: Event) -> None:
         before, self.settings = self.settings, body_of(event, Settings)
+        self.changed_at = event.position
         if self.settings.groups != before.groups:
             self.groups_since = event.position
 

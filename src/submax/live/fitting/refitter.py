@@ -9,6 +9,7 @@ from threading import Lock
 import msgspec
 
 from submax.core.errors import ConflictError, NotFoundError
+from submax.core.running.spans import SPANS
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
@@ -88,18 +89,20 @@ class Refitter(Learner):
     def _step(self) -> Fitted | None:
         with self._fitting:
             with self._lock:
-                if self._live_state.deleted or not self._follower.try_lead():
+                is_active = self._live_state.settings.status != "archived"
+                if self._live_state.deleted or not is_active or not self._follower.try_lead():
                     return None
                 ledger = self._follower.read()
                 fit_input = self._fit_input() if self._is_time() else None
-                self._compactor.prepare(self._live_state.settings, ledger)
+                trains_models = self._live_state.policy.facts.trains_models
+                self._compactor.prepare(self._live_state.settings, ledger, trains_models)
             self._compactor.work()
             return None if fit_input is None else self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
-                self._live_state.check_exists()
+                self._live_state.check_answers()
                 if not self._follower.try_lead():
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
@@ -222,6 +225,10 @@ class Refitter(Learner):
             raise
 
     def _fit(self, fit_input: FitInput) -> Fitted:
+        with SPANS.span("submax.refit", bandit=self._name, rows=fit_input.rows.count):
+            return self._fit_and_publish(fit_input)
+
+    def _fit_and_publish(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
         try:
             model, base = self._versions.fit(fit_input)

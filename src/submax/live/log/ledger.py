@@ -87,6 +87,7 @@ class Ledger:
         self.rows = TrainingRows(width, self._slots, segments)
         self.tally = ActionTally.empty(slots, intervals)
         self.comparisons = GroupComparisons.of(settings)
+        self._plain = settings.menu.plain
         self.read_position, self.clock = 0, LogClock()
         self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()
@@ -214,12 +215,16 @@ class Ledger:
             action, reward = rows.action[learned], outcomes.reward[learned]
             by_slot = self._by_slot(given.parts[learned])
             self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
-            self.tally.learned(action, reward)
+            # A propensity of several slots is that of their joint action, and not of one choice.
+            weight = 1 / rows.propensity[learned] if self._plain else np.ones(len(learned))
+            self.tally.learned(action, reward, weight)
+        compared = np.flatnonzero(
+            activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
+        )
+        if len(compared):
+            reward = outcomes.reward[compared]
+            self.comparisons.add(rows.group[compared], reward, rows.unit[compared])
         self._count(outcomes)
-        compared = activated & (rows.group["since"] >= 0) & ~np.isnan(outcomes.reward)
-        if compared.any():
-            which = np.flatnonzero(compared)
-            self.comparisons.add(rows.group[which], outcomes.reward[which], rows.unit[which])
         if self._observer is not None:
             self._observer.matured(rows.position, outcomes)
 

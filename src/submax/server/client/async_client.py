@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from submax.core.errors import StoreError
+from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.item import Item
@@ -19,6 +20,7 @@ from submax.server.client.messages.bodies import (
     reward_body,
 )
 from submax.server.client.messages.call import Call
+from submax.server.client.messages.deadline_error import DeadlineError
 from submax.server.client.messages.options import ClientOptions
 
 
@@ -60,7 +62,7 @@ class AsyncClient:
         body = decision_body(context, id, eligible, activate, unit)
         found: Decision
         if self._options.batching:
-            found = await self._here().decisions.put(body, self._options.until())
+            found = await self._in_time(self._here().decisions.put(body, self._options.until()))
         else:
             found = await self._send("POST", "/decide", body, Decision)
         return found
@@ -85,7 +87,8 @@ class AsyncClient:
         found: Receipt
         if self._options.batching:
             # A reward is sent, even if its caller gives up.
-            found = await asyncio.shield(self._here().rewards.put(body, self._options.until()))
+            waiting = self._here().rewards.put(body, self._options.until())
+            found = await self._in_time(asyncio.shield(waiting))
         else:
             found = await self._send("POST", "/reward", body, Receipt)
         return found
@@ -133,6 +136,31 @@ class AsyncClient:
         found: dict[str, Any] = await self._send("GET", "", None, dict[str, Any])
         return found
 
+    async def lift(self) -> list[LiftReport]:
+        """As ``Bandit.lift``."""
+        found = await self._send("GET", "/lift", None, dict[str, list[LiftReport]])
+        return list(found["lifts"])
+
+    async def set(self, **changes: Any) -> dict[str, Any]:
+        """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
+        found: dict[str, Any] = await self._send("PATCH", "", encoded(changes), dict[str, Any])
+        return found
+
+    async def pause(self) -> dict[str, Any]:
+        """Pause the bandit, as ``Bandit.pause`` does without a choice."""
+        found: dict[str, Any] = await self._send("POST", "/pause", None, dict[str, Any])
+        return found
+
+    async def resume(self) -> dict[str, Any]:
+        """Resume the bandit, as ``Bandit.resume`` does without a choice."""
+        found: dict[str, Any] = await self._send("POST", "/resume", None, dict[str, Any])
+        return found
+
+    async def archive(self) -> dict[str, Any]:
+        """Archive the bandit, as ``Bandit.archive`` does."""
+        found: dict[str, Any] = await self._send("POST", "/archive", None, dict[str, Any])
+        return found
+
     async def flush(self) -> None:
         """Wait until all queued rewards are answered; an error says how many were not stored."""
         state = self._here()
@@ -167,6 +195,14 @@ class AsyncClient:
             state = LoopState(self._address, self._options, self._decide_all, self._reward_all)
             self._state = state
         return state
+
+    async def _in_time(self, waiting: "asyncio.Future[Any]") -> Any:
+        """Wait for an answer, and no longer than the deadline."""
+        try:
+            async with asyncio.timeout(self._options.longest_wait):
+                return await waiting
+        except TimeoutError as error:
+            raise DeadlineError.while_waiting() from error
 
     async def _decide_all(self, items: list[Item]) -> None:
         # Nobody waits for a decision whose task was cancelled before it was sent.

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
+from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.queued_rewards import QueuedRewards
@@ -21,6 +22,7 @@ from submax.server.client.messages.bodies import (
     reward_body,
 )
 from submax.server.client.messages.call import Call
+from submax.server.client.messages.deadline_error import DeadlineError
 from submax.server.client.messages.options import ClientOptions
 
 
@@ -89,7 +91,11 @@ class Client:
         """As ``Bandit.reward``."""
         body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         if self._options.batching:
-            return self._rewards.put(body, self._options.until(), awaited=True).result()
+            waiting = self._rewards.put(body, self._options.until(), awaited=True)
+            try:
+                return waiting.result(self._options.longest_wait)
+            except TimeoutError as error:
+                raise DeadlineError.while_waiting() from error
         found: Receipt = self._send("POST", "/reward", body, Receipt)
         return found
 
@@ -123,6 +129,31 @@ class Client:
     def show(self) -> dict[str, Any]:
         """The bandit: its actions, settings, version and counts."""
         found: dict[str, Any] = self._send("GET", "", None, dict[str, Any])
+        return found
+
+    def lift(self) -> list[LiftReport]:
+        """As ``Bandit.lift``."""
+        found = self._send("GET", "/lift", None, dict[str, list[LiftReport]])
+        return list(found["lifts"])
+
+    def set(self, **changes: Any) -> dict[str, Any]:
+        """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
+        found: dict[str, Any] = self._send("PATCH", "", encoded(changes), dict[str, Any])
+        return found
+
+    def pause(self) -> dict[str, Any]:
+        """Pause the bandit, as ``Bandit.pause`` does without a choice."""
+        found: dict[str, Any] = self._send("POST", "/pause", None, dict[str, Any])
+        return found
+
+    def resume(self) -> dict[str, Any]:
+        """Resume the bandit, as ``Bandit.resume`` does without a choice."""
+        found: dict[str, Any] = self._send("POST", "/resume", None, dict[str, Any])
+        return found
+
+    def archive(self) -> dict[str, Any]:
+        """Archive the bandit, as ``Bandit.archive`` does."""
+        found: dict[str, Any] = self._send("POST", "/archive", None, dict[str, Any])
         return found
 
     def flush(self) -> None:

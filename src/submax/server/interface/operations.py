@@ -16,6 +16,7 @@ def operations() -> list[Operation]:
         *_rewarding(),
         *_bandits(),
         *_one_bandit(),
+        *_operating(),
         *_versions(),
         *_keys(),
         *_health(),
@@ -148,6 +149,57 @@ def _one_bandit() -> list[Operation]:
             bytes,
             handlers.export,
             media="application/vnd.apache.parquet",
+        ),
+    ]
+
+
+def _operating() -> list[Operation]:
+    return [
+        Operation(
+            "set",
+            "PATCH",
+            BANDIT,
+            "admin",
+            "Change settings, the policy or guard rails, all or none; null stands for a default.",
+            m.BanditDetails,
+            handlers.set_settings,
+            m.Set,
+        ),
+        Operation(
+            "pause",
+            "POST",
+            f"{BANDIT}/pause",
+            "admin",
+            "Answer with the control, the baseline or uniformly, and do not learn from it.",
+            m.BanditDetails,
+            handlers.pause,
+        ),
+        Operation(
+            "resume",
+            "POST",
+            f"{BANDIT}/resume",
+            "admin",
+            "Let a paused or archived bandit decide and learn again.",
+            m.BanditDetails,
+            handlers.resume,
+        ),
+        Operation(
+            "archive",
+            "POST",
+            f"{BANDIT}/archive",
+            "admin",
+            "Refuse decisions and rewards; the log can still be read.",
+            m.BanditDetails,
+            handlers.archive,
+        ),
+        Operation(
+            "lift",
+            "GET",
+            f"{BANDIT}/lift",
+            "read",
+            "How much more a decision earns than one of the holdout or the control.",
+            m.Lifts,
+            handlers.lift,
         ),
     ]
 

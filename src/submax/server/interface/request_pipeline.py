@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -36,6 +36,9 @@ from submax.server.metrics import Metrics
 from submax.server.observing.request_context import CURRENT, RequestContext
 from submax.server.observing.request_log import RequestLog
 from submax.server.service import Service
+
+if TYPE_CHECKING:
+    from submax.server.observing.telemetry import Telemetry
 
 LOG = logging.getLogger("submax")
 RATE = 20_000.0
@@ -79,6 +82,7 @@ class RequestPipeline:
     ) -> None:
         self.metrics, self.origins = metrics, origins or Origins()
         self._log = RequestLog()
+        self.telemetry: Telemetry | None = None
         self.described = b""
         self._service, self._rate = service, rate
         self._limit, self._failed = RateLimit(), FailedAttempts()
@@ -168,7 +172,12 @@ class RequestPipeline:
             begin = time.perf_counter()
             context = RequestContext(name, request)
             token = CURRENT.set(context)
-            response = await _answered(name, answer, request)
+            if self.telemetry is None:
+                response = await _answered(name, answer, request)
+            else:
+                response = await self.telemetry.answered(
+                    context, lambda: _answered(name, answer, request)
+                )
             seconds = time.perf_counter() - begin
             self.metrics.count(name, response.status_code, seconds)
             self._log.write(context, response, seconds)

@@ -9,6 +9,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.testing.rules.compare import require_close
 from submax.testing.rules.examples import (
     clear_feedback,
     first_replica_changed,
@@ -61,8 +62,8 @@ def _check_absent_rows(
     seed: int,
 ) -> None:
     mixed = policy.update(state, padded(feedback), np.random.default_rng(seed))
-    same = _nearly_equal(_decisions(policy, mixed, context), expected)
-    require(same, policy, "rows of weight 0 must change nothing, whatever they hold")
+    rule = "rows of weight 0 must change nothing, whatever they hold"
+    require_close(_decisions(policy, mixed, context), expected, policy, rule)
 
 
 def _check_empty_feedback(
@@ -75,8 +76,8 @@ def _check_empty_feedback(
 ) -> None:
     nothing = rows_of(feedback, slice(0, 0))
     after = policy.update(state, nothing, np.random.default_rng(seed))
-    same = _nearly_equal(_decisions(policy, after, context), expected)
-    require(same, policy, "feedback without rows must change nothing")
+    rule = "feedback without rows must change nothing"
+    require_close(_decisions(policy, after, context), expected, policy, rule)
 
 
 def _check_replicas(
@@ -89,9 +90,14 @@ def _check_replicas(
 ) -> None:
     for changed in first_replica_changed(state.problem, feedback):
         after = policy.update(state, changed, np.random.default_rng(seed))
-        found = _decisions(policy, after, context)
-        same = np.allclose(found[1:], expected[1:], rtol=1e-12, atol=1e-12)
-        require(same, policy, "the feedback of one replica must not reach another")
+        require_close(
+            _decisions(policy, after, context)[1:],
+            expected[1:],
+            policy,
+            "the feedback of one replica must not reach another",
+            rtol=1e-12,
+            atol=1e-12,
+        )
 
 
 def _check_silent_replica(
@@ -106,8 +112,8 @@ def _check_silent_replica(
     weight = feedback.weight.copy()
     weight[0] = 0.0
     after = policy.update(state, feedback._replace(weight=weight), np.random.default_rng(seed))
-    same = _nearly_equal(_decisions(policy, after, context)[0], expected[0])
-    require(same, policy, "a replica without feedback must stay as it is while others learn")
+    rule = "a replica without feedback must stay as it is while others learn"
+    require_close(expected[0], _decisions(policy, after, context)[0], policy, rule)
 
 
 def _check_clear_feedback(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
@@ -154,7 +160,3 @@ def _decisions(policy: Policy[Any], state: Any, context: Floats) -> Floats:
     listed = policy.probabilities(state, context)
     found: Floats = np.broadcast_to(listed, (*context.shape[:2], listed.shape[2]))
     return found
-
-
-def _nearly_equal(one: Floats, other: Floats) -> bool:
-    return np.allclose(one, other, rtol=1e-9, atol=1e-12)

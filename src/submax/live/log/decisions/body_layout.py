@@ -32,7 +32,7 @@ class BodyLayout:
     """The layout of a body, and of all others that differ from it in their values alone.
 
     A body is MessagePack of ``DecisionMade``, and the attributes are where its values lie.
-    ``probabilities``, ``unit`` and ``group`` are None if the body has none. ``slots`` are the
+    ``probabilities``, ``unit`` and ``group`` are None if a decision has none, ``slots`` are the
     eligible choices of each slot, and ``eligible_span`` is where the field ``eligible`` lies as a
     whole.
     """
@@ -78,9 +78,12 @@ class BodyLayout:
             or any(leaf.kind == "S" for leaf in self.action)
             or any(leaf.kind not in (">f8", "S") for leaf in self.context)
             or (self.unit is not None and self.unit.kind != "S")
-            or (self.group is not None and not _is_group(self.group))
         ):
             raise UnknownLayoutError
+        if self.group is not None:
+            since, *rest = [leaf.kind for leaf in self.group]
+            if since in (">f8", "S") or rest != ["S", ">f8", ">f8"]:
+                raise UnknownLayoutError
 
     def _first(self, mask: int = 0xFF) -> int:
         """Return the next byte; in other bodies the bits of ``mask`` must be the same."""
@@ -137,12 +140,6 @@ class BodyLayout:
         if self._first(0xFE) not in (FALSE, TRUE):
             raise UnknownLayoutError
         return self._at - 1
-
-
-def _is_group(leaves: list[Leaf]) -> bool:
-    """Whether leaves have the types of a ``GroupDraw``."""
-    kinds = [leaf.kind for leaf in leaves]
-    return kinds[1:] == ["S", ">f8", ">f8"] and kinds[0] not in ("S", ">f8")
 
 
 def values_at(bodies: NDArray[np.uint8], leaf: Leaf) -> NDArray[np.generic]:

@@ -12,9 +12,9 @@ from submax.schema.context_schema import ContextSchema
 
 
 class DecidedRows(NamedTuple):
-    """``n`` decisions: encoded ``context [n, D]``, ``action [n, S]``, and values of each, ``[n]``.
+    """``n`` decisions: encoded ``context [n, D]``, ``action [n, S]`` and other values of each.
 
-    ``group`` has records of ``GROUP``, and ``unit`` texts or None.
+    ``group`` has records of ``GROUP_RECORD``.
     """
 
     position: NDArray[np.int64]
@@ -40,17 +40,8 @@ class DecidedRows(NamedTuple):
         if schema is not None:
             context = made.encoded_contexts(schema)
         action = made.action if len(made) else np.zeros((0, slots))
-        return cls(
-            position,
-            context,
-            action,
-            made.propensity,
-            made.activated,
-            made.holdout,
-            made.paused,
-            made.unit,
-            made.group,
-        )
+        flags = made.activated, made.holdout, made.paused
+        return cls(position, context, action, made.propensity, *flags, made.unit, made.group)
 
     @classmethod
     def joined(cls, parts: "Sequence[DecidedRows]") -> "DecidedRows":

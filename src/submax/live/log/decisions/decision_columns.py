@@ -8,26 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
-from submax.live.log.group_draw import GROUPS, GroupDraw
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import ChoiceIndices
 
 Eligible = tuple[NDArray[np.int64], list[ChoiceIndices]]
 """For each decision the number of its eligible choices in a list of all that occur."""
-
-
-GROUP = np.dtype(
-    [("since", "i8"), ("group", "u1"), ("holdout_share", "f8"), ("control_share", "f8")]
-)
-"""A ``GroupDraw`` with the number of its group in ``GROUPS``; ``since`` is −1 if there is none."""
-NO_GROUP = np.array((-1, 0, 0.0, 0.0), GROUP)
-
-
-def group_record(drawn: GroupDraw | None) -> tuple[int, int, float, float]:
-    """Return a group as the values of a record of ``GROUP``."""
-    if drawn is None:
-        return -1, 0, 0.0, 0.0
-    return drawn.since, GROUPS.index(drawn.group), drawn.holdout_share, drawn.control_share
 
 
 class DecisionColumns(ABC):
@@ -65,17 +50,17 @@ class DecisionColumns(ABC):
     @cached_property
     @abstractmethod
     def paused(self) -> NDArray[np.bool_]:
-        """Whether the bandit was paused when each decision was made, ``[n]``."""
+        """Whether the bandit was paused at each decision, ``[n]``."""
 
     @cached_property
     @abstractmethod
     def unit(self) -> NDArray[np.object_]:
-        """The units of the decisions, ``[n]``; None if the caller named none."""
+        """The unit of each decision, a text or None, ``[n]``."""
 
     @cached_property
     @abstractmethod
     def group(self) -> NDArray[np.void]:
-        """The groups of the decisions, ``[n]``, as records of ``GROUP``."""
+        """The group of each decision, ``[n]`` records of ``GROUP_RECORD``."""
 
     @abstractmethod
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:

@@ -12,20 +12,13 @@ from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.live.log.decisions.body_layout import (
     BodyLayout,
-    Leaf,
     UnknownLayoutError,
     floats_at,
     texts_at,
     values_at,
 )
-from submax.live.log.decisions.decision_columns import (
-    GROUP,
-    NO_GROUP,
-    DecisionColumns,
-    Eligible,
-    group_record,
-)
-from submax.live.log.group_draw import GROUPS
+from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
+from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD, group_record
 from submax.live.log.records import DecisionMade, decoded_bodies
 from submax.schema.context_schema import Category, ContextSchema, Number
 from submax.schema.menu import ChoiceIndices
@@ -34,7 +27,6 @@ FEWEST = 32
 """Bodies of one layout that are worth decoding together; fewer are faster one by one."""
 ELIGIBLE = msgspec.msgpack.Decoder(ChoiceIndices)
 ENCODER = msgspec.msgpack.Encoder()
-GROUP_NUMBERS: dict[str, int] = {group: number for number, group in enumerate(GROUPS)}
 Bytes = NDArray[np.uint8]
 
 
@@ -52,14 +44,14 @@ class EncodedDecisions(DecisionColumns):
     ``positions`` name the events in errors. An ``InputError`` is raised if a body is damaged.
     """
 
-    def __init__(self, bodies: Sequence[bytes], positions: Sequence[int]) -> None:
+    def __init__(self, bodies: Sequence[bytes], positions: NDArray[np.int64]) -> None:
         self._count = len(bodies)
         self._groups: list[Group] = []
         single = self._grouped(bodies)
         self._single = np.array(single, np.int64)
         self._made: list[DecisionMade] = decoded_bodies(
             [bodies[place] for place in single],
-            [positions[place] for place in single],
+            positions[single].tolist() if single else [],
             DecisionMade,
         )
 
@@ -72,7 +64,9 @@ class EncodedDecisions(DecisionColumns):
         single: list[int] = []
         for size in np.unique(sizes).tolist():
             places = np.flatnonzero(sizes == size)
-            chosen = bodies if len(places) == len(bodies) else [bodies[one] for one in places]
+            chosen = (
+                bodies if len(places) == len(bodies) else [bodies[one] for one in places.tolist()]
+            )
             rows = np.frombuffer(b"".join(chosen), np.uint8).reshape(len(places), size)
             while len(places) >= FEWEST:
                 try:
@@ -173,23 +167,11 @@ class EncodedDecisions(DecisionColumns):
 
     @cached_property
     def unit(self) -> NDArray[np.object_]:
-        units = np.full(self._count, None, np.object_)
-        for group in self._groups:
-            if group.layout.unit is not None:
-                units[group.places] = texts_at(group.bodies, group.layout.unit)
-        if self._made:
-            units[self._single] = [made.unit for made in self._made]
-        return units
+        return self._filled((), np.object_, _units_of, lambda made: made.unit)
 
     @cached_property
     def group(self) -> NDArray[np.void]:
-        records = np.full(self._count, NO_GROUP, GROUP)
-        for group in self._groups:
-            if group.layout.group is not None:
-                records[group.places] = _groups_of(group, group.layout.group)
-        if self._made:
-            records[self._single] = np.array([group_record(one.group) for one in self._made], GROUP)
-        return records
+        return self._filled((), GROUP_RECORD, _groups_of, lambda made: group_record(made.group))
 
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
         values = self._context_values(schema, np.float32)
@@ -266,21 +248,30 @@ class EncodedDecisions(DecisionColumns):
         )
 
 
-def _groups_of(group: Group, leaves: list[Leaf]) -> NDArray[np.void]:
-    """Return the groups of decisions, as records."""
-    since, name, *shares = leaves
-    records = np.empty(len(group.places), GROUP)
-    records["since"] = values_at(group.bodies, since)
-    found = texts_at(group.bodies, name)
-    try:
-        records["group"] = [GROUP_NUMBERS[one] for one in found]
-    except KeyError as error:
-        raise InputError(
-            f"a decision has the unknown group {error}, so that the store is damaged or from a "
-            "newer submax: run submax doctor, or install a newer submax"
-        ) from error
-    for column, leaf in zip(("holdout_share", "control_share"), shares, strict=True):
-        records[column] = values_at(group.bodies, leaf)
+def _units_of(group: Group) -> NDArray[np.object_]:
+    """Return the units of a group of bodies."""
+    units = np.full(len(group.places), None, np.object_)
+    if group.layout.unit is not None:
+        units[:] = texts_at(group.bodies, group.layout.unit)
+    return units
+
+
+def _groups_of(group: Group) -> NDArray[np.void]:
+    """Return the groups of the decisions of some bodies."""
+    records = np.zeros(len(group.places), GROUP_RECORD)
+    if group.layout.group is not None:
+        since, name, *shares = group.layout.group
+        records["since"] = values_at(group.bodies, since)
+        try:
+            numbers = [GROUP_NUMBERS[one] for one in texts_at(group.bodies, name)]
+        except KeyError as error:
+            raise InputError(
+                f"a decision is in the unknown group {error}: install a newer submax, or restore a "
+                "backup"
+            ) from error
+        records["group"] = numbers
+        for field, leaf in zip(("holdout_share", "control_share"), shares, strict=True):
+            records[field] = values_at(group.bodies, leaf)
     return records
 
 

@@ -11,7 +11,7 @@ from submax.core.arrays import Floats
 from submax.live.log.decisions.decision_columns import DecisionColumns
 from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.times import arrow_times
-from submax.live.log.group_draw import GROUPS
+from submax.live.log.group_draw import group_texts
 from submax.live.log.outcomes import NEVER_ACTIVATED, PENDING, STATUSES
 from submax.live.log.pages.log_page import LogPage
 from submax.schema.choices import ARMS
@@ -102,12 +102,10 @@ class DecisionTable:
             activated[place] = at in self._open.activated
             came = self._open.parts.get(at, {})
             parts[place] = [came.get(name, np.nan) for name in self._parts]
-        named = pa.array([None, *GROUPS], pa.string())
-        group = np.where(made.group["since"] < 0, 0, 1 + made.group["group"])
         return [
             pa.array(activated | made.activated),
             pa.array(made.holdout),
-            named.take(pa.array(group)),
+            pa.array(group_texts(made.group), pa.string()),
             pa.array(made.unit, pa.string()),
             pa.array(STATUSES, pa.string()).take(pa.array(status)),
             pa.array(reward, pa.float64(), mask=np.isnan(reward)),

@@ -57,8 +57,12 @@ class Acts(NamedTuple):
 
     def between(self, begin: int, end: int) -> "Acts":
         """Return the acts whose numbers are from ``begin`` to ``end``."""
-        arrays = (column[begin:end] for column in self[:4])
-        return Acts(*arrays, self.identifiers, self.sources, self.parts)
+        return self._replace(
+            place=self.place[begin:end],
+            kind=self.kind[begin:end],
+            about=self.about[begin:end],
+            value=self.value[begin:end],
+        )
 
 
 def _between(places: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:

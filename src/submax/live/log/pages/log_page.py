@@ -1,6 +1,7 @@
 """A page of a bandit's log, by columns."""
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +43,14 @@ class LogPage:
     def of(cls, events: EventColumns) -> "LogPage":
         """Decode a page; an ``InputError`` is raised if a body is damaged."""
         decisions, feedback, rewards = places_of(events.kind)
-        chosen, given = decisions.tolist(), rewards.tolist()
         value = np.full(len(events), np.nan)
+        given = rewards.tolist()
         value[rewards], parts = reward_values(
-            [events.body[place] for place in given], events.position[rewards].tolist()
+            [events.body[place] for place in given], events.position[rewards]
         )
         made = EncodedDecisions(
-            [events.body[place] for place in chosen], events.position[decisions].tolist()
+            [*compress(events.body, (events.kind == DECISION_KIND).tolist())],
+            events.position[decisions],
         )
         return cls(
             events.position,

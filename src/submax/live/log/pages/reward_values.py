@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.live.log.records import RewardGiven, decoded_bodies
@@ -18,7 +19,7 @@ Parts = dict[int, dict[str, float]]
 """The parts of rewards, by the numbers of those that have parts."""
 
 
-def reward_values(bodies: Sequence[bytes], positions: Sequence[int]) -> tuple[Floats, Parts]:
+def reward_values(bodies: Sequence[bytes], positions: NDArray[np.int64]) -> tuple[Floats, Parts]:
     """Return the values of rewards from their bodies, and the parts of those that have some.
 
     ``positions`` name the events in errors.
@@ -26,7 +27,7 @@ def reward_values(bodies: Sequence[bytes], positions: Sequence[int]) -> tuple[Fl
     size = len(bodies[0]) if bodies else 0
     if len(bodies) >= FEWEST and size > VALUE.stop:
         data = b"".join(bodies)
-        same = all(len(body) == size for body in bodies)
+        same = {*map(len, bodies)} == {size}
         rows = np.frombuffer(data, np.uint8).reshape(-1, size) if same else None
         # The same last bytes are the same sender, and the same parts.
         if (
@@ -35,10 +36,10 @@ def reward_values(bodies: Sequence[bytes], positions: Sequence[int]) -> tuple[Fl
             and (rows[:, VALUE.stop :] == rows[0, VALUE.stop :]).all()
         ):
             # If the first one can be decoded, all can.
-            (first,) = decoded_bodies(bodies[:1], positions[:1], RewardGiven)
+            (first,) = decoded_bodies(bodies[:1], positions[:1].tolist(), RewardGiven)
             if first.parts is None:
                 values = np.ascontiguousarray(rows[:, VALUE]).view(">f8")[:, 0]
                 return values.astype(np.float64), {}
-    given = decoded_bodies(bodies, positions, RewardGiven)
+    given = decoded_bodies(bodies, positions.tolist(), RewardGiven)
     parts = {place: one.parts for place, one in enumerate(given) if one.parts is not None}
     return np.array([one.value for one in given], np.float64), parts

@@ -57,6 +57,10 @@ class UnitDraws:
         share = serving.settings.guard_rails.holdout
         return share > 0 and self._numbers(serving).uniform(HOLDOUT, unit) < share
 
+    def generator(self, serving: Serving, purpose: str, unit: str) -> np.random.Generator:
+        """A random generator that is the same for the same unit and purpose."""
+        return self._numbers(serving).generator(purpose, unit)
+
     def must_pin(self, serving: Serving) -> bool:
         """Whether probabilities may change while a unit is to get the same action."""
         sticky = serving.settings.sticky
