@@ -73,6 +73,11 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["cpu", "gpu"]),
             help="Where networks are trained; the GPU if absent and JAX finds one.",
         ),
+        click.option(
+            "--figures/--no-figures",
+            default=True,
+            help="Whether figures are drawn at the end; submax plot draws them later.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
