@@ -32,27 +32,14 @@ class Pending:
 
 
 def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
-    log_prob = feedback.log_prob
-    return Feedback(
-        context=feedback.context[:, rows],
-        action=feedback.action[:, rows],
-        reward=feedback.reward[:, rows],
-        log_prob=None if log_prob is None else log_prob[:, rows],
-        weight=feedback.weight[:, rows],
-    )
+    return Feedback._make(None if column is None else column[:, rows] for column in feedback)
 
 
 def joined(pieces: list[Feedback]) -> Feedback:
     """Return the decisions of all pieces, one after the other."""
     if len(pieces) == 1:
         return pieces[0]
-    context, action, reward, log_prob, weight = zip(*pieces, strict=True)
-    return Feedback(
-        context=np.concatenate(context, axis=1),
-        action=np.concatenate(action, axis=1),
-        reward=np.concatenate(reward, axis=1),
-        log_prob=None
-        if any(piece is None for piece in log_prob)
-        else np.concatenate(log_prob, axis=1),
-        weight=np.concatenate(weight, axis=1),
+    return Feedback._make(
+        None if any(one is None for one in column) else np.concatenate(column, axis=1)
+        for column in zip(*pieces, strict=True)
     )
