@@ -90,7 +90,9 @@ if TYPE_CHECKING:
     from submax.live.bandit import Bandit as Bandit
     from submax.live.declaring.guard_rails import GuardRails as GuardRails
     from submax.live.fitting.learning_warning import LearningWarning as LearningWarning
+    from submax.live.lift.lift_report import LiftReport as LiftReport
     from submax.live.open import open_bandit as open  # noqa: A004, F401 - submax.open
+    from submax.live.operating.guard_rail_warning import GuardRailWarning as GuardRailWarning
     from submax.live.serving.late_rewards import LateRewardWarning as LateRewardWarning
     from submax.live.serving.unknown_decision_warning import (
         UnknownDecisionWarning as UnknownDecisionWarning,
@@ -142,6 +144,7 @@ _HOME = {
     "Feedback": "submax.core.contracts.feedback",
     "FewGood": "submax.environments.arms.few_good",
     "Gaussian": "submax.environments.arms.gaussian",
+    "GuardRailWarning": "submax.live.operating.guard_rail_warning",
     "Geometric": "submax.simulation.geometric",
     "GuardRails": "submax.live.declaring.guard_rails",
     "HeavyTailed": "submax.environments.arms.heavy_tailed",
@@ -149,6 +152,7 @@ _HOME = {
     "Lag": "submax.simulation.lag",
     "LateRewardWarning": "submax.live.serving.late_rewards",
     "LearningWarning": "submax.live.fitting.learning_warning",
+    "LiftReport": "submax.live.lift.lift_report",
     "LinearContextual": "submax.environments.linear.linear_contextual",
     "ListedBelief": "submax.core.conditioning.listed_belief",
     "ListingPolicy": "submax.core.contracts.listing_policy",

@@ -157,14 +157,16 @@ def simulate(file: Path, **options: Any) -> None:
 def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any) -> None:
     """Draw the figures of a result directory again; nothing is run.
 
-    With an option other than --policy, one figure for each configuration is drawn that fits a
+    DIR is the directory of an experiment, or one that submax evaluate has written. With an option
+    other than --policy, one figure for each configuration of an experiment is drawn that fits a
     column of a paper, as figures/column-....
     """
     names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
     if not listed and not any(options.values()):
+        from submax.cli.evaluation_plot import is_evaluation, redraw_evaluation
         from submax.cli.run import redraw
 
-        redraw(directory, names)
+        (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)
         return
     from submax.cli.column_figures import draw_columns
 

@@ -44,6 +44,41 @@ def serve(**given: Any) -> None:
 
 
 @main.command()
+@click.option(
+    "--port", type=int, default=0, show_default=True, help="Port to listen on; 0 for any free port."
+)
+@click.option(
+    "--for",
+    "duration",
+    metavar="TIME",
+    help="When the demo ends, such as 60s or 5m; by Ctrl-C if absent.",
+)
+@click.option(
+    "--visitors",
+    type=float,
+    default=20.0,
+    show_default=True,
+    metavar="N",
+    help="Visitors per second.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the visitors.")
+def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
+    """Start a server with simulated visitors, to look at.
+
+    The visitors of a shop see one of five headlines, and change their taste at half time. One
+    headline gets its rewards late, and one never gets any. The server works in a temporary
+    folder, which is deleted at the end.
+    """
+    from submax.cli.compact import seconds
+    from submax.core.running.extras import require_extra
+
+    require_extra("server", "the demo", "starlette", "uvicorn", "prometheus_client")
+    from submax.server.demo.run import run_demo
+
+    run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)
+
+
+@main.command()
 @STORE
 @BANDIT
 @click.option(
@@ -120,8 +155,8 @@ def compact(
     archive_after seconds after the events came, so that this command is for stores that nobody has
     open, or that should become smaller now.
 
-    Decisions that have not matured stay in the store. Ids of archived decisions are forgotten: a
-    reward with such an id is quarantined, and a decision with such an id is a new one.
+    Decisions that have not matured stay in the store. A reward for an archived decision is late,
+    and a decision with the id of an archived one is a new decision.
 
     At the end the file is written anew without its free pages (VACUUM), for which the disk needs
     room for a second file of the remaining size. In PostgreSQL this is the task of autovacuum.

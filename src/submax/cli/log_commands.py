@@ -63,6 +63,7 @@ def run_evaluate(
     by: By,
     out: Path,
     trust: bool,
+    every: bool,
     seed: int,
     **reading: Any,
 ) -> None:
@@ -90,7 +91,7 @@ def run_evaluate(
     write_estimates(out, found)
     figure = draw_forest(out)[0]
     new_notes = [note for note in found.notes if note not in log.notes]
-    print_comparison(found._replace(notes=new_notes))
+    print_comparison(found._replace(notes=new_notes), every)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
 
 

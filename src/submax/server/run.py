@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InputError
+from submax.core.running.extras import require_extra
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
@@ -54,12 +56,21 @@ def serve(options: ServeOptions) -> None:
     check_port(options.port)
     positive("rate", options.rate)
     learned = options.learned
+    if options.telemetry:
+        require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
     policy = None if learned is None else Learned.read(learned, trust=options.trust)
     service, listening = _opened(options.store, options.host, options.port, policy)
     set_up_log(options.log_format, options.log_level)
     # The writing thread and the answering thread must not wait long for each other.
     sys.setswitchinterval(SWITCH_SECONDS)
-    configuration, ending = _configuration(service, options), Ending()
+    pipeline = RequestPipeline(
+        service, options.rate, Metrics(service.opened), Origins(options.origin)
+    )
+    configuration, ending = _configuration(service, pipeline, options.proxy), Ending()
+    if options.telemetry:
+        from submax.server.observing.telemetry import Telemetry
+
+        pipeline.telemetry = Telemetry.of_environment()
     try:
         # A SIGTERM before the server handles signals must still close the store.
         signal.signal(signal.SIGTERM, partial(_interrupt, ending))
@@ -67,6 +78,9 @@ def serve(options: ServeOptions) -> None:
         StoppableServer(configuration, ending).run(sockets=[listening])
     except KeyboardInterrupt:
         service.close()
+    finally:
+        if pipeline.telemetry is not None:
+            pipeline.telemetry.close()
 
 
 def announce(options: ServeOptions, port: int, names: list[str]) -> None:
@@ -88,11 +102,12 @@ def _interrupt(ending: Ending, number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def _configuration(service: Service, options: ServeOptions) -> uvicorn.Config:
+def _configuration(
+    service: Service, pipeline: RequestPipeline, proxies: Sequence[str]
+) -> uvicorn.Config:
     """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
-    metrics, most = Metrics(service.opened), _most_connections()
+    metrics, most = pipeline.metrics, _most_connections()
     table = ConnectionTable(most, metrics.count_closed)
-    pipeline = RequestPipeline(service, options.rate, metrics, Origins(options.origin))
     app = make_app(service, pipeline=pipeline)
     admission = Admission(app, service.keys, most, lambda: metrics.count("none", 503))
     protocol = partial(
@@ -105,6 +120,7 @@ def _configuration(service: Service, options: ServeOptions) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        forwarded_allow_ips=list(proxies),
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

@@ -174,7 +174,7 @@ def test_nothing_is_remembered_of_what_is_settled_or_given_up(bandit, clock):
     bandit.decide()
     ledger = bandit.ledger()
     known = ledger.collected
-    assert (known.rewards, known.activated, known.early.values) == ({}, set(), {})
+    assert (known.given.values, known.activated, known.early.values) == ({}, set(), {})
     assert len(known.early.quarantine) == 0
 
 
@@ -411,7 +411,7 @@ def state_of(ledger):
         columns.hash,
         ledger.rows.segments.hashes,
         (ledger.read_position, ledger.settled),
-        (ledger.collected.rewards, ledger.collected.activated),
+        (ledger.collected.given.values, ledger.collected.activated),
         (ledger.collected.early.values, [*ledger.collected.early.quarantine.items().items()]),
         ledger.tally,
         +ledger.counts,

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from submax.live.archive.segment_reader import SegmentReader
 from submax.live.archive.segment_writer import SegmentWriter
+from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.bandits import log_stream
 from submax.live.log.decisions import encoded_decisions
 from submax.live.log.export import Export
 from submax.live.log.exporting import outcome_file
+from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.outcomes import STATUSES
@@ -52,6 +54,7 @@ class EventByEvent:
         self.settings, self.events = settings, events
         self.rows, self.outcomes, self.late = [], {}, Counter()
         self.rewards, self.activated, self.waiting = {}, set(), {}
+        self.comparisons = GroupComparisons.of(settings)
         self.counts, self.closed, self.settled = Counter(), set(), 0
         self.clock, self.settled_clock, self.next = LogClock(), LogClock(), 0
         self.decisions = {one.key: one for one in events if one.kind == DECISION}
@@ -126,11 +129,17 @@ class EventByEvent:
             outcome, reward = "never activated", given
         elif made.holdout:
             outcome = "held out"
+        elif made.paused:
+            outcome = "paused"
         elif reward is None:
             outcome = "without reward"
         else:
             self.rows.append((made.context, made.action, reward, math.log(made.propensity)))
             self.counts["by default"] += given is None
+        if activated and made.group is not None and reward is not None:
+            record = np.array([group_record(made.group)], GROUP_RECORD)
+            unit = np.array([made.unit], np.object_)
+            self.comparisons.add(record, np.array([reward]), unit)
         self.counts["matured"] += 1
         self.counts[outcome] += 1
         self.outcomes[event.position] = outcome, reward
@@ -140,7 +149,7 @@ STEPS = st.one_of(
     st.integers(0, 40).map(float), st.sampled_from([0.0, 100.0, 300.0, 4000.0, -1.0, -5000.0])
 )
 ACTS = st.tuples(
-    st.sampled_from(["decide", "decide", "reward", "reward", "activate", "tick"]),
+    st.sampled_from(["decide", "decide", "reward", "reward", "activate", "tick", "pause"]),
     st.integers(0, 9),
     st.booleans(),
 )
@@ -159,7 +168,14 @@ DECLARED = st.fixed_dictionaries(
             ]
         ),
         "context": st.sampled_from([None, {"x": float}, {"x": float, "y": ["u", "v"]}]),
-        "guard_rails": st.sampled_from([{}, {"holdout": 0.3, "baseline": "A"}]),
+        "guard_rails": st.sampled_from(
+            [
+                {},
+                {"holdout": 0.3, "baseline": "A"},
+                {"holdout": 0.2, "baseline": "A", "control": "B", "control_share": 0.4},
+            ]
+        ),
+        "units": st.sampled_from([None, 3]),
     }
 )
 
@@ -176,6 +192,7 @@ def lived(log, declared):
         default_reward=declared["default_reward"],
         context=declared["context"],
         guard_rails=declared["guard_rails"],
+        sticky=50,
         **declared["waits"],
         background=False,
         clock=clock,
@@ -186,8 +203,11 @@ def lived(log, declared):
     for number, (step, (verb, one, flag)) in enumerate(log):
         clock.now += step
         if verb == "decide":
-            bandit.decide(context, id=f"d{one}", activate=flag)
+            unit = declared["units"] and f"visitor-{number % declared['units']}"
+            bandit.decide(context, id=f"d{one}", activate=flag, unit=unit)
             decided.add(one)
+        elif verb == "pause":
+            bandit.set(status="paused" if flag else "active")
         elif verb == "reward":
             bandit.reward(f"d{one}", float(number % 7), key=str(number))
         elif verb == "activate" and one in decided:
@@ -279,7 +299,7 @@ def test_a_ledger_read_by_pages_is_that_of_single_events(
         ledger.collected,
         {one.position: identifier_of(one.key) for one in events if one.key},
     )
-    assert {name[one]: value for one, value in known.rewards.items()} | known.early.values == (
+    assert {name[one]: value for one, value in known.given.values.items()} | known.early.values == (
         expected.rewards
     )
     assert {name[one] for one in known.activated} == expected.activated
@@ -288,6 +308,7 @@ def test_a_ledger_read_by_pages_is_that_of_single_events(
         expected.clock.elapsed,
         expected.clock.last,
     )
+    assert ledger.comparisons.by_group == expected.comparisons.by_group
     assert observed.late == +expected.late
     assert observed.outcomes == expected.outcomes
     for index, tally in enumerate(ledger.tally.choices[0]):
@@ -324,6 +345,8 @@ def row_by_row(bandit, events, expected):
             "probabilities": made.probabilities,
             "activated": made.activated or in_time,
             "holdout": made.holdout,
+            "group": made.group and made.group.group,
+            "unit": made.unit,
             "status": status,
             "reward": reward,
             "late_rewards": expected.late[event.position],
@@ -340,6 +363,7 @@ def rewards_row_by_row(events):
                 "at": datetime.fromtimestamp(event.at, UTC),
                 "value": body_of(event, RewardGiven).value,
                 "known": event.about_position > 0,
+                "name": None,
             }
 
 

@@ -66,7 +66,7 @@ def test_the_oldest_rewards_of_unknown_decisions_are_dropped_and_counted(reopene
         bandit.decide(id="b1")
         position = bandit.store.find(log_stream(bandit.name), decision_key("b30")).position
         known = bandit.ledger().collected
-        assert set(known.rewards) == {position}
+        assert set(known.given.values) == {position}
         assert set(known.early.values) == set(before) - {"b30"}
         assert waiting(bandit) == [one for one in before if one != "b30"]
 

@@ -4,7 +4,9 @@ import asyncio
 import os
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -220,7 +222,10 @@ def test_a_forked_process_has_connections_and_rewards_of_its_own(answering):
     client.decide(id="a")
     answering.gate.clear()
     queued = client.queue_reward("v1", 1.0)
-    process = os.fork()
+    with warnings.catch_warnings():
+        # Newer versions of Python warn of a fork beside threads, which is what is tested here.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
     if not process:
         # In the child: its reward is sent by itself, and that of the parent is not.
         answering.gate.set()
@@ -279,3 +284,35 @@ def test_at_most_so_many_calls_are_under_way(answering, eventually):
         assert len(answering.seen) == 2
         answering.gate.set()
         assert {one.result().id for one in futures} == {f"v{n}" for n in range(CALLERS)}
+
+
+def test_a_caller_waits_no_longer_than_its_deadline_for_the_calls_of_others(answering, eventually):
+    answering.gate.clear()
+    patient = Client(answering.address, "page", connections=1)
+    patient._options = replace(patient._options, deadline=None)
+    with patient, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(patient.decide, id="first")
+        eventually(lambda: len(answering.seen) == 1)
+        patient._options = replace(patient._options, deadline=0.05)
+        with pytest.raises(DeadlineError, match="while earlier requests"):
+            patient.decide(id="second")
+        assert patient._decisions._waiting == []
+        answering.gate.set()
+        assert first.result().action == "FIRST"
+        patient._options = replace(patient._options, deadline=None)
+        assert patient.decide(id="third").action == "THIRD"
+
+
+def test_a_task_waits_no_longer_than_its_deadline_for_the_calls_of_others(answering):
+    async def main():
+        async with AsyncClient(answering.address, "page", connections=1) as client:
+            answering.gate.clear()
+            first = asyncio.create_task(client.decide(id="first"))
+            await asyncio.sleep(0.05)
+            client._options = replace(client._options, deadline=0.05)
+            with pytest.raises(DeadlineError, match="while earlier requests"):
+                await client.decide(id="second")
+            answering.gate.set()
+            assert (await first).action == "FIRST"
+
+    asyncio.run(main())

@@ -14,7 +14,9 @@ WRONG = {
     "port": ["abc", "65536", "-1", "1.5", "8000 8001"],
     "rate": ["0", "-1", "nan", "inf", "much"],
     "trust": ["perhaps", "2"],
+    "telemetry": ["perhaps"],
     "origin": ["*", "shop.example", "https://a.example,b"],
+    "proxy": ["everybody", "10.0.0.0/99"],
     "log_format": ["xml", "JSONL"],
     "log_level": ["loud"],
 }
@@ -26,15 +28,17 @@ RIGHT = {
     "learned": ("p.submax", Path("p.submax")),
     "trust": ("yes", True),
     "origin": (" https://a.example, http://B.example/ ", ("https://a.example", "http://b.example")),
+    "proxy": ("10.0.0.0/8,::1", ("10.0.0.0/8", "::1")),
     "log_format": ("JSON", "json"),
     "log_level": ("debug", "debug"),
+    "telemetry": ("on", True),
 }
 
 
 def test_defaults_hold_if_nothing_is_given():
     found = ServeOptions.of({"store": "a.db"}, {})
     assert found == ServeOptions(
-        "a.db", "127.0.0.1", 8000, 20_000.0, None, False, (), "text", "info"
+        "a.db", "127.0.0.1", 8000, 20_000.0, None, False, (), ("127.0.0.1",), "text", "info", False
     )
 
 
@@ -77,6 +81,13 @@ def test_a_variable_may_name_a_file_with_the_value(tmp_path):
     assert ServeOptions.of({}, {"SUBMAX_STORE_FILE": str(secret)}).store == "postgresql://a:b@c/d"
     with pytest.raises(InputError, match="SUBMAX_STORE_FILE was '/nowhere'"):
         ServeOptions.of({}, {"SUBMAX_STORE_FILE": "/nowhere"})
+
+
+def test_an_empty_variable_takes_back_that_of_a_container_file(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("b.db")
+    found = ServeOptions.of({}, {"SUBMAX_STORE": "", "SUBMAX_STORE_FILE": str(secret)})
+    assert found.store == "b.db"
 
 
 def test_an_empty_variable_is_none():

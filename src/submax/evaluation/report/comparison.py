@@ -1,6 +1,6 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,16 +8,17 @@ import numpy as np
 from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
-from submax.evaluation.report.cautions import Caution, log_cautions
+from submax.evaluation.report.caution import Caution
+from submax.evaluation.report.cautions import log_cautions
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.estimate import Estimate
 from submax.evaluation.report.estimator_set import EstimatorSet
-from submax.evaluation.report.intervals import INTERVALS
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.schema.learned import Learned
 
@@ -51,6 +52,7 @@ class Comparison(NamedTuple):
             {
                 "policy": one.policy,
                 "estimator": one.estimator,
+                "recommended": one.recommended,
                 "value": one.value,
                 "low": one.interval.low,
                 "high": one.interval.high,
@@ -67,6 +69,10 @@ class Comparison(NamedTuple):
     def _repr_html_(self) -> str:
         return comparison_summary(self.estimates, self.notes, self.level).html()
 
+    def recommended(self) -> list[Estimate]:
+        """Return the recommended estimate of each policy, the logging policy first."""
+        return [one for one in self.estimates if one.recommended]
+
     def find(self, policy: str, estimator: str) -> Estimate | None:
         """Return the estimate of a policy by an estimator; None if there is none."""
         for one in self.estimates:
@@ -80,7 +86,7 @@ def compare(
     policies: Sequence[Candidate] | Mapping[str, Candidate],
     *,
     estimators: Sequence[str | Mapping[str, Any]] = (),
-    interval: str = "normal",
+    interval: str = "gamma",
     level: float = 0.95,
     share: float = 0.5,
     by: By = "time",
@@ -98,8 +104,9 @@ def compare(
     from all rows, its estimates have a caution. ``apart=True`` asserts that it learned from none
     of the rows.
 
-    Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `normal`,
-    `bootstrap` or `bernstein`.
+    Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
+    (which also holds for rare rewards), `normal`, `bootstrap` or `bernstein`. One estimate of each
+    policy is recommended, by the rule of ``recommendation.py``.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
@@ -147,7 +154,7 @@ class _Evaluation(NamedTuple):
     notes: list[str]
     apart: bool
 
-    def estimates(self, name: str, candidate: Any) -> Iterator[Estimate]:
+    def estimates(self, name: str, candidate: Any) -> list[Estimate]:
         """Return the estimates of one policy, on rows it did not learn from if there are any."""
         learned = candidate
         if not isinstance(learned, Learned):

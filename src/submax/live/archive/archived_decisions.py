@@ -12,6 +12,7 @@ from submax.core.arrays import Floats
 from submax.core.errors import InputError
 from submax.live.archive.segment_schema import ACTION, CONTEXT
 from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
+from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD
 from submax.schema.context_schema import Category, ContextSchema
 from submax.schema.menu import ChoiceIndices
 
@@ -72,6 +73,28 @@ class ArchivedDecisions(DecisionColumns):
     @cached_property
     def holdout(self) -> NDArray[np.bool_]:
         return self._flags("holdout")
+
+    @cached_property
+    def paused(self) -> NDArray[np.bool_]:
+        return self._flags("paused")
+
+    @cached_property
+    def unit(self) -> NDArray[np.object_]:
+        units = np.full(len(self), None, np.object_)
+        if self._table["unit"].null_count < len(self):
+            units[:] = self._table["unit"].to_pylist()
+        return units
+
+    @cached_property
+    def group(self) -> NDArray[np.void]:
+        records = np.zeros(len(self), GROUP_RECORD)
+        if self._table["group"].null_count < len(self):
+            names = self._table["group"].to_pylist()
+            records["group"] = [GROUP_NUMBERS[name] for name in names]
+            records["since"] = self._table["group_since"].fill_null(0).to_numpy()
+            for field in ("holdout_share", "control_share"):
+                records[field] = self._table[field].fill_null(0.0).to_numpy()
+        return records
 
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
         self._check_width(schema)

@@ -112,7 +112,7 @@ def check_new(name: str, declaration: Mapping[str, Any], learned: Learned | None
 def _check_standing(store: Store, name: str, given: Mapping[str, Any], learned: Learned) -> None:
     """Refuse a learned policy that does not suit a bandit that exists."""
     projection, own = SettingsProjection.of(store, name), _own(given)
-    settings = _settings_again(projection, given, own)
+    settings = settings_again(projection, given, own)
     check_start(settings, projection.menu, learned, settings.build_policy(own))
     if projection.history is None:
         check_choices(projection.menu, learned)
@@ -146,13 +146,13 @@ def _declare_again(
     own: Policy[Any] | None,
 ) -> None:
     """Compare a declaration with the settings of a bandit, and write settings that change."""
-    settings = _settings_again(projection, given, own)
+    settings = settings_again(projection, given, own)
     if settings != projection.settings:
         store.append(stream, [Entry(CHANGED, msgspec.msgpack.encode(settings))]).result()
         projection.follow()
 
 
-def _settings_again(
+def settings_again(
     projection: SettingsProjection, given: Mapping[str, Any], own: Policy[Any] | None
 ) -> Settings:
     """The settings of a bandit with those of a declaration, or an error if they contradict."""

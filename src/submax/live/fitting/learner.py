@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.ledger import Ledger
+from submax.live.rollups.rollups import Rollups
 
 
 class Learner(ABC):
@@ -28,6 +29,13 @@ class Learner(ABC):
     @abstractmethod
     def counts(self) -> dict[str, int]:
         """Return the counts of events and outcomes of decisions in the log so far, by kind."""
+
+    @abstractmethod
+    def rollups(self) -> Rollups | None:
+        """Return the rollups as they were a moment ago, without waiting; None if there are none.
+
+        They belong to the caller, and nothing is added to them.
+        """
 
     @abstractmethod
     def snapshot(self) -> None:

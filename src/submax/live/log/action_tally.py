@@ -13,13 +13,15 @@ from submax.core.arrays import Floats
 class ChoiceTally(msgspec.Struct):
     """The counts of one choice: its ``decisions``, and the ``rows`` that were learned from.
 
-    ``reward`` and ``squares`` are the sums of the rewards and of their squares.
+    ``reward`` and ``squares`` are the sums of the rewards and of their squares. With the weight
+    w = 1 / propensity of each row, ``weights`` has the sums of w, w², w r, w² r and w² r².
     """
 
     decisions: int = 0
     rows: int = 0
     reward: float = 0.0
     squares: float = 0.0
+    weights: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     @property
     def mean(self) -> float | None:
@@ -73,8 +75,10 @@ class ActionTally(msgspec.Struct):
         for place, tally in enumerate(self.values, start=len(self.choices)):
             tally.add(actions[:, place])
 
-    def learned(self, actions: Floats, rewards: Floats) -> None:
+    def learned(self, actions: Floats, rewards: Floats, weights: Floats) -> None:
         """Count rows that are learned from, in the order in which they matured."""
+        weighted = weights * rewards
+        squares_of = weights**2, weighted, weights * weighted, weighted**2
         for slot in range(len(self.choices)):
             indices = actions[:, slot].astype(np.int64)
             most = int(indices.max(initial=0)) + 1
@@ -82,9 +86,14 @@ class ActionTally(msgspec.Struct):
             rows = np.bincount(indices, minlength=most).tolist()
             reward = _summed([one.reward for one in known], indices, rewards)
             squares = _summed([one.squares for one in known], indices, rewards * rewards)
-            for tally, *added in zip(known, rows, reward, squares, strict=True):
+            sums = [
+                _summed([one.weights[number] for one in known], indices, values)
+                for number, values in enumerate((weights, *squares_of))
+            ]
+            for tally, *added in zip(known, rows, reward, squares, *sums, strict=True):
                 tally.rows += added[0]
-                tally.reward, tally.squares = added[1:]
+                tally.reward, tally.squares = added[1:3]
+                tally.weights = (added[3], added[4], added[5], added[6], added[7])
 
     def choice(self, slot: int, index: int) -> ChoiceTally:
         """The tally of one choice; it is made if the choice was not counted before."""

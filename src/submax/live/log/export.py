@@ -10,6 +10,7 @@ from submax.core.running.whole_file import whole_file
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.exporting.decision_table import DecisionTable
+from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.outcome_file import OutcomeFile
 from submax.live.log.exporting.reward_table import reward_schema, reward_table
 from submax.live.log.ledger import Reader, ledger_of
@@ -23,19 +24,21 @@ class Export:
     """A table of all decisions of a bandit, with their status and rewards.
 
     ``status`` is `pending` until the decision matures, then `learned`, or the reason why it was not
-    learned from: `held out`, `never activated`, `without reward`. ``reward`` is the reward that was
-    learned, or the one known so far; ``late_rewards`` counts rewards that came after the decision
-    had matured.
+    learned from: `held out`, `never activated`, `without reward`, `paused`. ``reward`` is the
+    reward that was learned, or the one known so far; if rewards have names or slots,
+    ``reward_NAME`` is the part of each, null if it did not come. ``late_rewards`` counts rewards
+    that came after the decision had matured.
 
     The log is read twice, by pages. Memory holds some pages and what the ledger holds: the rewards
     of decisions that have not matured. What became of the other decisions is in a temporary file of
-    13 bytes for each event.
+    13 bytes for each event, and 8 more for each part of a reward.
     """
 
     def __init__(self, store: Store, name: str) -> None:
         projection = SettingsProjection.of(store, name)
         settings, menu = projection.settings, projection.menu
-        self._outcomes = OutcomeFile()
+        names = [] if settings.reward_parts is None else settings.reward_parts.names
+        self._outcomes = OutcomeFile(len(names))
         self._read: Reader = LogReader(store, name).read_page
         self._ledger = ledger_of(store, name, settings, self._outcomes, ForgottenSegments())
         self._ledger.follow()
@@ -44,8 +47,8 @@ class Export:
             settings.schema(menu),
             menu,
             settings.context,
-            collected.rewards,
-            collected.activated,
+            OpenDecisions(collected.given.values, collected.activated, collected.given.parts),
+            names,
         )
 
     def write(self, path: Path | str) -> int:

@@ -5,23 +5,28 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
+from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.action_tally import ActionTally
-from submax.live.log.collecting.reward_collector import AtReward, RewardCollector
+from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.log_clock import LogClock
-from submax.live.log.outcomes import LEARNED, STATUSES, Observer, Outcomes
+from submax.live.log.outcomes import LEARNED, NEVER_ACTIVATED, STATUSES, Observer, Outcomes
 from submax.live.log.pages.acts import Acts
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
+from submax.live.rollups.rollups import Rollups
+from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
+from submax.schema.reward_parts import SLOTS
 
 Reader = Callable[[int], LogPage]
 """Reads a page with the next events after a position; the page may begin before them."""
@@ -60,9 +65,10 @@ class Ledger:
     second reader then follows at a distance of ``no_reward_after`` and settles decisions without a
     reward; without such a limit it does not move.
 
-    ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, and
-    ``collected`` holds what is known about decisions that have not matured, and the rewards whose
-    decisions are unknown.
+    ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``comparisons``
+    compare the bandit with the holdout and the control, and ``collected`` holds what is known about
+    decisions that have not matured, and the rewards whose decisions are unknown. If rewards have
+    several parts, a decision with a ``reward_wait`` of 0 matures when all of them have come.
     ``segments`` is where full segments of ``rows`` are kept: in memory, if nothing is given.
     ``settings.longest_wait`` is the time after which the second reader settles a decision:
     ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
@@ -83,6 +89,9 @@ class Ledger:
         width = 0 if self._context is None else self._context.width
         self.rows = TrainingRows(width, self._slots, segments)
         self.tally = ActionTally.empty(slots, intervals)
+        self.comparisons = GroupComparisons.of(settings)
+        self._plain = settings.menu.plain
+        self.rollups = Rollups(slots)
         self.read_position, self.clock = 0, LogClock()
         self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()
@@ -147,23 +156,36 @@ class Ledger:
 
     def _process(self, page: LogPage, begin: int, end: int, decided: DecidedRows) -> None:
         """Let the first reader process some events, among them the decisions ``decided``."""
-        now, position = self.clock.along(page.at[begin:end]), page.position[begin:end]
+        at, position = page.at[begin:end], page.position[begin:end]
+        now = self.clock.along(at)
         if len(decided.position):
             self.tally.decided(decided.action)
+            self.rollups.decided(at[np.searchsorted(position, decided.position)], decided)
             self.collected.begin(decided)
         acts, done = Acts.of(page, begin, end, self.collected.early.values), 0
+        self._time_rewards(acts, position, at)
         for settled in self.second.settle(now, position):
             # Rewards that came until then count for the decisions that are settled.
             stop = int(np.searchsorted(acts.place, settled.before[-1]))
-            self._step(settled, acts.between(done, stop), now)
+            self._step(settled, acts.between(done, stop), now, at)
             done = stop
-        self._step(None, acts.between(done, len(acts.place)), now)
+        self._step(None, acts.between(done, len(acts.place)), now, at)
         self.collected.forget_early(float(now[-1]))
         self.clock.move_to(now[-1], page.at[end - 1])
         self.read_position = int(position[-1])
 
-    def _step(self, settled: Settled | None, acts: Acts, now: Floats) -> None:
-        """Apply acts, and let the decisions mature that are settled meanwhile."""
+    def _time_rewards(self, acts: Acts, position: NDArray[np.int64], at: Floats) -> None:
+        """Count how long rewards took to come."""
+        self.rollups.delays.seen(position, at)
+        rewards = acts.place[(acts.kind == REWARD_KIND) & (acts.about > 0)]
+        about = acts.about[(acts.kind == REWARD_KIND) & (acts.about > 0)]
+        self.rollups.delays.rewarded(about, position[rewards], at[rewards])
+
+    def _step(self, settled: Settled | None, acts: Acts, now: Floats, at: Floats) -> None:
+        """Apply acts, and let the decisions mature that are settled meanwhile.
+
+        ``now`` is the time elapsed at each event that is processed, and ``at`` its time.
+        """
         at_reward = None
         if len(acts.place):
             reached = np.full(len(acts.place), self.settled)
@@ -173,12 +195,12 @@ class Ledger:
             at_reward = self.collected.apply(acts, reached, now)
             self._tell_late()
         if settled is not None:
-            self._mature_settled(settled, at_reward)
+            self._mature_settled(settled, at_reward, at)
             self.collected.closed.forget_up_to(self.settled)
         elif at_reward is not None:
-            self._mature(at_reward.rows, at_reward.given)
+            self._mature(at_reward.rows, at_reward.given, at[at_reward.place])
 
-    def _mature_settled(self, settled: Settled, at_reward: AtReward | None) -> None:
+    def _mature_settled(self, settled: Settled, at_reward: AtReward | None, at: Floats) -> None:
         """Let decisions mature in order: those that are settled, and those whose reward came."""
         rows, before = settled.rows, settled.before[settled.decisions]
         closed = self.collected.closed
@@ -186,30 +208,64 @@ class Ledger:
             still_open = [position not in closed for position in rows.position.tolist()]
             which = np.flatnonzero(np.array(still_open, np.bool_))
             rows, before = rows.take(which), before[which]
-        given = self.collected.given(rows.position)
+        given = self.collected.popped(rows.position.tolist())
         if at_reward is not None:
             # At one event, decisions that are settled come first.
-            order = np.argsort(np.concatenate([before, at_reward.place]), kind="stable")
+            before = np.concatenate([before, at_reward.place])
+            order = np.argsort(before, kind="stable")
             rows = DecidedRows.joined([rows, at_reward.rows]).take(order)
-            given = np.concatenate([given, at_reward.given])[order]
-        self._mature(rows, given)
+            joined = map(np.concatenate, zip(given, at_reward.given, strict=True))
+            given, before = Given(*joined).take(order), before[order]
+        self._mature(rows, given, at[before])
 
-    def _mature(self, rows: DecidedRows, given: Floats) -> None:
-        """Let decisions mature; ``given`` are their rewards, NaN if there is none."""
+    def _mature(self, rows: DecidedRows, given: Given, at: Floats) -> None:
+        """Let decisions mature at these times, with the rewards that they have got."""
         if not len(rows.position):
             return
         activated = self.collected.activations(rows)
-        outcomes = Outcomes.of(rows, given, activated, self.settings.default_reward)
+        outcomes = Outcomes.of(
+            rows, given.reward, given.parts, activated, self.settings.default_reward
+        )
         learned = np.flatnonzero(outcomes.status == LEARNED)
         if len(learned):
             # Numpy's logarithm may differ between processors in the last bit.
             log_prob = np.array([*map(math.log, rows.propensity[learned].tolist())])
             action, reward = rows.action[learned], outcomes.reward[learned]
-            self.rows.add(Columns(rows.context[learned], action, reward, log_prob))
-            self.tally.learned(action, reward)
+            by_slot = self._by_slot(given.parts[learned])
+            self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
+            self.tally.learned(action, reward, self._weights(rows.propensity[learned]))
+        compared = np.flatnonzero(
+            activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
+        )
+        if len(compared):
+            reward = outcomes.reward[compared]
+            self.comparisons.add(rows.group[compared], reward, rows.unit[compared])
         self._count(outcomes)
+        self._roll_up(rows, outcomes, ~np.isnan(given.reward), at)
         if self._observer is not None:
             self._observer.matured(rows.position, outcomes)
+
+    def _weights(self, propensity: Floats) -> Floats:
+        """How much each decision counts in the mean reward of its choice.
+
+        A propensity of several slots is that of their joint action, and not of one choice.
+        """
+        return 1 / propensity if self._plain else np.ones(len(propensity))
+
+    def _roll_up(
+        self, rows: DecidedRows, outcomes: Outcomes, rewarded: NDArray[np.bool_], at: Floats
+    ) -> None:
+        """Add decisions whose reward is known to the rollups."""
+        known = np.flatnonzero((outcomes.status != NEVER_ACTIVATED) & ~np.isnan(outcomes.reward))
+        weight = self._weights(rows.propensity[known])
+        self.rollups.matured(
+            at[known], rows.take(known), outcomes.reward[known], rewarded[known], weight
+        )
+
+    def _by_slot(self, parts: Floats) -> Floats | None:
+        """The rewards of the slots, 0 if one did not come; None if slots have no rewards."""
+        rule = self.settings.reward_parts
+        return None if rule is None or rule.kind != SLOTS else np.nan_to_num(parts)
 
     def _count(self, outcomes: Outcomes) -> None:
         self.counts["matured"] += len(outcomes.status)

@@ -9,13 +9,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from submax.core.errors import InputError
+from submax.live.log.group_draw import GroupDraw
 from submax.live.store.event import Event
 from submax.schema.context_schema import Value
 from submax.schema.menu import ChoiceIndices, EncodedAction
 from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
-"""The kinds of events in the log. A tick has no content: it records the time."""
+PIN = "pin"
+"""The kinds of events in the log. A tick has no content: it records the time. A pin holds the
+probabilities by which all decisions of a unit are drawn for a while."""
 DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, ARCHIVED, DELETED = (
     "declared",
     "changed",
@@ -34,7 +37,9 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``eligible`` are the indices of the eligible choices of each slot. ``probabilities`` are those
     of their joint actions, listed so that the choice of the last slot changes first; None if there
-    are too many or no list of them.
+    are too many or no list of them. ``unit`` is the visitor or customer for whom it was made, None
+    if the caller named none. ``group`` is None if no guard rail sets decisions apart. A decision
+    that was made while the bandit was ``paused`` is not learned from.
     """
 
     action: EncodedAction
@@ -45,13 +50,21 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
     probabilities: list[float] | None
     activated: bool
     holdout: bool
+    unit: str | None = None
+    group: GroupDraw | None = None
+    paused: bool = False
 
 
 class RewardGiven(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none."""
+    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none.
+
+    If rewards have names, or each slot has one, ``parts`` are the rewards by name, and ``value`` is
+    what they are together.
+    """
 
     value: float
     source: str = ""
+    parts: dict[str, float] | None = None
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -166,6 +179,11 @@ def identifier_of(key: str) -> str:
 def reward_key(identifier: str, key: str) -> str:
     """The key of a reward; neither part holds a space."""
     return f"r {identifier} {key}"
+
+
+def pin_key(period: str, unit: str) -> str:
+    """The key of the pin of a unit in a period; neither part holds a space."""
+    return f"p {period} {unit}"
 
 
 def activation_key(identifier: str) -> str:

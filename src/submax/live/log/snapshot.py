@@ -9,13 +9,14 @@ import msgspec
 from submax.core.errors import InputError
 from submax.core.running.state_file import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
+from submax.live.lift.group_comparison import GroupComparison
 from submax.live.log.action_tally import ActionTally
-from submax.live.log.collecting.early_rewards import EarlyRewards
 from submax.live.log.collecting.position_set import PositionSet
 from submax.live.log.collecting.quarantine import Waiting
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.rows.row_segments import StoredSegments
+from submax.live.rollups.rollups import Rollups, RollupsRecord
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -23,9 +24,9 @@ from submax.schema.columns import Columns
 class Snapshot(msgspec.Struct, frozen=True):
     """The state of a ledger, with the hashes of its full segments of rows instead of the rows.
 
-    ``rewards`` and ``activated`` are by position, ``early`` and ``waiting`` by the ids of unknown
-    decisions. ``last`` are the rows after the full segments. ``closed`` is the base and the bits of
-    the set of closed positions.
+    ``rewards``, ``parts`` and ``activated`` are by position, ``early``, ``early_parts`` and
+    ``waiting`` by the ids of unknown decisions. ``last`` are the rows after the full segments.
+    ``closed`` is the base and the bits of the set of closed positions.
     """
 
     read_position: int
@@ -41,6 +42,10 @@ class Snapshot(msgspec.Struct, frozen=True):
     last: bytes
     closed: tuple[int, bytes]
     tally: ActionTally
+    comparisons: dict[str, GroupComparison]
+    parts: dict[int, dict[str, float]]
+    early_parts: dict[str, dict[str, float]]
+    rollups: RollupsRecord
 
     @classmethod
     def of(cls, ledger: Ledger) -> Self:
@@ -51,7 +56,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             ledger.settled,
             (ledger.clock.elapsed, ledger.clock.last),
             (settled_clock.elapsed, settled_clock.last),
-            dict(sorted(collected.rewards.items())),
+            dict(sorted(collected.given.values.items())),
             sorted(collected.activated),
             collected.early.values,
             collected.early.quarantine.items(),
@@ -60,6 +65,10 @@ class Snapshot(msgspec.Struct, frozen=True):
             state_bytes(ledger.rows.last, {}),
             (collected.closed.base, collected.closed.bits),
             ledger.tally,
+            ledger.comparisons.by_group,
+            dict(sorted(collected.given.parts.items())),
+            collected.early.given.parts,
+            ledger.rollups.to_record(),
         )
 
     def restore(self, ledger: Ledger) -> None:
@@ -68,11 +77,14 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.rows.last = _columns(self.last)
         ledger.read_position, ledger.clock = self.read_position, LogClock(*self.clock)
         second.settled, second.clock = self.settled, LogClock(*self.settled_clock)
-        collected.rewards, collected.activated = self.rewards, set(self.activated)
-        collected.early = EarlyRewards(self.early, self.waiting)
+        collected.activated = set(self.activated)
+        collected.restore_rewards(self.rewards, self.parts)
+        collected.restore_early(self.early, self.early_parts, self.waiting)
         collected.closed = PositionSet(*self.closed)
         ledger.counts.update(self.counts)
         ledger.tally = self.tally
+        ledger.comparisons.by_group.update(self.comparisons)
+        ledger.rollups = Rollups.restore(self.rollups)
 
 
 def snapshot_name(name: str) -> str:
@@ -93,17 +105,32 @@ def read_snapshot(
 
     The full segments of rows are read when they are needed; for ``leads`` see ``StoredSegments``.
     """
-    data = store.get_blob(snapshot_name(name))
-    if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
+    snapshot = _read(store, name)
+    if snapshot is None:
         return False
     try:
-        snapshot = msgspec.msgpack.decode(data[32:], type=Snapshot)
         snapshot.restore(ledger)
-    except (InputError, msgspec.DecodeError):
+    except InputError:
         return False
     derived = DerivedRows(store, name, ledger.settings)
     ledger.rows.segments = StoredSegments(store, name, snapshot.segments, leads, derived)
     return True
+
+
+def read_rollups(store: Store, name: str) -> Rollups | None:
+    """The rollups of the last snapshot of a bandit; None if there is none, or it is damaged."""
+    snapshot = _read(store, name)
+    return None if snapshot is None else Rollups.restore(snapshot.rollups)
+
+
+def _read(store: Store, name: str) -> Snapshot | None:
+    data = store.get_blob(snapshot_name(name))
+    if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
+        return None
+    try:
+        return msgspec.msgpack.decode(data[32:], type=Snapshot)
+    except msgspec.DecodeError:
+        return None
 
 
 def _columns(data: bytes) -> Columns:

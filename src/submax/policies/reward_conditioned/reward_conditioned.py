@@ -22,8 +22,11 @@ from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import LISTING_LIMIT, Space
+from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
+from submax.estimators.denoising.denoising import Denoising
+from submax.estimators.sequential.autoregressive import Autoregressive
 from submax.estimators.softmax import Softmax
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
@@ -229,6 +232,11 @@ class RewardConditioned(ConditionedPolicy):
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
+            "rcp-autoregressive-submax": cls(Autoregressive(), SubMax()),
+            "rcp-autoregressive-optimistic": cls(Autoregressive(), Optimistic()),
+            "rcp-denoising-optimistic": cls(Denoising(), Optimistic()),
+            "rcp-denoising-submax": cls(Denoising(), SubMax()),
+            "rcp-continual-submax": cls(VariationalContinual(), SubMax()),
         }
 
 

@@ -5,14 +5,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from submax.core.errors import StoreError
+from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.item import Item
 from submax.server.client.loop_state import LoopState
 from submax.server.client.messages.address import Address
 from submax.server.client.messages.answers import RETRIED, failure, understood
-from submax.server.client.messages.bodies import decision_body, encoded, joined, reward_body
+from submax.server.client.messages.bodies import (
+    RewardValue,
+    decision_body,
+    encoded,
+    joined,
+    reward_body,
+)
 from submax.server.client.messages.call import Call
+from submax.server.client.messages.deadline_error import DeadlineError
 from submax.server.client.messages.options import ClientOptions
 
 
@@ -48,12 +56,13 @@ class AsyncClient:
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
+        unit: str | None = None,
     ) -> Decision:
         """As ``Bandit.decide``."""
-        body = decision_body(context, id, eligible, activate)
+        body = decision_body(context, id, eligible, activate, unit)
         found: Decision
         if self._options.batching:
-            found = await self._here().decisions.put(body, self._options.until())
+            found = await self._in_time(self._here().decisions.put(body, self._options.until()))
         else:
             found = await self._send("POST", "/decide", body, Decision)
         return found
@@ -64,13 +73,22 @@ class AsyncClient:
         found = await self._send("POST", "/decide-many", body, dict[str, list[Decision]])
         return list(found["decisions"])
 
-    async def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002 - the same word as in decide
+    async def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
         """As ``Bandit.reward``."""
-        body = reward_body({"id": id, "value": value, "key": key})
+        body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         found: Receipt
         if self._options.batching:
             # A reward is sent, even if its caller gives up.
-            found = await asyncio.shield(self._here().rewards.put(body, self._options.until()))
+            waiting = self._here().rewards.put(body, self._options.until())
+            found = await self._in_time(asyncio.shield(waiting))
         else:
             found = await self._send("POST", "/reward", body, Receipt)
         return found
@@ -78,16 +96,20 @@ class AsyncClient:
     def queue_reward(
         self,
         id: str,  # noqa: A002 - the same word as in decide
-        value: float,
+        value: RewardValue,
         *,
-        key: str = "reward",
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
     ) -> "asyncio.Task[Receipt]":
         """Send a reward in the background, and return a task that ends with its receipt.
 
         ``flush`` and ``close`` wait for it; an event loop that ends before does not.
         """
         state = self._here()
-        task = asyncio.get_running_loop().create_task(self.reward(id, value, key=key))
+        task = asyncio.get_running_loop().create_task(
+            self.reward(id, value, key=key, name=name, slot=slot)
+        )
         state.queued.add(task)
 
         def ended(task: "asyncio.Task[Receipt]") -> None:
@@ -112,6 +134,31 @@ class AsyncClient:
     async def show(self) -> dict[str, Any]:
         """The bandit: its actions, settings, version and counts."""
         found: dict[str, Any] = await self._send("GET", "", None, dict[str, Any])
+        return found
+
+    async def lift(self) -> list[LiftReport]:
+        """As ``Bandit.lift``."""
+        found = await self._send("GET", "/lift", None, dict[str, list[LiftReport]])
+        return list(found["lifts"])
+
+    async def set(self, **changes: Any) -> dict[str, Any]:
+        """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
+        found: dict[str, Any] = await self._send("PATCH", "", encoded(changes), dict[str, Any])
+        return found
+
+    async def pause(self) -> dict[str, Any]:
+        """Pause the bandit, as ``Bandit.pause`` does without a choice."""
+        found: dict[str, Any] = await self._send("POST", "/pause", None, dict[str, Any])
+        return found
+
+    async def resume(self) -> dict[str, Any]:
+        """Resume the bandit, as ``Bandit.resume`` does without a choice."""
+        found: dict[str, Any] = await self._send("POST", "/resume", None, dict[str, Any])
+        return found
+
+    async def archive(self) -> dict[str, Any]:
+        """Archive the bandit, as ``Bandit.archive`` does."""
+        found: dict[str, Any] = await self._send("POST", "/archive", None, dict[str, Any])
         return found
 
     async def flush(self) -> None:
@@ -148,6 +195,14 @@ class AsyncClient:
             state = LoopState(self._address, self._options, self._decide_all, self._reward_all)
             self._state = state
         return state
+
+    async def _in_time(self, waiting: "asyncio.Future[Any]") -> Any:
+        """Wait for an answer, and no longer than the deadline."""
+        try:
+            async with asyncio.timeout(self._options.longest_wait):
+                return await waiting
+        except TimeoutError as error:
+            raise DeadlineError.while_waiting() from error
 
     async def _decide_all(self, items: list[Item]) -> None:
         # Nobody waits for a decision whose task was cancelled before it was sent.

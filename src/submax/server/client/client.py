@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
+from submax.live.lift.lift_report import LiftReport
 from submax.live.serving.decision import Decision, Receipt
 from submax.server.client.batching.batches import Exchange, decide_all, reward_all
 from submax.server.client.batching.queued_rewards import QueuedRewards
@@ -13,8 +14,15 @@ from submax.server.client.batching.shared_decisions import SharedDecisions
 from submax.server.client.connecting.connection_pool import ConnectionPool
 from submax.server.client.messages.address import Address
 from submax.server.client.messages.answers import RETRIED, failure, understood
-from submax.server.client.messages.bodies import decision_body, encoded, joined, reward_body
+from submax.server.client.messages.bodies import (
+    RewardValue,
+    decision_body,
+    encoded,
+    joined,
+    reward_body,
+)
 from submax.server.client.messages.call import Call
+from submax.server.client.messages.deadline_error import DeadlineError
 from submax.server.client.messages.options import ClientOptions
 
 
@@ -56,9 +64,10 @@ class Client:
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
+        unit: str | None = None,
     ) -> Decision:
         """As ``Bandit.decide``."""
-        body = decision_body(context, id, eligible, activate)
+        body = decision_body(context, id, eligible, activate, unit)
         if self._options.batching:
             return self._decisions.decide(body, self._options.until())
         found: Decision = self._send("POST", "/decide", body, Decision)
@@ -70,20 +79,40 @@ class Client:
         found = self._send("POST", "/decide-many", body, dict[str, list[Decision]])
         return list(found["decisions"])
 
-    def reward(self, id: str, value: float, *, key: str = "reward") -> Receipt:  # noqa: A002 - the same word as in decide
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
         """As ``Bandit.reward``."""
-        body = reward_body({"id": id, "value": value, "key": key})
+        body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         if self._options.batching:
-            return self._rewards.put(body, self._options.until(), awaited=True).result()
+            waiting = self._rewards.put(body, self._options.until(), awaited=True)
+            try:
+                return waiting.result(self._options.longest_wait)
+            except TimeoutError as error:
+                raise DeadlineError.while_waiting() from error
         found: Receipt = self._send("POST", "/reward", body, Receipt)
         return found
 
-    def queue_reward(self, id: str, value: float, *, key: str = "reward") -> "Future[Receipt]":  # noqa: A002 - the same word as in decide
+    def queue_reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: RewardValue,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> "Future[Receipt]":
         """Send a reward in the background, and return a future of its receipt.
 
         A reward that was queued is sent before Python ends; ``flush`` and ``close`` wait for it.
         """
-        body = reward_body({"id": id, "value": value, "key": key})
+        body = reward_body({"id": id, "value": value, "key": key, "name": name, "slot": slot})
         return self._rewards.put(body, self._options.until(), awaited=False)
 
     def reward_many(self, rewards: Iterable[Mapping[str, Any]]) -> list[Receipt]:
@@ -100,6 +129,31 @@ class Client:
     def show(self) -> dict[str, Any]:
         """The bandit: its actions, settings, version and counts."""
         found: dict[str, Any] = self._send("GET", "", None, dict[str, Any])
+        return found
+
+    def lift(self) -> list[LiftReport]:
+        """As ``Bandit.lift``."""
+        found = self._send("GET", "/lift", None, dict[str, list[LiftReport]])
+        return list(found["lifts"])
+
+    def set(self, **changes: Any) -> dict[str, Any]:
+        """Change settings as ``Bandit.set`` does, and return the bandit as ``show`` does."""
+        found: dict[str, Any] = self._send("PATCH", "", encoded(changes), dict[str, Any])
+        return found
+
+    def pause(self) -> dict[str, Any]:
+        """Pause the bandit, as ``Bandit.pause`` does without a choice."""
+        found: dict[str, Any] = self._send("POST", "/pause", None, dict[str, Any])
+        return found
+
+    def resume(self) -> dict[str, Any]:
+        """Resume the bandit, as ``Bandit.resume`` does without a choice."""
+        found: dict[str, Any] = self._send("POST", "/resume", None, dict[str, Any])
+        return found
+
+    def archive(self) -> dict[str, Any]:
+        """Archive the bandit, as ``Bandit.archive`` does."""
+        found: dict[str, Any] = self._send("POST", "/archive", None, dict[str, Any])
         return found
 
     def flush(self) -> None:

@@ -44,6 +44,16 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         bandit.held,
         bandit.counts(),
         bandit.failures,
+        settings.status,
+        settings.sticky,
+        settings.quarantine,
+        settings.refit_rows,
+        settings.refit_seconds,
+        settings.seed,
+        settings.keep_versions,
+        settings.archive_after,
+        bandit.arms(),
+        bandit.notices(),
     )
 
 

@@ -1,5 +1,6 @@
 """All options of the server, from which the command line, the variables and the docs are made."""
 
+import ipaddress
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,11 @@ def _port(text: str) -> int:
     if not 0 <= found <= 65_535:
         raise ValueError(text)
     return found
+
+
+def _network(text: str) -> str:
+    read = ipaddress.ip_network if "/" in text else ipaddress.ip_address
+    return str(read(text.strip()))
 
 
 def _positive(text: str) -> float:
@@ -73,6 +79,11 @@ OPTIONS = (
         "https://shop.example. Can be repeated.", "ORIGIN", repeats=True,
     ),
     ServerOption(
+        "proxy", ("127.0.0.1",), _network, "an address or a network", "10.0.0.0/8",
+        "A proxy whose header X-Forwarded-For is believed, by address or network. Can be repeated.",
+        "ADDRESS", repeats=True, plural="proxies",
+    ),
+    ServerOption(
         "log_format", "text", _one_of(*LOG_FORMATS), "text or json", "json",
         "Form of the log: lines of text, or a JSON object in each line.", "text|json",
     ),
@@ -80,6 +91,11 @@ OPTIONS = (
         "log_level", "info", _one_of(*LOG_LEVELS), ", ".join(LOG_LEVELS), "info",
         "Least level of a message in the log; debug also writes every request.",
         "debug|info|warning|error",
+    ),
+    ServerOption(
+        "telemetry", False, read_flag, "true or false", "true",
+        "Send spans of requests, writes and fits by OpenTelemetry (OTLP over HTTP); needs "
+        "submax[telemetry].", flag=True,
     ),
 )  # fmt: skip
 """Every option of the server but the store, in the order of the help."""
@@ -96,8 +112,10 @@ class ServeOptions:
     learned: Path | None
     trust: bool
     origin: tuple[str, ...]
+    proxy: tuple[str, ...]
     log_format: str
     log_level: str
+    telemetry: bool
 
     @classmethod
     def of(cls, given: Mapping[str, Any], environment: Mapping[str, str]) -> Self:
@@ -120,11 +138,12 @@ def _value(option: ServerOption, given: Mapping[str, Any], environment: Mapping[
     if text is not None and not option.repeats:
         # A flag on the command line has no text.
         return text if option.flag else option.value_of(str(text), option.word, "invalid-option")
-    variable, text = option.variable, environment.get(option.variable)
+    # An empty variable counts as absent: it takes back one that a container file sets.
+    variable, text = option.variable, environment.get(option.variable) or None
     if text is None and option.variable + BY_FILE in environment:
         variable += BY_FILE
         text = _content(variable, environment[variable])
-    if text is None or (text == "" and not option.flag):
+    if not text:
         return option.default
     return option.value_of(text, f"the variable {variable}", "invalid-variable")
 
@@ -143,13 +162,14 @@ def _content(variable: str, file: str) -> str:
 def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     """A sentence for each variable that nobody reads and whose name is close to one that is read.
 
-    >>> misspelt_variables({"SUBMAX_PROT": "1", "SUBMAX_PORT": "2", "SUBMAX_MINE": "3"})
+    >>> misspelt_variables({"SUBMAX_PROT": "1", "SUBMAX_PORT": "2", "SUBMAX_TEST_SEED": "3"})
     ["the variable SUBMAX_PROT is not read: did you mean 'SUBMAX_PORT'?"]
     """
-    known = [one.variable for one in (STORE, *OPTIONS)]
+    known = [one.variable.removeprefix(PREFIX) for one in (STORE, *OPTIONS)]
     known += [name + BY_FILE for name in known]
+    words = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
     return [
-        f"the variable {name} is not read: {hint.strip()}"
-        for name in sorted(environment)
-        if name.startswith(PREFIX) and name not in known and (hint := did_you_mean(name, known))
+        f"the variable {PREFIX}{word} is not read: {hint.strip()}"
+        for word in words
+        if word not in known and (hint := did_you_mean(word, known).replace("'", f"'{PREFIX}", 1))
     ]

@@ -17,7 +17,7 @@ class ServerOption:
     ``read`` returns the value for a text, or raises a ``ValueError``. ``allowed`` and ``example``
     complete the error message. An option that ``repeats`` has a value for each time it is given,
     and in a variable they are separated by commas. A ``flag`` is given without a value on the
-    command line.
+    command line. ``plural`` is the name of its variable if it is not the name with an s.
     """
 
     name: str
@@ -29,6 +29,7 @@ class ServerOption:
     metavar: str | None = None
     repeats: bool = False
     flag: bool = False
+    plural: str = ""
 
     @property
     def word(self) -> str:
@@ -38,13 +39,15 @@ class ServerOption:
     @property
     def variable(self) -> str:
         """The environment variable that has the same effect."""
-        return PREFIX + self.name.upper() + ("S" if self.repeats else "")
+        return PREFIX + (self.plural or self.name + "s" * self.repeats).upper()
 
     @property
     def default_text(self) -> str:
         """The default as people write it; empty if there is none."""
         if self.flag or self.default in (None, ()):
             return ""
+        if self.repeats:
+            return ", ".join(self.default)
         return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
 
     def value_of(self, text: str, source: str, code: str) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.live.log.decisions.decided_rows import DecidedRows
+from submax.live.log.group_draw import GROUP_RECORD
 
 RECENT_DECISIONS = 10_000
 """At least this many decisions are remembered if ``reward_wait`` is 0: some megabytes."""
@@ -62,4 +63,8 @@ NOTHING = DecidedRows(
     np.zeros(0),
     np.zeros(0, np.bool_),
     np.zeros(0, np.bool_),
+    np.zeros(0, np.bool_),
+    np.zeros(0, np.object_),
+    np.zeros(0, GROUP_RECORD),
+    np.zeros(0, np.int64),
 )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats
 from submax.live.declaring.settings import Settings
 from submax.live.log.collecting.early_rewards import EarlyRewards
+from submax.live.log.collecting.given_rewards import GivenRewards
 from submax.live.log.collecting.position_set import PositionSet
 from submax.live.log.collecting.quarantine import Waiting
 from submax.live.log.collecting.recent_decisions import NOTHING, RecentDecisions
@@ -28,14 +29,25 @@ UNKNOWN, NOT_ACTIVATED, ACTIVATED = range(3)
 was made."""
 
 
+class Given(NamedTuple):
+    """Rewards ``[n]``, NaN where there is none, and the parts of each that came, ``[n, P]``."""
+
+    reward: Floats
+    parts: Floats
+
+    def take(self, which: NDArray[np.int64]) -> "Given":
+        """Return some of the rewards."""
+        return Given(self.reward[which], self.parts[which])
+
+
 class AtReward(NamedTuple):
     """Decisions that mature because their reward came: ``n`` of them, in order.
 
-    ``place`` is that of the event by which each matured, ``[n]``, and ``given`` is its reward.
+    ``place`` is that of the event by which each matured, ``[n]``, and ``given`` what it got.
     """
 
     place: NDArray[np.int64]
-    given: Floats
+    given: Given
     rows: DecidedRows
 
 
@@ -53,16 +65,34 @@ class RewardCollector:
         counts: Counter[str],
         find: Callable[[int], DecidedRows | None],
     ) -> None:
-        self.rewards: dict[int, float] = {}
+        rule, combine = settings.reward_parts, COMBINE[settings.combine]
+        self.given = GivenRewards[int](combine, rule)
+        self.early = EarlyRewards(GivenRewards[str](combine, rule))
         self.activated: set[int] = set()
-        self.early = EarlyRewards()
         self.closed = PositionSet()
         self.late: list[int] = []
         self._at_reward = settings.reward_wait == 0
         self._recent = RecentDecisions(find)
-        self._combine = COMBINE[settings.combine]
+        self._names = [] if rule is None else rule.names
         self._quarantine_seconds = settings.quarantine
         self._counts = counts
+
+    def restore_rewards(
+        self, rewards: dict[int, float], parts: dict[int, dict[str, float]]
+    ) -> None:
+        """Take over the rewards of decisions, by position, from a snapshot."""
+        self.given.values, self.given.parts = rewards, parts
+
+    def restore_early(
+        self,
+        rewards: dict[str, float],
+        parts: dict[str, dict[str, float]],
+        waiting: dict[str, Waiting],
+    ) -> None:
+        """Take over the rewards of unknown decisions, by id, from a snapshot."""
+        given = self.early.given
+        given.values, given.parts = rewards, parts
+        self.early = EarlyRewards(given, waiting)
 
     def begin(self, decided: DecidedRows) -> None:
         """Learn about decisions before their rewards come."""
@@ -78,7 +108,7 @@ class RewardCollector:
         """
         too_late = (acts.about <= reached) & (acts.about > 0)
         states, place_of, rows = self._decisions(acts, too_late)
-        matured: list[tuple[int, float, int]] = []
+        matured: list[tuple[int, int, int]] = []
         for place, kind, position, value, is_late, state, row in zip(
             acts.place.tolist(),
             acts.kind.tolist(),
@@ -99,15 +129,15 @@ class RewardCollector:
                 self.activated.add(position)
             else:
                 self._counts["rewards"] += 1
-                before = self.rewards.get(position)
-                self.rewards[position] = value if before is None else self._combine(before, value)
-            if state and position in self.rewards and self._is_active(state, position):
+                self.given.add(position, value, acts.parts.get(place))
+            if state and self.given.is_complete(position) and self._is_active(state, position):
                 self.closed.add(position)
-                matured.append((place, self.rewards.pop(position), row))
+                matured.append((place, position, row))
         if not matured:
             return None
-        places, given, which = zip(*matured, strict=True)
-        return AtReward(np.array(places), np.array(given), rows.take(np.array(which)))
+        places, positions, which = zip(*matured, strict=True)
+        given = self.popped(list(positions))
+        return AtReward(np.array(places), given, rows.take(np.array(which)))
 
     def forget_early(self, now: float) -> None:
         """Forget rewards that have waited too long for their decisions."""
@@ -115,12 +145,20 @@ class RewardCollector:
         if forgotten:
             self._counts["orphans"] += forgotten
 
-    def given(self, positions: NDArray[np.int64]) -> Floats:
-        """Return the rewards of decisions that mature, and forget them; NaN if there is none."""
-        if not self.rewards:
-            return np.full(len(positions), np.nan)
-        pop = self.rewards.pop
-        return np.array([pop(position, np.nan) for position in positions.tolist()], np.float64)
+    def popped(self, positions: list[int]) -> Given:
+        """Return what decisions that mature have got, and forget it."""
+        parts = np.full((len(positions), len(self._names)), np.nan)
+        if not self.given.values:
+            return Given(np.full(len(positions), np.nan), parts)
+        if not self._names:
+            pop = self.given.values.pop
+            reward = np.array([pop(position, np.nan) for position in positions], np.float64)
+            return Given(reward, parts)
+        found = [self.given.pop(position) for position in positions]
+        for place, (_, came) in enumerate(found):
+            parts[place] = [came.get(name, np.nan) for name in self._names]
+        rewards = [np.nan if one is None else one for one, _ in found]
+        return Given(np.array(rewards, np.float64), parts)
 
     def activations(self, rows: DecidedRows) -> NDArray[np.bool_]:
         """Return which decisions that mature were activated, and forget their activations."""
@@ -165,15 +203,15 @@ class RewardCollector:
         self.forget_early(now)
         identifier = acts.identifiers[place]
         if kind == DECISION_KIND:
-            waited = self.early.release(identifier)
+            waited, parts = self.early.release(identifier)
             if waited is not None:
-                self.rewards[position] = waited
+                self.given.put(position, waited, parts)
         elif kind == ACTIVATION_KIND:
             # An activation that comes before its decision has no effect.
             self._counts["activations"] += 1
         else:
             self._counts["rewards"] += 1
             waiting = Waiting(now + self._quarantine_seconds, acts.sources[place])
-            dropped = self.early.add(identifier, value, waiting, self._combine)
+            dropped = self.early.add(identifier, value, acts.parts.get(place), waiting)
             if dropped:
                 self._counts["dropped from quarantine"] += dropped

@@ -12,7 +12,7 @@ ARRAY, ARRAY_16, TEXT, TEXT_8, TEXT_16 = 0x90, 0xDC, 0xA0, 0xD9, 0xDA
 NIL, FALSE, TRUE, FLOAT = 0xC0, 0xC2, 0xC3, 0xCB
 INTEGERS = {0xCC: ">u1", 0xCD: ">u2", 0xCE: ">u4", 0xD0: ">i1", 0xD1: ">i2", 0xD2: ">i4"}
 FLOAT_BYTES = 9
-FIELDS = 8
+FIELDS = 11
 """The number of fields of ``DecisionMade``."""
 
 
@@ -32,8 +32,9 @@ class BodyLayout:
     """The layout of a body, and of all others that differ from it in their values alone.
 
     A body is MessagePack of ``DecisionMade``, and the attributes are where its values lie.
-    ``probabilities`` is None if there is no list, ``slots`` are the eligible choices of each slot,
-    and ``eligible_span`` is where the field ``eligible`` lies as a whole.
+    ``probabilities``, ``unit`` and ``group`` are None if a decision has none, ``slots`` are the
+    eligible choices of each slot, and ``eligible_span`` is where the field ``eligible`` lies as a
+    whole.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -51,6 +52,9 @@ class BodyLayout:
         self.eligible_span = slice(begin, self._at)
         self.probabilities = None if self._is_nil() else self._leaves()
         self.activated, self.holdout = self._boolean(), self._boolean()
+        self.unit = None if self._is_nil() else self._leaf()
+        self.group = None if self._is_nil() else self._leaves()
+        self.paused = self._boolean()
         self._check_types()
         self.size = len(body)
         self._masked = np.array(self._masks, np.uint8)
@@ -73,8 +77,13 @@ class BodyLayout:
             or any(leaf.kind in (">f8", "S") for leaf in integers)
             or any(leaf.kind == "S" for leaf in self.action)
             or any(leaf.kind not in (">f8", "S") for leaf in self.context)
+            or (self.unit is not None and self.unit.kind != "S")
         ):
             raise UnknownLayoutError
+        if self.group is not None:
+            since, *rest = [leaf.kind for leaf in self.group]
+            if since in (">f8", "S") or rest != ["S", ">f8", ">f8"]:
+                raise UnknownLayoutError
 
     def _first(self, mask: int = 0xFF) -> int:
         """Return the next byte; in other bodies the bits of ``mask`` must be the same."""

@@ -12,7 +12,10 @@ from submax.schema.context_schema import ContextSchema
 
 
 class DecidedRows(NamedTuple):
-    """``n`` decisions: encoded ``context [n, D]``, ``action [n, S]`` and five values of each."""
+    """``n`` decisions: encoded ``context [n, D]``, ``action [n, S]`` and other values of each.
+
+    ``group`` has records of ``GROUP_RECORD``.
+    """
 
     position: NDArray[np.int64]
     context: NDArray[np.float32]
@@ -20,6 +23,10 @@ class DecidedRows(NamedTuple):
     propensity: Floats
     activated: NDArray[np.bool_]
     holdout: NDArray[np.bool_]
+    paused: NDArray[np.bool_]
+    unit: NDArray[np.object_]
+    group: NDArray[np.void]
+    version: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -34,7 +41,10 @@ class DecidedRows(NamedTuple):
         if schema is not None:
             context = made.encoded_contexts(schema)
         action = made.action if len(made) else np.zeros((0, slots))
-        return cls(position, context, action, made.propensity, made.activated, made.holdout)
+        flags = made.activated, made.holdout, made.paused
+        return cls(
+            position, context, action, made.propensity, *flags, made.unit, made.group, made.version
+        )
 
     @classmethod
     def joined(cls, parts: "Sequence[DecidedRows]") -> "DecidedRows":

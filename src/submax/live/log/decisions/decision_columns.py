@@ -47,6 +47,21 @@ class DecisionColumns(ABC):
     def holdout(self) -> NDArray[np.bool_]:
         """Whether each decision belongs to the holdout, ``[n]``."""
 
+    @cached_property
+    @abstractmethod
+    def paused(self) -> NDArray[np.bool_]:
+        """Whether the bandit was paused at each decision, ``[n]``."""
+
+    @cached_property
+    @abstractmethod
+    def unit(self) -> NDArray[np.object_]:
+        """The unit of each decision, a text or None, ``[n]``."""
+
+    @cached_property
+    @abstractmethod
+    def group(self) -> NDArray[np.void]:
+        """The group of each decision, ``[n]`` records of ``GROUP_RECORD``."""
+
     @abstractmethod
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
         """The encoded contexts, ``[n, D]``; an ``InputError`` if one is damaged."""

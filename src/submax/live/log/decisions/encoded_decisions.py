@@ -18,6 +18,7 @@ from submax.live.log.decisions.body_layout import (
     values_at,
 )
 from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
+from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD, group_record
 from submax.live.log.records import DecisionMade, decoded_bodies
 from submax.schema.context_schema import Category, ContextSchema, Number
 from submax.schema.menu import ChoiceIndices
@@ -43,14 +44,14 @@ class EncodedDecisions(DecisionColumns):
     ``positions`` name the events in errors. An ``InputError`` is raised if a body is damaged.
     """
 
-    def __init__(self, bodies: Sequence[bytes], positions: Sequence[int]) -> None:
+    def __init__(self, bodies: Sequence[bytes], positions: NDArray[np.int64]) -> None:
         self._count = len(bodies)
         self._groups: list[Group] = []
         single = self._grouped(bodies)
         self._single = np.array(single, np.int64)
         self._made: list[DecisionMade] = decoded_bodies(
             [bodies[place] for place in single],
-            [positions[place] for place in single],
+            positions[single].tolist() if single else [],
             DecisionMade,
         )
 
@@ -63,7 +64,9 @@ class EncodedDecisions(DecisionColumns):
         single: list[int] = []
         for size in np.unique(sizes).tolist():
             places = np.flatnonzero(sizes == size)
-            chosen = bodies if len(places) == len(bodies) else [bodies[one] for one in places]
+            chosen = (
+                bodies if len(places) == len(bodies) else [bodies[one] for one in places.tolist()]
+            )
             rows = np.frombuffer(b"".join(chosen), np.uint8).reshape(len(places), size)
             while len(places) >= FEWEST:
                 try:
@@ -153,6 +156,23 @@ class EncodedDecisions(DecisionColumns):
             lambda made: made.holdout,
         )
 
+    @cached_property
+    def paused(self) -> NDArray[np.bool_]:
+        return self._filled(
+            (),
+            np.bool_,
+            lambda group: (group.bodies[:, group.layout.paused] & 1).astype(np.bool_),
+            lambda made: made.paused,
+        )
+
+    @cached_property
+    def unit(self) -> NDArray[np.object_]:
+        return self._filled((), np.object_, _units_of, lambda made: made.unit)
+
+    @cached_property
+    def group(self) -> NDArray[np.void]:
+        return self._filled((), GROUP_RECORD, _groups_of, lambda made: group_record(made.group))
+
     def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
         values = self._context_values(schema, np.float32)
         numbers = all(isinstance(field, Number) for field in schema.fields)
@@ -226,6 +246,33 @@ class EncodedDecisions(DecisionColumns):
             pa.array(flat),
             mask=None if listed.all() else pa.array(~listed),
         )
+
+
+def _units_of(group: Group) -> NDArray[np.object_]:
+    """Return the units of a group of bodies."""
+    units = np.full(len(group.places), None, np.object_)
+    if group.layout.unit is not None:
+        units[:] = texts_at(group.bodies, group.layout.unit)
+    return units
+
+
+def _groups_of(group: Group) -> NDArray[np.void]:
+    """Return the groups of the decisions of some bodies."""
+    records = np.zeros(len(group.places), GROUP_RECORD)
+    if group.layout.group is not None:
+        since, name, *shares = group.layout.group
+        records["since"] = values_at(group.bodies, since)
+        try:
+            numbers = [GROUP_NUMBERS[one] for one in texts_at(group.bodies, name)]
+        except KeyError as error:
+            raise InputError(
+                f"a decision is in the unknown group {error}: install a newer submax, or restore a "
+                "backup"
+            ) from error
+        records["group"] = numbers
+        for field, leaf in zip(("holdout_share", "control_share"), shares, strict=True):
+            records[field] = values_at(group.bodies, leaf)
+    return records
 
 
 def _context_of(group: Group, schema: ContextSchema) -> NDArray[Any]:

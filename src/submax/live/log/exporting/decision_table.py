@@ -1,7 +1,6 @@
 """Decisions of a log as Arrow tables."""
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +9,9 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.live.log.decisions.decision_columns import DecisionColumns
+from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.times import arrow_times
+from submax.live.log.group_draw import group_texts
 from submax.live.log.outcomes import NEVER_ACTIVATED, PENDING, STATUSES
 from submax.live.log.pages.log_page import LogPage
 from submax.schema.choices import ARMS
@@ -22,8 +23,8 @@ from submax.schema.schema import METADATA, Schema
 class DecisionTable:
     """Builds tables of decisions by columns.
 
-    ``rewards`` and ``activated`` are what the ledger knows about decisions that have not matured,
-    by their positions.
+    ``open_decisions`` is what the ledger knows about decisions that have not matured, and ``parts``
+    are the names of the parts of a reward.
     """
 
     def __init__(
@@ -31,13 +32,13 @@ class DecisionTable:
         declared: Schema,
         menu: Menu,
         context: ContextSchema,
-        rewards: Mapping[int, float],
-        activated: AbstractSet[int],
+        open_decisions: OpenDecisions,
+        parts: Sequence[str] = (),
     ) -> None:
         self._menu, self._context = menu, context
-        self._rewards, self._activated = rewards, activated
+        self._open, self._parts = open_decisions, parts
         self._slots = len(menu.slots) + len(menu.ranges)
-        self.schema = _schema(declared, menu, context)
+        self.schema = _schema(declared, menu, context, parts)
 
     def build(self, page: LogPage, outcomes: NDArray[np.void]) -> Any:
         """Return the table of the decisions of a page, of which ``outcomes`` has the records."""
@@ -94,15 +95,22 @@ class DecisionTable:
 
         status, reward = outcomes["status"], outcomes["reward"].copy()
         activated = (status != PENDING) & (status != NEVER_ACTIVATED)
+        parts = outcomes["parts"].copy()
         for place in np.flatnonzero(status == PENDING).tolist():
-            reward[place] = self._rewards.get(int(position[place]), np.nan)
-            activated[place] = int(position[place]) in self._activated
+            at = int(position[place])
+            reward[place] = self._open.rewards.get(at, np.nan)
+            activated[place] = at in self._open.activated
+            came = self._open.parts.get(at, {})
+            parts[place] = [came.get(name, np.nan) for name in self._parts]
         return [
             pa.array(activated | made.activated),
             pa.array(made.holdout),
+            pa.array(group_texts(made.group), pa.string()),
+            pa.array(made.unit, pa.string()),
             pa.array(STATUSES, pa.string()).take(pa.array(status)),
             pa.array(reward, pa.float64(), mask=np.isnan(reward)),
             pa.array(outcomes["late"].astype(np.int64)),
+            *(pa.array(column, pa.float64(), mask=np.isnan(column)) for column in parts.T),
         ]
 
 
@@ -112,7 +120,7 @@ def _context_type(field: object) -> Any:
     return pa.float64() if isinstance(field, Number) else pa.string()
 
 
-def _schema(declared: Schema, menu: Menu, context: ContextSchema) -> Any:
+def _schema(declared: Schema, menu: Menu, context: ContextSchema, parts: Sequence[str]) -> Any:
     import pyarrow as pa
 
     names = [
@@ -136,9 +144,12 @@ def _schema(declared: Schema, menu: Menu, context: ContextSchema) -> Any:
             ("probabilities", pa.list_(pa.float64())),
             ("activated", pa.bool_()),
             ("holdout", pa.bool_()),
+            ("group", pa.string()),
+            ("unit", pa.string()),
             ("status", pa.string()),
             ("reward", pa.float64()),
             ("late_rewards", pa.int64()),
+            *((f"reward_{name}", pa.float64()) for name in parts),
         ],
         metadata={METADATA: msgspec.json.encode(declared)},
     )

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.live.log.pages.log_page import LogPage
+from submax.live.log.pages.reward_values import Parts
 from submax.live.store.columns.event_kinds import DECISION_KIND, REWARD_KIND
 
 
@@ -16,7 +17,8 @@ class Acts(NamedTuple):
     ``place`` is the place among the events that are processed, ``kind`` the number of the kind,
     ``about`` the position of the decision (0 if it was not in the log), and ``value`` the value of
     a reward, all ``[n]``. ``identifiers`` has the ids, by place, of decisions and of feedback for
-    unknown decisions, and ``sources`` who sent rewards for unknown decisions.
+    unknown decisions, and ``sources`` who sent rewards for unknown decisions. ``parts`` has the
+    parts of rewards that have some, by place.
     """
 
     place: NDArray[np.int64]
@@ -25,6 +27,7 @@ class Acts(NamedTuple):
     value: Floats
     identifiers: dict[int, str]
     sources: dict[int, str]
+    parts: Parts
 
     @classmethod
     def of(cls, page: LogPage, begin: int, end: int, waiting: dict[str, float]) -> "Acts":
@@ -49,12 +52,17 @@ class Acts(NamedTuple):
             places = np.sort(np.concatenate([places, np.array([*begun], np.int64) + begin]))
         kind = page.kind[places]
         about = np.where(kind == DECISION_KIND, page.position[places], page.about_position[places])
-        return cls(places - begin, kind, about, page.value[places], identifiers, sources)
+        parts = {place - begin: one for place, one in page.parts.items()}
+        return cls(places - begin, kind, about, page.value[places], identifiers, sources, parts)
 
     def between(self, begin: int, end: int) -> "Acts":
         """Return the acts whose numbers are from ``begin`` to ``end``."""
-        arrays = (column[begin:end] for column in self[:4])
-        return Acts(*arrays, self.identifiers, self.sources)
+        return self._replace(
+            place=self.place[begin:end],
+            kind=self.kind[begin:end],
+            about=self.about[begin:end],
+            value=self.value[begin:end],
+        )
 
 
 def _between(places: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:

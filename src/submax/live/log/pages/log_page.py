@@ -1,6 +1,7 @@
 """A page of a bandit's log, by columns."""
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from submax.core.arrays import Floats
 from submax.live.log.decisions.decision_columns import DecisionColumns
 from submax.live.log.decisions.encoded_decisions import EncodedDecisions
 from submax.live.log.pages.page_names import PageNames, StoredNames
-from submax.live.log.pages.reward_values import reward_values
+from submax.live.log.pages.reward_values import Parts, reward_values
 from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.columns.event_kinds import ACTIVATION_KIND, DECISION_KIND, REWARD_KIND
 
@@ -19,7 +20,8 @@ class LogPage:
     """``n`` events of a log, in order.
 
     ``position``, ``at``, ``kind``, ``about_position`` and ``value`` are ``[n]``; ``value`` is the
-    value of a reward, and NaN for other events. ``decisions`` are the places of the decisions, in
+    value of a reward, and NaN for other events. ``parts`` has the parts of those rewards that have
+    some, by their places. ``decisions`` are the places of the decisions, in
     the order of ``made``; ``feedback`` those of rewards and activations.
     """
 
@@ -28,6 +30,7 @@ class LogPage:
     kind: NDArray[np.uint8]
     about_position: NDArray[np.int64]
     value: Floats
+    parts: Parts
     decisions: NDArray[np.int64]
     feedback: NDArray[np.int64]
     made: DecisionColumns
@@ -40,13 +43,14 @@ class LogPage:
     def of(cls, events: EventColumns) -> "LogPage":
         """Decode a page; an ``InputError`` is raised if a body is damaged."""
         decisions, feedback, rewards = places_of(events.kind)
-        chosen, given = decisions.tolist(), rewards.tolist()
         value = np.full(len(events), np.nan)
-        value[rewards] = reward_values(
-            [events.body[place] for place in given], events.position[rewards].tolist()
+        given = rewards.tolist()
+        value[rewards], parts = reward_values(
+            [events.body[place] for place in given], events.position[rewards]
         )
         made = EncodedDecisions(
-            [events.body[place] for place in chosen], events.position[decisions].tolist()
+            [*compress(events.body, (events.kind == DECISION_KIND).tolist())],
+            events.position[decisions],
         )
         return cls(
             events.position,
@@ -54,6 +58,7 @@ class LogPage:
             events.kind,
             events.about_position,
             value,
+            {given[number]: one for number, one in parts.items()},
             decisions,
             feedback,
             made,

@@ -25,6 +25,6 @@ def kind_numbers(kinds: Sequence[object]) -> NDArray[np.uint8]:
     try:
         return np.fromiter(kinds, np.uint8, len(kinds))
     except (TypeError, ValueError, OverflowError):
-        known = {**KINDS, **{number: number for number in KINDS.values()}}
-        numbers = [known.get(kind, OTHER_KIND) for kind in kinds]  # type: ignore[call-overload]  # a damaged row may hold anything
-        return np.array(numbers, np.uint8)
+        known: dict[object, int] = {number: number for number in KINDS.values()}
+        known.update(KINDS)
+        return np.array([known.get(kind, OTHER_KIND) for kind in kinds], np.uint8)

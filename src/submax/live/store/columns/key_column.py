@@ -40,7 +40,7 @@ class KeyColumn:
     def uuids(self, places: Sequence[int]) -> NDArray[np.uint8] | None:
         """Return the bytes of ids that are UUIDs, ``[n, 16]``; None if some are anything else."""
         keys = [self.stored[place] for place in places]
-        if not all(type(key) is bytes and len(key) == PACKED_BYTES for key in keys):
+        if {*map(type, keys)} != {bytes} or {*map(len, keys)} != {PACKED_BYTES}:  # type: ignore[arg-type]  # bytes have a length
             return None
         data = np.frombuffer(b"".join(keys), np.uint8)  # type: ignore[arg-type]  # all are bytes
         return data.reshape(len(keys), PACKED_BYTES)[:, 1:]

@@ -1,5 +1,6 @@
 """Lets threads that ask for decisions at the same time share requests."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Event, Lock
@@ -8,6 +9,7 @@ from submax.core.errors import StoreError
 from submax.live.serving.decision import Decision
 from submax.server.client.batching.batches import next_batch
 from submax.server.client.batching.item import Item, settle
+from submax.server.client.messages.deadline_error import GRACE_SECONDS, DeadlineError
 
 
 class Waiting:
@@ -40,13 +42,16 @@ class SharedDecisions:
             self._waiting.append(mine)
             mine.leads = self._under_way < self._most
             self._under_way += mine.leads
+        in_time = True
         try:
             if not mine.leads:
-                mine.woken.wait()
+                in_time = mine.woken.wait(_seconds_until(until))
             if mine.leads and not mine.future.done():
                 self._lead()
         finally:
             self._leave(mine)
+        if not (in_time or mine.future.done()):
+            raise DeadlineError.while_waiting()
         return mine.future.result()
 
     def _lead(self) -> None:
@@ -74,3 +79,7 @@ class SharedDecisions:
                 self._waiting[0].woken.set()
             else:
                 self._under_way -= 1
+
+
+def _seconds_until(until: float | None) -> float | None:
+    return None if until is None else max(0.0, until - time.monotonic() + GRACE_SECONDS)

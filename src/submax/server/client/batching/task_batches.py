@@ -29,6 +29,8 @@ class TaskBatches:
         """Queue a request, and return the future of its answer."""
         loop = asyncio.get_running_loop()
         future = loop.create_future()
+        # If nobody waits any more, an error is nobody's.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._waiting.append(Item(body, until, future))
         if not self._scheduled:
             self._scheduled = True

@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import selectors
 import time
 from threading import Lock
 
@@ -51,8 +52,9 @@ class ConnectionPool:
             self._lock, self._process, self._idle = Lock(), os.getpid(), []
         with self._lock:
             since, connection = self._idle.pop() if self._idle else (0.0, None)
-        if connection is None or time.monotonic() - since > IDLE_SECONDS:
-            self.close()
+        if connection is None or time.monotonic() - since > IDLE_SECONDS or _is_stale(connection):
+            if connection is not None:
+                connection.close()
             kind = (
                 http.client.HTTPSConnection if self._address.secure else http.client.HTTPConnection
             )
@@ -61,3 +63,12 @@ class ConnectionPool:
         if connection.sock is not None:
             connection.sock.settimeout(seconds)
         return connection
+
+
+def _is_stale(connection: http.client.HTTPConnection) -> bool:
+    """Whether the other side has closed an idle connection, or sent what nobody asked for."""
+    if connection.sock is None:
+        return True
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))

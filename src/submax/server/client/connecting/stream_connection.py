@@ -19,7 +19,7 @@ class StreamConnection:
         self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._address, self._reader, self._writer = address, reader, writer
-        self.is_open = True
+        self._closed = False
 
     @classmethod
     async def opened(cls, address: Address, context: ssl.SSLContext | None) -> Self:
@@ -41,9 +41,14 @@ class StreamConnection:
             self.close()
         return status, body
 
+    @property
+    def is_open(self) -> bool:
+        """Whether neither side has closed the connection."""
+        return not (self._closed or self._reader.at_eof())
+
     def close(self) -> None:
         """Close the connection without waiting."""
-        self.is_open = False
+        self._closed = True
         self._writer.close()
 
     async def wait_closed(self) -> None:

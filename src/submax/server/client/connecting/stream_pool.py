@@ -43,7 +43,7 @@ class StreamPool:
     async def _taken(self) -> StreamConnection:
         while self._idle:
             since, connection = self._idle.pop()
-            if time.monotonic() - since <= IDLE_SECONDS:
+            if connection.is_open and time.monotonic() - since <= IDLE_SECONDS:
                 return connection
             connection.close()
         return await StreamConnection.opened(self._address, self._context)

@@ -1,7 +1,7 @@
 """The bodies of requests, which are checked before anything is sent."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsInt
 
 import msgspec
@@ -9,12 +9,16 @@ import msgspec
 from submax.core.errors import InputError
 from submax.live.declaring.names import new_identifier
 
+RewardValue = float | Mapping[str, float] | Sequence[float]
+"""A reward, a table of rewards by their names or slots, or a list of a reward for each slot."""
+
 
 def decision_body(
     context: Mapping[str, Any] | None = None,
     id: str | None = None,  # noqa: A002 - the same word as in decide
     eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     activate: bool = True,
+    unit: str | None = None,
 ) -> bytes:
     """The body of a decision request, with an id, so that it can be sent again."""
     for value in (context or {}).values():
@@ -25,14 +29,21 @@ def decision_body(
             "id": new_identifier() if id is None else id,
             "eligible": eligible,
             "activate": activate,
+            "unit": unit,
         }
     )
 
 
 def reward_body(reward: Mapping[str, Any]) -> bytes:
-    """The body of a reward: its id, value and key."""
-    _finite(reward.get("value"))
-    return encoded(dict(reward))
+    """The body of a reward: its id, its value and, if they are given, key, name and slot."""
+    value = reward.get("value")
+    if isinstance(value, Mapping):
+        numbers: Iterable[object] = value.values()
+    else:
+        numbers = value if isinstance(value, (list, tuple)) else [value]
+    for one in numbers:
+        _finite(one)
+    return encoded({word: given for word, given in reward.items() if given is not None})
 
 
 def encoded(body: object) -> bytes:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from submax.core.checks import non_negative, positive, whole_number
 from submax.server.client.messages.address import Address
 from submax.server.client.messages.attempts import Attempts
+from submax.server.client.messages.deadline_error import GRACE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class ClientOptions:
             positive("deadline", self.deadline)
         non_negative("gather", self.gather)
         whole_number("connections", self.connections, at_least=1)
+
+    @property
+    def longest_wait(self) -> float | None:
+        """How many seconds a caller waits for an answer; None: until there is one."""
+        return None if self.deadline is None else self.deadline + GRACE_SECONDS
 
     def until(self) -> float | None:
         """When a call that begins now must have ended, by the monotonic clock."""
