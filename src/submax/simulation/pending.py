@@ -34,7 +34,8 @@ class Pending:
 
 
 def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
-    return type(feedback)(*(None if part is None else part[:, rows] for part in feedback))
+    parts: Any = (None if part is None else part[:, rows] for part in feedback)
+    return type(feedback)(*parts)
 
 
 def joined(pieces: list[Feedback]) -> Feedback:
