@@ -1,6 +1,8 @@
 """Decisions whose rewards have not come back yet."""
 
 from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +34,21 @@ class Pending:
 
 
 def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
-    return Feedback._make(None if column is None else column[:, rows] for column in feedback)
+    parts: Any = (None if part is None else part[:, rows] for part in feedback)
+    return type(feedback)(*parts)
 
 
 def joined(pieces: list[Feedback]) -> Feedback:
-    """Return the decisions of all pieces, one after the other."""
+    """Return the decisions of all pieces, one after the other.
+
+    What one of the pieces does not have, such as log-probabilities, the result does not have.
+    """
     if len(pieces) == 1:
         return pieces[0]
-    return Feedback._make(
-        None if any(one is None for one in column) else np.concatenate(column, axis=1)
-        for column in zip(*pieces, strict=True)
-    )
+    return type(pieces[0])(*map(_joined_part, zip(*pieces, strict=True)))
+
+
+def _joined_part(parts: Sequence[Any]) -> Any:
+    if any(part is None for part in parts):
+        return None
+    return np.concatenate(parts, axis=1)
