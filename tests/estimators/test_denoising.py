@@ -15,6 +15,7 @@ from submax.nn.designs.design import Example
 from submax.nn.training.parameters import restored, unpacked
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.optimistic import Optimistic
+from submax.testing.rules.policy_densities import REAL, check_densities
 
 pytestmark = pytest.mark.xdist_group("Denoising")
 
@@ -95,6 +96,11 @@ def test_guidance_by_the_reward_finds_the_numbers_that_pay(seed):
     drawn = policy.act(state, np.zeros((4, 250, 0)), rng).action
     # Of 1000 uniform draws the share has a standard error of 0.0145; paths are only 4 times 16.
     assert np.mean((drawn > 0.6) & (drawn < 0.9)) > 0.3 + 12 * 0.0145
+
+
+def test_choices_and_numbers_are_drawn_with_their_densities(seed):
+    """The suite of policies on a space with a choice and a number: integrals and frequencies."""
+    check_densities(RewardConditioned(next(Denoising.examples()), Optimistic()), REAL[1], seed)
 
 
 @pytest.mark.parametrize("name", ["hidden", "steps", "draws", "spread"])
