@@ -3,6 +3,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from threading import Thread
 
 import httpx
@@ -182,7 +183,7 @@ class Server:
         self.process.communicate()
 
 
-READY_SECONDS = 5.0
+READY_SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -207,3 +208,19 @@ def _serving():
     yield serve
     for server in started:
         server.close()
+
+
+@pytest.fixture(scope="session")
+def real_server():
+    """Start a server on a file, for several tests."""
+
+    @contextmanager
+    def real_server(file):
+        server = Server(file)
+        try:
+            server.wait_ready()
+            yield server
+        finally:
+            server.close()
+
+    return real_server

@@ -202,7 +202,21 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
     show_default=True,
     help="How the differences are printed.",
 )
-def compare(directory: Path, policies: str, measure: str, confidence: float, form: str) -> None:
+@click.option(
+    "--ranks",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also draw mean ranks over all configurations, with their critical difference, into this "
+    "file (.pdf, .png or .svg).",
+)
+def compare(
+    directory: Path,
+    policies: str,
+    measure: str,
+    confidence: float,
+    form: str,
+    ranks: Path | None,
+) -> None:
     """Compare policies of a result directory, replica by replica.
 
     Prints paired differences with confidence intervals, p-values that are corrected for the number
@@ -214,6 +228,10 @@ def compare(directory: Path, policies: str, measure: str, confidence: float, for
     names = [name.strip() for name in policies.split(",") if name.strip()]
     found = paired_differences(directory, names, measure=measure, confidence=confidence)
     print_comparison(found, measure, confidence, form)
+    if ranks is not None:
+        from submax.cli.comparison import draw_ranks
+
+        draw_ranks(directory, names, measure, confidence, ranks)
 
 
 @main.command()

@@ -3,11 +3,14 @@
 import csv
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from submax.core.errors import InputError
+from submax.experiments.mean_ranks import mean_ranks
 from submax.experiments.paired_differences import POWER, PairedDifference
 
 WIDTH = 100
@@ -50,6 +53,24 @@ def latex_table(found: Sequence[PairedDifference], confidence: float) -> str:
         ]
         lines.append(" & ".join([*values, names, *numbers]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def draw_ranks(
+    directory: Path, policies: Sequence[str], measure: str, confidence: float, file: Path
+) -> None:
+    """Draw the critical-difference diagram into a file."""
+    if file.suffix not in (".pdf", ".png", ".svg"):
+        raise InputError(f"--ranks must end in .pdf, .png or .svg, not {str(file)!r}")
+    found = mean_ranks(directory, policies, measure=measure, confidence=confidence)
+    # Imported here because matplotlib takes its time.
+    from submax.plots import critical_difference_figure
+
+    figure = critical_difference_figure(found.ranks, found.critical_difference, found.groups())
+    figure.savefig(file)
+    print(
+        f"{file}: mean ranks in {found.configurations} configurations, Friedman's test p = "
+        f"{_p(found.p_value)}"
+    )
 
 
 def _print_table(found: Sequence[PairedDifference], measure: str, confidence: float) -> None:

@@ -52,7 +52,7 @@ def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
         table.add_column(heading, no_wrap=heading == "estimator")
     headings = ("value", "effective rows", "rewarded", "largest weight", "without support")
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=heading == "value")
     ordered = sorted(found.recommended()[1:], key=lambda one: (one.value != one.value, -one.value))
     for one in ordered:
         about = one.diagnostics

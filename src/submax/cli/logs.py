@@ -115,7 +115,8 @@ def learn(log: Path, **options: Any) -> None:
     multiple=True,
     required=True,
     metavar="POLICY",
-    help=f"{POLICY} A file from submax learn is accepted, too. Can be repeated.",
+    help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 after "
+    "the name is a variant, and reward-model takes the highest predicted reward. Can be repeated.",
 )
 @click.option(
     "--estimator",
@@ -133,6 +134,15 @@ def learn(log: Path, **options: Any) -> None:
     show_default=True,
     help="Kind of the confidence intervals; gamma also holds for rare rewards, bernstein is valid "
     "for small logs, and wide.",
+)
+@click.option(
+    "--reward-model",
+    "reward_models",
+    multiple=True,
+    metavar="NAME",
+    help="Model of rewards: bayesian (used if absent), auto (the better of it and boosted trees), "
+    "a dotted name such as sklearn.linear_model.Ridge, or a table in JSON with kind and "
+    "parameters. If it is repeated, the one with the least held-out error is used.",
 )
 @click.option(
     "--all",

@@ -252,10 +252,14 @@ def _depth(hint: Any) -> int:
 
 def _is_one_value(key: str, value: Any, lists: Mapping[str, int]) -> bool:
     """Whether a list is the value of a field and does not stand for several configurations."""
-    depth, inside = 0, value
-    while isinstance(inside, list) and inside:
-        depth, inside = depth + 1, inside[0]
-    return 0 < depth <= lists.get(key, 0)
+    return value != [] and _list_depth(value) <= lists.get(key, 0)
+
+
+def _list_depth(value: Any) -> int:
+    """How many lists are within each other in a value."""
+    if not isinstance(value, list):
+        return 0
+    return 1 + max(map(_list_depth, value), default=0)
 
 
 def _labels(environment: Environment[Any], delay: Delay) -> Labels:

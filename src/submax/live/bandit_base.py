@@ -16,6 +16,7 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.decision_draws import DecisionDraws
 from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
@@ -78,6 +79,11 @@ class BanditBase:
         return history[-1].version if history else 0
 
     @property
+    def published_at(self) -> list[float]:
+        """The times at which a version began to decide, oldest first."""
+        return list(self._live_state.projection.published_at)
+
+    @property
     def held(self) -> bool:
         """Whether an operator chose the version, so that newer ones do not replace it."""
         return self._live_state.projection.held
@@ -118,6 +124,13 @@ class BanditBase:
     def ledger(self) -> Ledger:
         """The ledger, after the whole log was read."""
         return self._learner.catch_up()
+
+    def rollups(self) -> Rollups | None:
+        """Sums of decisions and rewards by time, choice and version; see ``Rollups``.
+
+        They are those of a moment ago. None if nothing has been counted yet.
+        """
+        return self._learner.rollups()
 
     def snapshot(self) -> None:
         """Write a snapshot of the ledger to the store, so that the next opening is quick."""

@@ -44,7 +44,8 @@ def study_figure(
         lines = _from_folder(Path(source), style, configuration or {})
     else:
         lines = _from_traces(source, style)
-    with figure_style(), rc_context(style.settings()):
+    fonts: Any = style.settings()
+    with figure_style(), rc_context(fonts):
         figure = Figure(figsize=(style.width, 0.72 * style.width), layout="constrained")
         axes = figure.add_subplot()
         for position, line in enumerate(lines):

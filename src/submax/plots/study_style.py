@@ -43,9 +43,9 @@ class StudyStyle:
         """Return the settings of matplotlib for the fonts."""
         if not self.serif:
             return {}
+        # A font by its own name is kept by the texts of a figure that is saved later.
         return {
-            "font.family": "serif",
-            "font.serif": ["cmr10"],
+            "font.family": "cmr10",
             "mathtext.fontset": "cm",
             "axes.formatter.use_mathtext": True,
             "axes.unicode_minus": False,

@@ -22,6 +22,7 @@ from submax.live.scheduler import Scheduler
 from submax.live.store.store import Store
 from submax.server.access.key_registry import KeyRegistry
 from submax.server.access.last_use import LastUse
+from submax.server.access.sessions import Sessions
 from submax.server.deciding.durable_writes import DurableWrites
 from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
@@ -54,6 +55,7 @@ class Service:
         self._trial = trial or TrialProcess()
         self._owns_trial = trial is None
         self.keys, self.last_use = KeyRegistry(store), LastUse(store)
+        self.sessions = Sessions(store, self.keys)
         self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False

@@ -103,7 +103,7 @@ def _period_ends(trace: Trace, periods: int) -> Integers:
     points = len(trace.steps)
     whole_number("periods", periods, at_least=1, at_most=points)
     wanted = trace.steps[-1] * np.arange(1, periods + 1) / periods
-    places = np.searchsorted(trace.steps, wanted, side="right") - 1
+    places: Integers = np.searchsorted(trace.steps, wanted, side="right") - 1
     if len(np.unique(np.maximum(places, 0))) < periods:
         raise InputError(
             f"the trace keeps {points} decisions, too few for {periods} periods: take fewer "

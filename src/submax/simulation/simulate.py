@@ -19,6 +19,7 @@ from submax.simulation.delay import Delay, Step
 from submax.simulation.pending import Pending
 from submax.simulation.random_delay import RandomDelay
 from submax.simulation.running.drifting_world import DriftingWorld
+from submax.simulation.running.progress_bar import progress_bar
 from submax.simulation.running.progress_tally import Progress, ProgressTally
 from submax.simulation.running.recording import Recording
 from submax.simulation.running.simulated_world import SimulatedWorld, WorldRandomness
@@ -37,7 +38,7 @@ def simulate(
     delay: Delay = BatchFlush(1),
     seed: int | Sequence[int] = 0,
     points: int | None = 500,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Trace:
     """Run ``policy`` for ``observations`` decisions in ``replicas`` independent worlds.
 
@@ -47,7 +48,7 @@ def simulate(
     expected reward of the action taken, summed over decisions. The trace keeps at most ``points``
     decisions, or all of them if ``points`` is None. While the simulation runs, ``progress`` is
     called from time to time with the number of decisions and the number of updates since the last
-    call, over all replicas.
+    call, over all replicas; True shows a bar in a terminal or a notebook.
 
     >>> from submax.environments.arms.bernoulli import Bernoulli
     >>> from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
@@ -66,6 +67,26 @@ def simulate(
     for number in seed if isinstance(seed, Sequence) else [seed]:
         whole_number("seed", number, at_least=0)
     _warn_of_ignored_context(environment, policy)
+    if progress is True:
+        with progress_bar(type(policy).__name__, observations * replicas) as shown:
+            return _simulated(
+                environment, policy, observations, replicas, delay, seed, points, shown
+            )
+    return _simulated(
+        environment, policy, observations, replicas, delay, seed, points, progress or None
+    )
+
+
+def _simulated(
+    environment: Environment[Any],
+    policy: Policy[Any],
+    observations: int,
+    replicas: int,
+    delay: Delay,
+    seed: int | Sequence[int],
+    points: int | None,
+    progress: Progress | None,
+) -> Trace:
     *streams, policy_rng, delay_rng = (
         np.random.Generator(np.random.SFC64(stream))
         for stream in np.random.SeedSequence(seed).spawn(5)

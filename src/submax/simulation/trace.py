@@ -66,7 +66,7 @@ class Trace(NamedTuple):
         slots), ``reward``, ``accumulated_reward`` and ``accumulated_regret``.
         """
         require_module("to_pandas", "pandas")
-        import pandas
+        import pandas  # type: ignore[import-untyped,unused-ignore]  # optional
 
         replicas, points, slots = self.actions.shape
         names = ["action"] if slots == 1 else [f"action_{slot}" for slot in range(slots)]
@@ -83,7 +83,7 @@ class Trace(NamedTuple):
     def to_xarray(self) -> Any:
         """Return a data set of xarray with the dimensions replica, step and slot."""
         require_module("to_xarray", "xarray")
-        import xarray
+        import xarray  # type: ignore[import-not-found,unused-ignore]  # optional
 
         plane = ("replica", "step")
         return xarray.Dataset(

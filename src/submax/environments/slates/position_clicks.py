@@ -40,10 +40,12 @@ class PositionClicks(SlateEnvironment):
         return Problem(self.space, scale=Discrete(numbers))
 
     def looked_at(self) -> Floats:
-        return np.power(self.decay, np.arange(self.positions, dtype=np.float64))
+        looked: Floats = np.power(self.decay, np.arange(self.positions, dtype=np.float64))
+        return looked
 
     def reward_of(self, clicks: Booleans) -> Floats:
-        return clicks.sum(axis=-1).astype(np.float64)
+        number: Floats = clicks.sum(axis=-1).astype(np.float64)
+        return number
 
     def mean_of(self, attraction: Floats) -> Floats:
         mean: Floats = attraction @ self.looked_at()

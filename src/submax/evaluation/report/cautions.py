@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from submax.evaluation.intervals import normal
+from submax.evaluation.intervals.normal import normal
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.caution import Caution
 from submax.evaluation.report.diagnostics import (

@@ -35,7 +35,8 @@ class SettingsProjection:
 
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
-    order, and ``history`` says what the bandit had learned before its first decision.
+    order, ``published_at`` their times, and ``history`` says what the bandit had learned before
+    its first decision.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
     which the stream was read, ``changed_at`` that of the last change of settings, and
     ``groups_since`` that of the last change of the holdout or the control.
@@ -46,6 +47,7 @@ class SettingsProjection:
         self.menu = self.settings.menu
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
+        self.published_at: list[float] = []
         self.history: History | None = None
         self.read_position = 0
         self.deleted = False
@@ -95,7 +97,7 @@ class SettingsProjection:
             fitted = body_of(event, Fitted)
             self.versions[fitted.version] = fitted
         elif event.kind == PUBLISHED:
-            self._publish(body_of(event, Published))
+            self._publish(body_of(event, Published), event.at)
         elif event.kind == HISTORY:
             self.history = body_of(event, History)
         elif event.kind == DELETED:
@@ -113,13 +115,14 @@ class SettingsProjection:
         if self.settings.groups != before.groups:
             self.groups_since = event.position
 
-    def _publish(self, published: Published) -> None:
+    def _publish(self, published: Published, at: float) -> None:
         """Note a publication; see ``Published`` for when an automatic one is ignored."""
         if published.model is not None:
             fitted = self.versions.get(published.version)
             if self.held or fitted is None or fitted.model != published.model:
                 return
         self.published.append(published)
+        self.published_at.append(at)
 
     def _change(self, change: Change) -> None:
         """Apply a change; one that another process made first is ignored here."""

@@ -8,7 +8,7 @@ from threading import RLock
 import numpy as np
 
 from submax.core.errors import one_line
-from submax.live.fitting.learner import Learner
+from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.recent_rows import RecentRows
@@ -17,6 +17,7 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
 from submax.live.log.snapshot import Snapshot
+from submax.live.rollups.rollups import Rollups
 from submax.live.saved_bandit import SavedBandit, encoded, generator_state
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
@@ -103,11 +104,19 @@ class OnlineLearner(Learner):
             self._forget()
             return self.ledger
 
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        with self._lock:
+            return function(self.catch_up())
+
     def ledger_if_read(self) -> Ledger:
         return self.catch_up()
 
     def counts(self) -> dict[str, int]:
         return dict(self.catch_up().counts)
+
+    def rollups(self) -> Rollups:
+        with self._lock:
+            return self.catch_up().rollups.copy()
 
     def snapshot(self) -> None:
         """Do nothing: a bandit in memory is kept by ``save``."""

@@ -12,7 +12,7 @@ from submax.core.errors import ConflictError, NotFoundError
 from submax.core.running.spans import SPANS
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.fitting.learner import Learner
+from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
@@ -23,6 +23,8 @@ from submax.live.log.ledger import Ledger
 from submax.live.log.records import PUBLISHED, VERSION, Fitted, Published
 from submax.live.log.rows.lazy_rows import LazyRows, RowPart
 from submax.live.log.rows.row_segments import DamagedRowsError
+from submax.live.log.snapshot import read_rollups
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
@@ -133,6 +135,10 @@ class Refitter(Learner):
         with self._lock:
             return self._follower.read()
 
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        with self._lock:
+            return function(self._follower.read())
+
     def ledger_if_read(self) -> Ledger | None:
         # A process that does not lead has not read the log, which may be long.
         leads = self._store.leads(self._name)
@@ -141,6 +147,12 @@ class Refitter(Learner):
     def counts(self) -> dict[str, int]:
         ledger = self._follower.restored
         return {} if ledger is None else dict(ledger.counts)
+
+    def rollups(self) -> Rollups | None:
+        if self._follower.rollups is not None and self._store.leads(self._name):
+            return self._follower.rollups
+        # Another process reads the log, and writes snapshots.
+        return read_rollups(self._store, self._name)
 
     def snapshot(self) -> None:
         with self._lock:

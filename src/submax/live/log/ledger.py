@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.live.archive.log_reader import LogReader
@@ -14,13 +15,15 @@ from submax.live.log.action_tally import ActionTally
 from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
 from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.log_clock import LogClock
-from submax.live.log.outcomes import LEARNED, STATUSES, Observer, Outcomes
+from submax.live.log.outcomes import LEARNED, NEVER_ACTIVATED, STATUSES, Observer, Outcomes
 from submax.live.log.pages.acts import Acts
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
+from submax.live.rollups.rollups import Rollups
+from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 from submax.schema.reward_parts import SLOTS
@@ -88,6 +91,7 @@ class Ledger:
         self.tally = ActionTally.empty(slots, intervals)
         self.comparisons = GroupComparisons.of(settings)
         self._plain = settings.menu.plain
+        self.rollups = Rollups(slots)
         self.read_position, self.clock = 0, LogClock()
         self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()
@@ -152,23 +156,36 @@ class Ledger:
 
     def _process(self, page: LogPage, begin: int, end: int, decided: DecidedRows) -> None:
         """Let the first reader process some events, among them the decisions ``decided``."""
-        now, position = self.clock.along(page.at[begin:end]), page.position[begin:end]
+        at, position = page.at[begin:end], page.position[begin:end]
+        now = self.clock.along(at)
         if len(decided.position):
             self.tally.decided(decided.action)
+            self.rollups.decided(at[np.searchsorted(position, decided.position)], decided)
             self.collected.begin(decided)
         acts, done = Acts.of(page, begin, end, self.collected.early.values), 0
+        self._time_rewards(acts, position, at)
         for settled in self.second.settle(now, position):
             # Rewards that came until then count for the decisions that are settled.
             stop = int(np.searchsorted(acts.place, settled.before[-1]))
-            self._step(settled, acts.between(done, stop), now)
+            self._step(settled, acts.between(done, stop), now, at)
             done = stop
-        self._step(None, acts.between(done, len(acts.place)), now)
+        self._step(None, acts.between(done, len(acts.place)), now, at)
         self.collected.forget_early(float(now[-1]))
         self.clock.move_to(now[-1], page.at[end - 1])
         self.read_position = int(position[-1])
 
-    def _step(self, settled: Settled | None, acts: Acts, now: Floats) -> None:
-        """Apply acts, and let the decisions mature that are settled meanwhile."""
+    def _time_rewards(self, acts: Acts, position: NDArray[np.int64], at: Floats) -> None:
+        """Count how long rewards took to come."""
+        self.rollups.delays.seen(position, at)
+        rewards = acts.place[(acts.kind == REWARD_KIND) & (acts.about > 0)]
+        about = acts.about[(acts.kind == REWARD_KIND) & (acts.about > 0)]
+        self.rollups.delays.rewarded(about, position[rewards], at[rewards])
+
+    def _step(self, settled: Settled | None, acts: Acts, now: Floats, at: Floats) -> None:
+        """Apply acts, and let the decisions mature that are settled meanwhile.
+
+        ``now`` is the time elapsed at each event that is processed, and ``at`` its time.
+        """
         at_reward = None
         if len(acts.place):
             reached = np.full(len(acts.place), self.settled)
@@ -178,12 +195,12 @@ class Ledger:
             at_reward = self.collected.apply(acts, reached, now)
             self._tell_late()
         if settled is not None:
-            self._mature_settled(settled, at_reward)
+            self._mature_settled(settled, at_reward, at)
             self.collected.closed.forget_up_to(self.settled)
         elif at_reward is not None:
-            self._mature(at_reward.rows, at_reward.given)
+            self._mature(at_reward.rows, at_reward.given, at[at_reward.place])
 
-    def _mature_settled(self, settled: Settled, at_reward: AtReward | None) -> None:
+    def _mature_settled(self, settled: Settled, at_reward: AtReward | None, at: Floats) -> None:
         """Let decisions mature in order: those that are settled, and those whose reward came."""
         rows, before = settled.rows, settled.before[settled.decisions]
         closed = self.collected.closed
@@ -194,14 +211,15 @@ class Ledger:
         given = self.collected.popped(rows.position.tolist())
         if at_reward is not None:
             # At one event, decisions that are settled come first.
-            order = np.argsort(np.concatenate([before, at_reward.place]), kind="stable")
+            before = np.concatenate([before, at_reward.place])
+            order = np.argsort(before, kind="stable")
             rows = DecidedRows.joined([rows, at_reward.rows]).take(order)
             joined = map(np.concatenate, zip(given, at_reward.given, strict=True))
-            given = Given(*joined).take(order)
-        self._mature(rows, given)
+            given, before = Given(*joined).take(order), before[order]
+        self._mature(rows, given, at[before])
 
-    def _mature(self, rows: DecidedRows, given: Given) -> None:
-        """Let decisions mature with the rewards that they have got."""
+    def _mature(self, rows: DecidedRows, given: Given, at: Floats) -> None:
+        """Let decisions mature at these times, with the rewards that they have got."""
         if not len(rows.position):
             return
         activated = self.collected.activations(rows)
@@ -215,9 +233,7 @@ class Ledger:
             action, reward = rows.action[learned], outcomes.reward[learned]
             by_slot = self._by_slot(given.parts[learned])
             self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
-            # A propensity of several slots is that of their joint action, and not of one choice.
-            weight = 1 / rows.propensity[learned] if self._plain else np.ones(len(learned))
-            self.tally.learned(action, reward, weight)
+            self.tally.learned(action, reward, self._weights(rows.propensity[learned]))
         compared = np.flatnonzero(
             activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
         )
@@ -225,8 +241,26 @@ class Ledger:
             reward = outcomes.reward[compared]
             self.comparisons.add(rows.group[compared], reward, rows.unit[compared])
         self._count(outcomes)
+        self._roll_up(rows, outcomes, ~np.isnan(given.reward), at)
         if self._observer is not None:
             self._observer.matured(rows.position, outcomes)
+
+    def _weights(self, propensity: Floats) -> Floats:
+        """How much each decision counts in the mean reward of its choice.
+
+        A propensity of several slots is that of their joint action, and not of one choice.
+        """
+        return 1 / propensity if self._plain else np.ones(len(propensity))
+
+    def _roll_up(
+        self, rows: DecidedRows, outcomes: Outcomes, rewarded: NDArray[np.bool_], at: Floats
+    ) -> None:
+        """Add decisions whose reward is known to the rollups."""
+        known = np.flatnonzero((outcomes.status != NEVER_ACTIVATED) & ~np.isnan(outcomes.reward))
+        weight = self._weights(rows.propensity[known])
+        self.rollups.matured(
+            at[known], rows.take(known), outcomes.reward[known], rewarded[known], weight
+        )
 
     def _by_slot(self, parts: Floats) -> Floats | None:
         """The rewards of the slots, 0 if one did not come; None if slots have no rewards."""

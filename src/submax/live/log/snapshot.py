@@ -16,6 +16,7 @@ from submax.live.log.collecting.quarantine import Waiting
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
 from submax.live.log.rows.row_segments import StoredSegments
+from submax.live.rollups.rollups import Rollups, RollupsRecord
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -44,6 +45,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     comparisons: dict[str, GroupComparison]
     parts: dict[int, dict[str, float]]
     early_parts: dict[str, dict[str, float]]
+    rollups: RollupsRecord
 
     @classmethod
     def of(cls, ledger: Ledger) -> Self:
@@ -66,6 +68,7 @@ class Snapshot(msgspec.Struct, frozen=True):
             ledger.comparisons.by_group,
             dict(sorted(collected.given.parts.items())),
             collected.early.given.parts,
+            ledger.rollups.to_record(),
         )
 
     def restore(self, ledger: Ledger) -> None:
@@ -81,6 +84,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         ledger.counts.update(self.counts)
         ledger.tally = self.tally
         ledger.comparisons.by_group.update(self.comparisons)
+        ledger.rollups = Rollups.restore(self.rollups)
 
 
 def snapshot_name(name: str) -> str:
@@ -101,17 +105,32 @@ def read_snapshot(
 
     The full segments of rows are read when they are needed; for ``leads`` see ``StoredSegments``.
     """
-    data = store.get_blob(snapshot_name(name))
-    if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
+    snapshot = _read(store, name)
+    if snapshot is None:
         return False
     try:
-        snapshot = msgspec.msgpack.decode(data[32:], type=Snapshot)
         snapshot.restore(ledger)
-    except (InputError, msgspec.DecodeError):
+    except InputError:
         return False
     derived = DerivedRows(store, name, ledger.settings)
     ledger.rows.segments = StoredSegments(store, name, snapshot.segments, leads, derived)
     return True
+
+
+def read_rollups(store: Store, name: str) -> Rollups | None:
+    """The rollups of the last snapshot of a bandit; None if there is none, or it is damaged."""
+    snapshot = _read(store, name)
+    return None if snapshot is None else Rollups.restore(snapshot.rollups)
+
+
+def _read(store: Store, name: str) -> Snapshot | None:
+    data = store.get_blob(snapshot_name(name))
+    if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
+        return None
+    try:
+        return msgspec.msgpack.decode(data[32:], type=Snapshot)
+    except msgspec.DecodeError:
+        return None
 
 
 def _columns(data: bytes) -> Columns:

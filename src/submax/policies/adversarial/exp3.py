@@ -34,7 +34,7 @@ class EXP3(ExponentialWeights):
     def probabilities(self, state: ExponentialWeightsState, context: Floats) -> Floats:
         arms = state.estimate.shape[1]
         weights = softmax(self.exploration / arms * state.estimate)
-        listed = (1 - self.exploration) * weights + self.exploration / arms
+        listed: Floats = (1 - self.exploration) * weights + self.exploration / arms
         return listed[:, None]
 
     def estimate(self, gain: Floats, probability: Floats, number: Floats, arms: int) -> Floats:

@@ -68,7 +68,9 @@ class SuccessiveElimination(BestArmPolicy[EliminationState]):
         return EliminationState(state.problem, arms, active)
 
     def recommend(self, state: EliminationState) -> Integers:
-        return np.where(state.active, self._means(state.arms), -np.inf).argmax(axis=-1)
+        mean = np.where(state.active, self._means(state.arms), -np.inf)
+        best: Integers = mean.argmax(axis=-1)
+        return best
 
     def stopped(self, state: EliminationState) -> Booleans:
         alone: Booleans = state.active.sum(axis=-1) == 1

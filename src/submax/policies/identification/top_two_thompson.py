@@ -75,7 +75,8 @@ class TopTwoThompson(BestArmPolicy[TopTwoState]):
         return TopTwoState(state.problem, arms, self._chance_of_best(arms))
 
     def recommend(self, state: TopTwoState) -> Integers:
-        return state.best.argmax(axis=-1)
+        best: Integers = state.best.argmax(axis=-1)
+        return best
 
     def stopped(self, state: TopTwoState) -> Booleans:
         certain: Booleans = state.best.max(axis=-1) >= 1 - self.failure

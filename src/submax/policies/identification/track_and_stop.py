@@ -67,7 +67,8 @@ class TrackAndStop(BestArmPolicy[TrackingState]):
         return TrackingState(state.problem, arms, optimal_shares(_means(arms)))
 
     def recommend(self, state: TrackingState) -> Integers:
-        return _means(state.arms).argmax(axis=-1)
+        best: Integers = _means(state.arms).argmax(axis=-1)
+        return best
 
     def stopped(self, state: TrackingState) -> Booleans:
         pulls = state.arms.pulls

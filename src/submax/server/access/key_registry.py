@@ -89,6 +89,11 @@ class KeyRegistry:
             return None
         return None if key.has_expired(self._clock()) else key
 
+    def with_id(self, number: str) -> Key | None:
+        """The key with this id; None if it is unknown, revoked or expired."""
+        key = self._keys.get(number)
+        return None if key is None or key.has_expired(self._clock()) else key
+
     def _apply(self, event: Event) -> None:
         if event.kind == ADDED:
             key = msgspec.msgpack.decode(event.body, type=Key)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,9 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
     if seconds is not None:
         positive("--for", seconds)
     whole_number("--seed", seed, at_least=0)
+    # A process in the background ignores Ctrl-C unless it says otherwise; SIGTERM ends it, too.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     world = DemoWorld(HALF_TIME if seconds is None else seconds / 2)
     with tempfile.TemporaryDirectory(prefix="submax-demo-") as folder:
         file = Path(folder) / f"{NAME}.db"

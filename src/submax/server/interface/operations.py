@@ -1,5 +1,6 @@
 """All operations of the interface."""
 
+from submax.dashboard.page import Page
 from submax.live.serving.decision import Decision, Receipt
 from submax.server.interface import handlers
 from submax.server.interface import messages as m
@@ -247,6 +248,7 @@ def _keys() -> list[Operation]:
             "All keys, without secrets.",
             m.Keys,
             handlers.list_keys,
+            page=Page("keys.html", "Keys", "keys"),
         ),
         Operation(
             "add-key",
@@ -277,6 +279,7 @@ def _keys() -> list[Operation]:
             "The last 1000 changes, newest first: who made them, when, and what they changed.",
             m.Audit,
             handlers.audit,
+            page=Page("audit.html", "Audit", "audit"),
         ),
     ]
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -49,6 +49,8 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Incoming = Request | SmallRequest
 """A request that came through ASGI, or one that was received as a whole."""
 Endpoint = Callable[[Incoming], Awaitable[Response]]
+Shown = Callable[[Any, Request, Key | None], Response]
+"""Makes the response from the answer of an operation, for a request with this key."""
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
     (TooManyExportsError, 429),
@@ -87,8 +89,11 @@ class RequestPipeline:
         self._service, self._rate = service, rate
         self._limit, self._failed = RateLimit(), FailedAttempts()
 
-    def endpoint(self, operation: Operation) -> Endpoint:
-        """The endpoint of an operation, with all steps around it."""
+    def endpoint(self, operation: Operation, shown: Shown | None = None) -> Endpoint:
+        """The endpoint of an operation, with all steps around it.
+
+        ``shown`` makes the response from the answer; without it the answer is sent as JSON.
+        """
         decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
 
         async def answer(request: Incoming) -> Response:
@@ -99,12 +104,14 @@ class RequestPipeline:
                 body = _decoded(decoder, await limited_body(request))
             if operation.scope is not None:
                 self._check_rate(request, key, operation.cost(body))
-            call = Call(self._service, request.path_params, body, key)
+            call = Call(self._service, request.path_params, body, key, *_address(request))
             found = await operation.call(call)
             if operation.audited:
                 await self._audit(operation, call, found)
             if isinstance(found, Response):
                 return found
+            if shown is not None and isinstance(request, Request):
+                return shown(found, request, key)
             return Response(ENCODER.encode(found), operation.status, media_type=JSON)
 
         return self._counted(operation.name, answer)
@@ -216,8 +223,8 @@ class RequestPipeline:
 
     def _check_key(self, request: Incoming, scope: str, partial: bool) -> Key:
         text, in_path = _sent_key(request)
-        key = self._service.keys.find(text) if text else None
-        if key is None or (in_path and not key.browser):
+        key = self._service.keys.find(text) if text else self._session_key(request)
+        if key is None or (text and in_path and not key.browser):
             raise self._unknown_key(request, sent=bool(text))
         check_origin(request, key, self.origins)
         self._service.last_use.note(key.id)
@@ -229,6 +236,11 @@ class RequestPipeline:
                 "this bandit",
             )
         return key
+
+    def _session_key(self, request: Incoming) -> Key | None:
+        """The key for which a browser has signed in, if it has."""
+        safe = isinstance(request, Request) and request.method in ("GET", "HEAD")
+        return self._service.sessions.key(request.headers, safe=safe)
 
     def _unknown_key(self, request: Incoming, *, sent: bool) -> RefusedError:
         """Why a request without a valid key is refused; too many wrong keys are refused longer."""
@@ -292,6 +304,13 @@ async def _answered(name: str, answer: Endpoint, request: Incoming) -> Response:
         return failure(
             500, "the server failed, which is a defect of submax: see the log of the server"
         )
+
+
+def _address(request: Incoming) -> tuple[Mapping[str, str], bool]:
+    """The query of a request, and whether it was encrypted; small requests have neither."""
+    if not isinstance(request, Request):
+        return {}, False
+    return request.query_params, request.url.scheme == "https"
 
 
 def _sent_key(request: Incoming) -> tuple[str, bool]:

@@ -66,4 +66,5 @@ NOTHING = DecidedRows(
     np.zeros(0, np.bool_),
     np.zeros(0, np.object_),
     np.zeros(0, GROUP_RECORD),
+    np.zeros(0, np.int64),
 )

@@ -26,6 +26,7 @@ class DecidedRows(NamedTuple):
     paused: NDArray[np.bool_]
     unit: NDArray[np.object_]
     group: NDArray[np.void]
+    version: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -41,7 +42,9 @@ class DecidedRows(NamedTuple):
             context = made.encoded_contexts(schema)
         action = made.action if len(made) else np.zeros((0, slots))
         flags = made.activated, made.holdout, made.paused
-        return cls(position, context, action, made.propensity, *flags, made.unit, made.group)
+        return cls(
+            position, context, action, made.propensity, *flags, made.unit, made.group, made.version
+        )
 
     @classmethod
     def joined(cls, parts: "Sequence[DecidedRows]") -> "DecidedRows":

@@ -1,18 +1,23 @@
 """How long single decisions take in a simulation: steppers, the plain contract, and a peer.
 
-``python benchmarks/single_steps.py`` prints the table; ``--peer SMPyBandits`` also runs another
-library. All times are processor times, and ratios are of runs in one process.
+``python benchmarks/policies/single_steps.py`` prints the table; ``--peer SMPyBandits`` also runs
+another library. All times are processor times, and ratios are of runs in one process.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from peer_runs import PeerUnavailableError, ask, bandit_peers
 
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.peer_runs import PeerUnavailableError, ask, bandit_peers
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.wrapper_policy import WrapperPolicy
