@@ -123,9 +123,9 @@ def learn(log: Path, **options: Any) -> None:
     "estimators",
     multiple=True,
     metavar="NAME",
-    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay or "
-    "pseudo-inverse, or a table in JSON with its parameters; all that apply to the log if absent. "
-    "Can be repeated.",
+    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay, "
+    "pseudo-inverse or mips, or a table in JSON with its parameters; all that apply to the log if "
+    "absent. Can be repeated.",
 )
 @click.option(
     "--interval",
@@ -143,6 +143,13 @@ def learn(log: Path, **options: Any) -> None:
     help="Model of rewards: bayesian (used if absent), auto (the better of it and boosted trees), "
     "a dotted name such as sklearn.linear_model.Ridge, or a table in JSON with kind and "
     "parameters. If it is repeated, the one with the least held-out error is used.",
+)
+@click.option(
+    "--baseline",
+    default="logging policy",
+    show_default=True,
+    metavar="NAME",
+    help="The policy from which differences are computed: the logging policy, or one of --policy.",
 )
 @click.option(
     "--all",

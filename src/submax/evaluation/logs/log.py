@@ -14,7 +14,9 @@ from submax.core.checks import one_of, whole_number
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.summary import Summary
+from submax.evaluation.frames import data_frame
 from submax.evaluation.logs.encoded_parts import EncodedParts
+from submax.evaluation.logs.log_frame import log_columns
 from submax.evaluation.logs.log_view import log_summary
 from submax.evaluation.logs.propensity_model import estimate_slot_propensities
 from submax.schema.menu import ChoiceIndices
@@ -123,6 +125,12 @@ class Log:
 
         table, actions = obp_table(feedback)
         return cls.read(table, **{"actions": actions, **options})
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with columns that ``Log.read`` finds by their names."""
+        return data_frame(
+            log_columns(self.schema, self.context, self.action, self.reward, self.propensity)
+        )
 
     def __repr__(self) -> str:
         return str(self._summary())

@@ -16,6 +16,7 @@ from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_model import fold_numbers
+from submax.evaluation.report.action_groups import action_groups
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.probability_tables import (
     among_eligible,
@@ -64,6 +65,7 @@ class LoggedEvidence:
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
+        self.groups = action_groups(log, seed)
         self._untaken = [
             np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
             for slot, one in enumerate(log.schema.menu.slots)
@@ -160,7 +162,11 @@ class LoggedEvidence:
             expected[fold] = model.expected(features, table[fold], of_fold)
         slot_probability = slot_probabilities(slot_tables, part.action)
         unsupported = unsupported_share(slot_tables, self._untaken)
-        return self._evidence(part, rows, probability, expected, slot_probability, unsupported)
+        found = self._evidence(part, rows, probability, expected, slot_probability, unsupported)
+        if self.groups is None:
+            return found
+        group_weight = self.groups.probability(table, index) / self.groups.propensity[rows]
+        return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
 
     def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
         """Return the evidence of a part from the density of its actions and from drawn actions.
