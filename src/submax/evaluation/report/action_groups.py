@@ -20,19 +20,19 @@ UNIFORM_TOLERANCE = 1e-6
 
 
 class ActionGroups(NamedTuple):
-    """The group of every action (``index [M]``), and the propensity of each row's group, ``[n]``.
+    """The group of every action (``group_of [M]``), and the propensity of each row's group, ``[n]``.
 
     ``estimated`` says that a model estimated the propensities. They are known if the log was
     uniform; otherwise a log has only the propensity of the action that was taken.
     """
 
-    index: Integers
+    group_of: Integers
     propensity: Floats
     estimated: bool
 
     def probability(self, table: Floats, action: Integers) -> Floats:
         """Return the probability of the group of each row's action under a policy, ``[n]``."""
-        same = self.index[action][:, None] == self.index
+        same = self.group_of[action][:, None] == self.group_of
         found: Floats = np.where(same, table, 0.0).sum(axis=1)
         return found
 
@@ -93,4 +93,6 @@ def _estimated(log: Log, group: Integers, eligible: Booleans, seed: int) -> Floa
         table = eligible_softmax(score, eligible[log.eligible_set[rows]])
         found[rows] = table[np.arange(len(score)), group[rows]]
         first = rows.stop
-    return np.maximum(found, 1 / np.sqrt(len(found)) / len(eligible[0]))
+    floor = 1 / np.sqrt(len(found)) / eligible.shape[1]
+    raised: Floats = np.maximum(found, floor)
+    return raised
