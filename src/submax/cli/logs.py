@@ -25,9 +25,10 @@ def log_options(command: Command) -> Command:
             "columns",
             multiple=True,
             metavar="ROLE=NAME",
-            help="The column of a role: action, reward, propensity, context, eligible, id, time or "
-            "status. Several columns are separated by commas, context=age,country, or given by a "
-            "pattern, 'context=affinity_*'. Columns with the name of their role are found. Can be "
+            help="The column of a role: action, reward, propensity, context, eligible, id, time, "
+            "status or cluster (such as a user, whose rows depend on each other). Several columns "
+            "are separated by commas, context=age,country, or given by a pattern, "
+            "'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
         click.option(

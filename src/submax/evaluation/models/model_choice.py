@@ -12,7 +12,7 @@ from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.real_parts import polynomial_features
-from submax.evaluation.models.reward_model import FOLDS, fitted_models, fold_numbers
+from submax.evaluation.models.reward_model import FOLDS, fitted_models, folds_of
 from submax.evaluation.models.reward_template import RewardTemplate
 from submax.evaluation.models.supervised_reward_model import SupervisedRewardModel, design
 
@@ -59,7 +59,7 @@ def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
     if any(_same(one, AUTO) for one in wanted):
         others = [one for one in wanted if not _same(one, AUTO) and not _same(one, BAYESIAN)]
         wanted = [*_automatic(log), *others]
-    fold = fold_numbers(len(log))
+    fold = folds_of(log)
     found: dict[str, list[FoldModel]] = {}
     for one in wanted:
         name, models = _fitted(log, fold, one, seed)

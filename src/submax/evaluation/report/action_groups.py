@@ -20,7 +20,7 @@ UNIFORM_TOLERANCE = 1e-6
 
 
 class ActionGroups(NamedTuple):
-    """The group of every action (``group_of [M]``), and the propensity of each row's group, ``[n]``.
+    """The group of every action, ``group_of [M]``, and the propensity of each row's group, ``[n]``.
 
     ``estimated`` says that a model estimated the propensities. They are known if the log was
     uniform; otherwise a log has only the propensity of the action that was taken.

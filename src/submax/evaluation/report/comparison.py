@@ -161,6 +161,8 @@ def compare(
     logged = LoggedEvidence(rest, seed, reward_model, np.flatnonzero(~first))
     cautions = list(log_cautions(logged))
     notes = [*rest.notes, *logged.model_choice.notes()]
+    if rest.cluster is not None:
+        notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
     evaluation = _Evaluation(
         log, first, estimator_set, logged, cautions, notes, apart, reward_model
     )

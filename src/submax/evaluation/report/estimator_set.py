@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.evaluation.intervals import INTERVALS
+from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
@@ -50,7 +51,7 @@ class EstimatorSet(NamedTuple):
         mean = Estimate(
             LOGGING_POLICY, "mean", *found[:2], None, diagnostics, sentences, recommended=True
         )
-        return EstimatedPolicy([mean], [terms])
+        return EstimatedPolicy([mean], [terms], about_log.cluster)
 
     def estimates(
         self,
@@ -83,7 +84,8 @@ class EstimatorSet(NamedTuple):
             )
         ]
         best = recommended(found)
-        return EstimatedPolicy([one._replace(recommended=one is best) for one in found], terms)
+        marked = [one._replace(recommended=one is best) for one in found]
+        return EstimatedPolicy(marked, terms, about_policy.cluster)
 
     def differences(self, policy: EstimatedPolicy, baseline: EstimatedPolicy) -> list[Difference]:
         """Return the difference of a policy from a baseline by each estimator.
@@ -94,6 +96,11 @@ class EstimatorSet(NamedTuple):
         one_mean = baseline.estimates[0].policy == LOGGING_POLICY
         others = baseline.terms * len(policy.terms) if one_mean else baseline.terms
         pairs = list(zip(policy.terms, others, strict=True))
+        if policy.cluster is not None:
+            pairs = [
+                (clustered(one, policy.cluster), clustered(other, policy.cluster))
+                for one, other in pairs
+            ]
         found = intervals_of_differences(pairs, self.interval, self.level, self.seed)
         name = baseline.estimates[0].policy
         return [
@@ -117,7 +124,9 @@ class EstimatorSet(NamedTuple):
         Both are cut off at the bounds of rewards if these are known, because no policy can earn
         more or less. The value is always inside of its interval.
         """
-        intervals = INTERVALS[self.interval](terms, self.level, np.random.default_rng(self.seed))
+        cluster, rng = about_policy.cluster, np.random.default_rng(self.seed)
+        units = terms if cluster is None else [clustered(one, cluster) for one in terms]
+        intervals = INTERVALS[self.interval](units, self.level, rng)
         low, high = about_policy.evidence.bounds or (-np.inf, np.inf)
         found = []
         for one, ends in zip(terms, intervals, strict=True):

@@ -15,7 +15,7 @@ from submax.evaluation.logs.log import Log
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
-from submax.evaluation.models.reward_model import fold_numbers
+from submax.evaluation.models.reward_model import folds_of
 from submax.evaluation.report.action_groups import action_groups
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.probability_tables import (
@@ -61,7 +61,7 @@ class LoggedEvidence:
         menu = log.schema.menu.revived
         self._space: Space = menu.space(menu.active)
         self.model_choice = chosen_models(log, reward_model, seed)
-        self._fold = fold_numbers(len(log))
+        self._fold = folds_of(log)
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
@@ -86,7 +86,8 @@ class LoggedEvidence:
         else:
             parts = [self._by_listing(learned, *rows) for rows in self._rows()]
         evidence = Evidence.joined([part.evidence for part in parts])
-        return PolicyEvidence(evidence, np.concatenate([part.unsupported for part in parts]))
+        unsupported = np.concatenate([part.unsupported for part in parts])
+        return PolicyEvidence(evidence, unsupported, self.log.cluster)
 
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
@@ -105,7 +106,7 @@ class LoggedEvidence:
             slot_weight=slots,
             bounds=self._bounds,
         )
-        return PolicyEvidence(evidence, np.zeros(len(log)))
+        return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster)
 
     def never_taken(self) -> list[str]:
         """Return the names of the choices that no row of the log took."""
