@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from submax.core.arrays import Integers
+from submax.core.arrays import Floats, Integers
 from submax.evaluation.terms import Terms
 
 
@@ -18,7 +18,7 @@ def clustered(terms: Terms, cluster: Integers) -> Terms:
     influence, value = terms.influence(), terms.value
     sizes = np.bincount(cluster)
     scale = len(sizes) / len(cluster)
-    summed = np.bincount(cluster, weights=influence - value)
+    summed: Floats = np.bincount(cluster, weights=influence - value).astype(np.float64)
     reach = None
     if terms.reach is not None:
         most = scale * float(sizes.max())
