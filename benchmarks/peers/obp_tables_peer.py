@@ -1,4 +1,4 @@
-"""Open Bandit Pipeline on logs that off_policy/against_obp.py has written as arrays."""
+"""Open Bandit Pipeline on logs that logs/against_obp.py has written as arrays."""
 
 import json
 import sys

@@ -20,7 +20,6 @@ from submax.live.saved_bandit import SavedBandit, generator_at
 from submax.live.scheduler import Scheduler
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
-from submax.live.serving.requests import DEFAULT_REWARD_KEY
 from submax.live.serving.unknown_decision_warning import UnknownDecisionWarning
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.pending_write import joined
@@ -92,7 +91,7 @@ class Bandit(ManagedBandit):
         own = declare_in_memory(store, MEMORY_NAME, declaration, start)
         if rng is None and "seed" in options:
             rng = np.random.default_rng([options["seed"], DRAWING])
-        self._begin(store, MEMORY_NAME, own, rng)
+        self._begin(store, MEMORY_NAME, own, rng, clock)
         learner = OnlineLearner(store, MEMORY_NAME, self._live_state, clock)
         if start is not None:
             learner.start_from(start.rows)
@@ -115,11 +114,11 @@ class Bandit(ManagedBandit):
         With a ``scheduler`` it has no threads of its own, but shares those of other bandits.
         """
         bandit = cls.__new__(cls)
-        bandit._begin(store, name, policy, rng)
+        bandit._begin(store, name, policy, rng, clock)
         refitter = Refitter(store, name, bandit._live_state, clock)
         bandit._learner = refitter
         if bandit.settings.guard_rails.burn_in:
-            bandit.requests.decided = refitter.catch_up().counts["decisions"]
+            bandit.requests.draws.decided = refitter.catch_up().counts["decisions"]
         if background:
             bandit._background = [
                 Background(
@@ -176,10 +175,10 @@ class Bandit(ManagedBandit):
         saved, made = SavedBandit.read(path, policy, trust=trust)
         store = MemoryStore.from_contents(saved.logged(), clock)
         bandit = cls.__new__(cls)
-        bandit._begin(store, MEMORY_NAME, made, generator_at(saved.generator))
+        bandit._begin(store, MEMORY_NAME, made, generator_at(saved.generator), clock)
         learner = OnlineLearner(store, MEMORY_NAME, bandit._live_state, clock)
         learner.restore(saved)
-        bandit.requests.decided = learner.ledger.counts["decisions"]
+        bandit.requests.draws.decided = learner.ledger.counts["decisions"]
         bandit._learner = learner
         return bandit
 
@@ -190,6 +189,7 @@ class Bandit(ManagedBandit):
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
+        unit: str | None = None,
     ) -> Decision:
         """Choose an action.
 
@@ -198,11 +198,15 @@ class Bandit(ManagedBandit):
         ``eligible`` are the names of the arms that may be chosen, or a table of slots with such
         names. With ``activate=False`` the decision is learned from only if ``activate`` is called
         before ``reward_wait`` is over.
+
+        ``unit`` names the visitor or customer for whom the decision is made. As long as the setting
+        ``sticky`` says, a unit gets the same action, and it is always in the same group: held out
+        or not, with the control or not.
         """
         self._check_open()
         self._learner.before_decision()
         return self.write(
-            self.requests.deciding(context, id=id, eligible=eligible, activate=activate)
+            self.requests.deciding(context, id=id, eligible=eligible, activate=activate, unit=unit)
         )
 
     def decide_many(self, requests: Iterable[Mapping[str, Any]]) -> list[Decision]:
@@ -211,13 +215,26 @@ class Bandit(ManagedBandit):
         self._learner.before_decision()
         return self.write(joined(self.requests.deciding_many(requests)))
 
-    def reward(self, id: str, value: float, *, key: str = DEFAULT_REWARD_KEY) -> Receipt:  # noqa: A002 - the same word as in decide
+    def reward(
+        self,
+        id: str,  # noqa: A002 - the same word as in decide
+        value: float | Mapping[str, float] | Sequence[float],
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
+    ) -> Receipt:
         """Record a reward of a decision; if a decision has several, each needs its own ``key``.
+
+        If rewards were declared with names, give the ``name`` of this one, or a table of names as
+        the ``value``; its key is then its name, unless one is given. If every slot has a reward,
+        give the ``slot``, a table of slots, or a list with one reward for each slot.
 
         A reward for an unknown id waits in quarantine for its decision; see ``Receipt``. A bandit
         in memory gives an ``UnknownDecisionWarning`` as well.
         """
-        receipt = self.write(self.requests.rewarding(id, value, key=key))
+        pending = self.requests.rewarding(id, value, key=key, name=name, slot=slot)
+        receipt = self.write(pending)
         self._warn([receipt])
         return receipt
 

@@ -1,6 +1,7 @@
 """The part that bandits in memory and bandits with a store have in common."""
 
 import logging
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +16,11 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
+from submax.live.rollups.rollups import Rollups
+from submax.live.serving.decision_draws import DecisionDraws
 from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
+from submax.live.serving.units.unit_draws import UnitDraws
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import Answer, PendingWrite
 from submax.live.store.store import Store
@@ -33,12 +37,19 @@ class BanditBase:
     _learner: Learner
 
     def _begin(
-        self, store: Store, name: str, own: Policy[Any] | None, rng: np.random.Generator | None
+        self,
+        store: Store,
+        name: str,
+        own: Policy[Any] | None,
+        rng: np.random.Generator | None,
+        clock: Callable[[], float],
     ) -> None:
         self.store, self.name, self._closed = store, name, False
         self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
-        self.requests = Requests(store, log_stream(name), self._live_state, self._rng)
+        units = UnitDraws(store, log_stream(name), name, clock)
+        draws = DecisionDraws(units, self._rng)
+        self.requests = Requests(store, name, self._live_state, draws, units)
         self._background: list[Background] = []
 
     @property
@@ -68,6 +79,11 @@ class BanditBase:
         return history[-1].version if history else 0
 
     @property
+    def published_at(self) -> list[float]:
+        """The times at which a version began to decide, oldest first."""
+        return list(self._live_state.projection.published_at)
+
+    @property
     def held(self) -> bool:
         """Whether an operator chose the version, so that newer ones do not replace it."""
         return self._live_state.projection.held
@@ -92,6 +108,10 @@ class BanditBase:
         """Counts of events and outcomes of decisions; empty if another process reads the log."""
         return self._learner.counts()
 
+    def follow(self) -> None:
+        """Read new settings, choices and versions now, and not within a second."""
+        self._live_state.follow()
+
     def refit(self) -> RefitResult:
         """Learn now from decisions that have matured; the result says what was learned or why not.
 
@@ -104,6 +124,13 @@ class BanditBase:
     def ledger(self) -> Ledger:
         """The ledger, after the whole log was read."""
         return self._learner.catch_up()
+
+    def rollups(self) -> Rollups | None:
+        """Sums of decisions and rewards by time, choice and version; see ``Rollups``.
+
+        They are those of a moment ago. None if nothing has been counted yet.
+        """
+        return self._learner.rollups()
 
     def snapshot(self) -> None:
         """Write a snapshot of the ledger to the store, so that the next opening is quick."""

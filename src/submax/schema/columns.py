@@ -16,12 +16,15 @@ class Columns(NamedTuple):
     """Training rows: encoded ``context [n, D]``, and ``action [n, S]`` as indices of choices.
 
     ``reward`` and ``log_prob`` are ``[n]``; ``log_prob`` is NaN if it was not logged.
+    ``slot_reward [n, S]`` has the reward of each slot, NaN if it is unknown; None if slots have no
+    rewards of their own.
     """
 
     context: NDArray[np.float32]
     action: Floats
     reward: Floats
     log_prob: Floats
+    slot_reward: Floats | None = None
 
     @classmethod
     def empty(cls, width: int, slots: int) -> "Columns":
@@ -38,12 +41,29 @@ class Columns(NamedTuple):
         """Return the rows of all parts, one part after the other."""
         if len(parts) == 1:
             return parts[0]
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        # Zero rows say nothing about slots.
+        known = [part for part in parts if len(part.reward)] or parts[:1]
+        context, action, reward, log_prob = (
+            np.concatenate([part[place] for part in known]) for place in range(4)
+        )
+        by_slot = None
+        if any(part.slot_reward is not None for part in known):
+            by_slot = np.concatenate([part.by_slot() for part in known])
+        return cls(context, action, reward, log_prob, by_slot)
+
+    def by_slot(self) -> Floats:
+        """Return the rewards of all slots, NaN if they are unknown, ``[n, S]``."""
+        unknown = np.full(self.action.shape, np.nan)
+        return unknown if self.slot_reward is None else self.slot_reward
 
     def rows(self, which: slice) -> "Columns":
         """Return a range of the rows."""
         return Columns(
-            self.context[which], self.action[which], self.reward[which], self.log_prob[which]
+            self.context[which],
+            self.action[which],
+            self.reward[which],
+            self.log_prob[which],
+            None if self.slot_reward is None else self.slot_reward[which],
         )
 
     @property
@@ -51,6 +71,8 @@ class Columns(NamedTuple):
         """SHA-256 of all shapes, types and values."""
         digest = hashlib.sha256()
         for column in self:
+            if column is None:
+                continue
             digest.update(repr((column.shape, column.dtype.str)).encode())
             digest.update(np.ascontiguousarray(column).tobytes())
         return digest.hexdigest()

@@ -65,7 +65,7 @@ def _check_shapes(rows: Columns, schema: Schema) -> None:
     count = rows.reward.size if isinstance(rows.reward, np.ndarray) else 0
     slots = len(schema.menu.slots) + len(schema.menu.ranges)
     wanted = ((count, schema.context.width), (count, slots), (count,), (count,))
-    for name, shape in zip(rows._fields, wanted, strict=True):
+    for name, shape in zip(rows._fields[: len(wanted)], wanted, strict=True):
         column: Any = getattr(rows, name)
         floats = isinstance(column, np.ndarray) and column.dtype.kind == "f"
         if not floats or column.shape != shape:

@@ -109,12 +109,14 @@ def _feedback(
 ) -> Feedback:
     kept, action = reindexed(rows.action, active)
     log_prob = rows.log_prob[kept]
+    slot_reward = None if problem.slot_scale is None else rows.by_slot()[kept][None]
     return Feedback(
         standardization.apply(rows.context[kept].astype(np.float64))[None],
         action.astype(problem.space.dtype)[None],
         rows.reward[kept][None],
         None if np.isnan(log_prob).any() else log_prob[None],
         np.ones((1, int(kept.sum()))),
+        slot_reward,
     )
 
 

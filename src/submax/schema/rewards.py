@@ -20,6 +20,12 @@ SCALES: dict[str, type[Scale]] = {
     "counts": Counts,
     "discrete": Discrete,
 }
+SCALE_PARAMETERS = frozenset(
+    field.name
+    for scale in SCALES.values()
+    for field in dataclasses.fields(scale)  # type: ignore[arg-type]  # all are dataclasses
+)
+"""The names of the parameters of all scales."""
 
 
 def scale_of(rewards: Mapping[str, Any]) -> Scale:

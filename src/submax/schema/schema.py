@@ -19,11 +19,13 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
 
     ``rewards`` is the table of a scale as ``rewards_of`` returns it: its ``kind``, such as
     "binary", and its parameters. A table that did not pass ``rewards_of`` is not checked here.
+    ``slot_rewards`` is such a table, too, if every slot has a reward of its own.
     """
 
     menu: Menu
     context: ContextSchema = ContextSchema()
     rewards: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "binary"})
+    slot_rewards: dict[str, Any] | None = None
 
     @property
     def scale(self) -> Scale:
@@ -35,4 +37,5 @@ class Schema(msgspec.Struct, frozen=True, kw_only=True):
         """The problem that a policy is told; its actions are the active choices of the menu."""
         menu, active = self.menu, self.menu.active
         features = menu.action_features(active)
-        return Problem(menu.space(active), self.context.width, self.scale, features)
+        slot_scale = None if self.slot_rewards is None else scale_of(self.slot_rewards)
+        return Problem(menu.space(active), self.context.width, self.scale, features, slot_scale)

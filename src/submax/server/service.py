@@ -12,6 +12,7 @@ from submax.core.running.names_file import names_file
 from submax.live.audit_log import AuditLog
 from submax.live.background import Background
 from submax.live.bandit import Bandit
+from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
@@ -21,6 +22,7 @@ from submax.live.scheduler import Scheduler
 from submax.live.store.store import Store
 from submax.server.access.key_registry import KeyRegistry
 from submax.server.access.last_use import LastUse
+from submax.server.access.sessions import Sessions
 from submax.server.deciding.durable_writes import DurableWrites
 from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
@@ -53,6 +55,7 @@ class Service:
         self._trial = trial or TrialProcess()
         self._owns_trial = trial is None
         self.keys, self.last_use = KeyRegistry(store), LastUse(store)
+        self.sessions = Sessions(store, self.keys)
         self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False
@@ -150,6 +153,22 @@ class Service:
         self._trial.check(name, declaration)
         declare(self.store, name, declaration, new=True)
         return self._open(name)
+
+    def change(self, bandit: Bandit, changes: Mapping[str, Any]) -> None:
+        """Change settings of a bandit, all or none.
+
+        Another policy is tried first, as for a new bandit. The caller writes the audit.
+        """
+        refuse_files(changes.get("policy"))
+        check_parameters(changes)
+        if changes.get("policy") is not None:
+            settings = bandit.settings
+            kept = {"rewards": settings.rewards, "policy": changes["policy"]}
+            fields = zip(settings.context.names, settings.context.fields, strict=True)
+            declaration = {"actions": bandit.menu.declaration, "context": dict(fields), **kept}
+            self._trial.check(bandit.name, declaration)
+        change_settings(self.store, bandit.name, changes)
+        bandit.follow()
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""

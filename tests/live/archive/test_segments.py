@@ -13,6 +13,7 @@ from submax.live.archive.segment_reader import SegmentReader
 from submax.live.archive.segment_writer import SegmentWriter
 from submax.live.declaring.names import new_identifier
 from submax.live.declaring.settings import Settings
+from submax.live.log.group_draw import GroupDraw
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -40,6 +41,7 @@ IDENTIFIERS = st.one_of(
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 VALUES = st.one_of(NUMBERS, TEXTS)
+GROUPS = st.sampled_from(["bandit", "holdout", "control"])
 CHOICES = st.lists(st.integers(0, 2), unique=True, max_size=3).map(tuple)
 DECISIONS = st.builds(
     DecisionMade,
@@ -51,6 +53,9 @@ DECISIONS = st.builds(
     probabilities=st.none() | st.lists(NUMBERS, max_size=4),
     activated=st.booleans(),
     holdout=st.booleans(),
+    unit=st.none() | IDENTIFIERS,
+    group=st.none() | st.builds(GroupDraw, st.integers(0, 2**64 - 1), GROUPS, NUMBERS, NUMBERS),
+    paused=st.booleans(),
 )
 REWARDS = st.builds(RewardGiven, NUMBERS, TEXTS)
 ENCODED = st.one_of(DECISIONS, REWARDS).map(msgspec.msgpack.encode)

@@ -71,7 +71,7 @@ def test_without_a_holdout_the_same_numbers_are_drawn(seed, rails, count):
     for first, second in zip(single, together, strict=True):
         assert second.probabilities == pytest.approx(first.probabilities, abs=1e-12)
         assert second.propensity == second.probabilities[ARMS.index("ABC"[second.action[0]])]
-    assert one.requests.decided == many.requests.decided == count
+    assert one.requests.draws.decided == many.requests.draws.decided == count
 
 
 def test_requests_with_different_eligible_arms_are_drawn_each_among_their_own(seed):
@@ -132,10 +132,10 @@ def test_one_invalid_request_stops_all_of_one_caller_and_no_other_caller(seed):
     requests = [*contexts(seed, 2), {"context": {"age": "old"}}, *contexts(seed, 1)]
     with pytest.raises(InputError, match="age"):
         bandit.requests.deciding_many(requests)
-    assert bandit.requests.decided == 0
+    assert bandit.requests.draws.decided == 0
     found = bandit.requests.deciding_each(requests)
     assert [isinstance(one, InputError) for one in found] == [False, False, True, False]
-    assert bandit.requests.decided == 3
+    assert bandit.requests.draws.decided == 3
 
 
 def test_many_joint_actions_are_computed_in_parts(seed, monkeypatch):

@@ -16,8 +16,9 @@ class Feedback(NamedTuple):
     """Decisions with their rewards; every array begins ``[R, n]``.
 
     ``log_prob`` is the log-probability with which each action was chosen, or None if it was not
-    logged. A row with ``weight`` 0 is absent (padding, or a reward that has not arrived): it
-    changes nothing, whatever its other values are.
+    logged. ``slot_reward [R, n, S]`` are the rewards of each slot, NaN if one is unknown; None if
+    there is only the reward of the whole action. A row with ``weight`` 0 is absent (padding, or a
+    reward that has not arrived): it changes nothing, whatever its other values are.
     """
 
     context: Floats
@@ -25,6 +26,7 @@ class Feedback(NamedTuple):
     reward: Floats
     log_prob: Floats | None
     weight: Floats
+    slot_reward: Floats | None = None
 
     def check(self, problem: Problem) -> None:
         """Raise an ``InputError`` if shapes, actions or rewards do not fit the problem."""
@@ -46,8 +48,9 @@ class Feedback(NamedTuple):
             self._check_log_prob(problem, self.log_prob[rows])
 
     def _check_shapes(self, problem: Problem) -> None:
+        optional = ("log_prob", "slot_reward")
         for name, values in self._asdict().items():
-            if not isinstance(values, np.ndarray) and not (name == "log_prob" and values is None):
+            if not isinstance(values, np.ndarray) and not (name in optional and values is None):
                 raise InputError(f"{name} must be a numpy array, not {values!r:.60}")
         shape = self.reward.shape
         expected = {
@@ -58,6 +61,8 @@ class Feedback(NamedTuple):
         }
         if self.log_prob is not None:
             expected["log_prob"] = (self.log_prob.shape, shape)
+        if self.slot_reward is not None:
+            expected["slot_reward"] = (self.slot_reward.shape, (*shape, problem.space.slots))
         for name, (got, wanted) in expected.items():
             if got != wanted:
                 raise InputError(f"{name} has shape {got}, but this problem needs {wanted}")

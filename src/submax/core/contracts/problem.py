@@ -25,6 +25,7 @@ class Problem:
     ``action_features`` holds, for each slot, one row of numbers per choice that describes the
     choice: a policy that uses them expects similar rewards of similar choices. A slot without
     action features has an empty tuple; if no slot has any, ``action_features`` itself is empty.
+    ``slot_scale`` is the scale of the reward of each slot, if feedback has one for each slot.
 
     >>> from submax.core.spaces.arms import Arms
     >>> Problem(Arms(3)).scale
@@ -37,6 +38,7 @@ class Problem:
     context_width: int = 0
     scale: Scale = BINARY
     action_features: ActionFeatures = ()
+    slot_scale: Scale | None = None
 
     def __post_init__(self) -> None:
         whole_number("context_width", self.context_width, at_least=0)
@@ -44,6 +46,10 @@ class Problem:
             raise InputError(f"space must be a space such as Arms(3), not {self.space!r}")
         if not isinstance(self.scale, Scale):
             raise InputError(f"scale must be a scale such as Binary(), not {self.scale!r}")
+        if self.slot_scale is not None and not isinstance(self.slot_scale, Scale):
+            raise InputError(
+                f"slot_scale must be None, or a scale such as Binary(), not {self.slot_scale!r}"
+            )
         if self.action_features != ():
             self._check_action_features()
 

@@ -26,7 +26,19 @@ ENCODINGS = {
     "propensity": FLOATS,
     "probabilities.list.element": FLOATS,
 }
-DICTIONARIES = ("kind", "reward_key", "source", "value", "version", "eligible")
+DICTIONARIES = (
+    "kind",
+    "reward_key",
+    "source",
+    "value",
+    "version",
+    "eligible",
+    "unit",
+    "group_since",
+    "group",
+    "holdout_share",
+    "control_share",
+)
 
 
 def segment_schema(settings: Settings) -> Any:
@@ -69,6 +81,12 @@ def segment_schema(settings: Settings) -> Any:
             ("probabilities", pa.list_(pa.float64())),
             ("activated", pa.bool_()),
             ("holdout", pa.bool_()),
+            ("unit", pa.string()),
+            ("group_since", pa.int64()),
+            ("group", pa.string()),
+            ("holdout_share", pa.float64()),
+            ("control_share", pa.float64()),
+            ("paused", pa.bool_()),
         ]
     )
 

@@ -17,6 +17,7 @@ from submax.live.archive.event_forms import (
 from submax.live.archive.id_halves import halves_of
 from submax.live.archive.segment_schema import ACTION, CONTEXT, segment_schema, writer_options
 from submax.live.declaring.settings import Settings
+from submax.live.log.group_draw import GroupDraw
 from submax.live.log.records import DECISION, REWARD, Body, DecisionMade, RewardGiven, body_of
 from submax.live.store.event import Event
 
@@ -75,7 +76,7 @@ class SegmentWriter:
         for row, event in enumerate(events):
             if event.kind == DECISION and (made := self._fitting_decision(event)) is not None:
                 fitting.append((row, made))
-            elif event.kind == REWARD and (given := _fitting(event, RewardGiven)) is not None:
+            elif event.kind == REWARD and (given := _fitting_reward(event)) is not None:
                 columns["value"][row] = given.value
                 columns["source"][row] = given.source
             elif event.body or event.kind in (DECISION, REWARD):
@@ -92,7 +93,8 @@ class SegmentWriter:
         made = _fitting(event, DecisionMade)
         if made is None or [*map(type, made.action)] != self._action:
             return None
-        integers = (made.version, *made.action[: self._slots])
+        since = 0 if made.group is None else made.group.since
+        integers = (made.version, since, *made.action[: self._slots])
         if not -LIMIT <= min(integers) <= max(integers) < LIMIT:
             return None
         return made if [*map(type, made.context)] == self._context else None
@@ -105,6 +107,12 @@ def _fitting(event: Event, kind: type[Body]) -> Body | None:
     except InputError:
         return None
     return body if ENCODER.encode(body) == event.body else None
+
+
+def _fitting_reward(event: Event) -> RewardGiven | None:
+    """The reward of an event, if the columns can hold it; one with parts is stored as it is."""
+    given = _fitting(event, RewardGiven)
+    return None if given is None or given.parts is not None else given
 
 
 def _decision_columns(decisions: Sequence[DecisionMade]) -> dict[str, Sequence[Any]]:
@@ -120,6 +128,19 @@ def _decision_columns(decisions: Sequence[DecisionMade]) -> dict[str, Sequence[A
         "probabilities": [made.probabilities for made in decisions],
         "activated": [made.activated for made in decisions],
         "holdout": [made.holdout for made in decisions],
+        "unit": [made.unit for made in decisions],
+        "paused": [made.paused for made in decisions],
+        **_group_columns([made.group for made in decisions]),
+    }
+
+
+def _group_columns(groups: Sequence[GroupDraw | None]) -> dict[str, Sequence[Any]]:
+    """The values of the groups of decisions; null for a decision without a group."""
+    return {
+        "group_since": [None if one is None else one.since for one in groups],
+        "group": [None if one is None else one.group for one in groups],
+        "holdout_share": [None if one is None else one.holdout_share for one in groups],
+        "control_share": [None if one is None else one.control_share for one in groups],
     }
 
 

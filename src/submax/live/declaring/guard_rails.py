@@ -4,7 +4,8 @@ import msgspec
 
 from submax.core.checks import below_one, whole_number
 from submax.core.errors import InputError
-from submax.schema.menu import LISTED, Action, Menu
+from submax.schema.action import Action
+from submax.schema.menu import LISTED, Menu
 
 
 class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -14,7 +15,8 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
     drawn uniformly within these two limits; each process on a shared store counts its own
     decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
-    from, so that the policy can be compared with the baseline.
+    from, so that the policy can be compared with the baseline. With ``aa_test`` the holdout is
+    decided by the policy as well, so that both groups are alike and every difference is an error.
     """
 
     minimum: float = 0.0
@@ -23,9 +25,16 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     burn_in: int = 0
     holdout: float = 0.0
     baseline: Action | None = None
+    aa_test: bool = False
 
     def check(self, menu: Menu) -> None:
-        """Refuse limits that contradict each other or the actions."""
+        """Refuse limits that contradict each other or the actions, with the code `guard-rail`."""
+        try:
+            self._check(menu)
+        except InputError as error:
+            raise InputError(str(error), code="guard-rail") from error
+
+    def _check(self, menu: Menu) -> None:
         below_one("minimum", self.minimum)
         below_one("control_share", self.control_share)
         below_one("holdout", self.holdout)
@@ -34,6 +43,11 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("control and control_share belong together: give both or neither")
         if (self.baseline is None) != (self.holdout == 0):
             raise InputError("holdout and baseline belong together: give both or neither")
+        if self.aa_test and not self.holdout:
+            raise InputError(
+                "aa_test was given without a holdout, and it compares the holdout with the other "
+                "decisions: give holdout and baseline too"
+            )
         for action in (self.control, self.baseline):
             if action is not None:
                 menu.encoded(action)

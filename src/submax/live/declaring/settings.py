@@ -27,12 +27,16 @@ from submax.live.declaring.guard_rails import GuardRails
 from submax.policies.specification import PolicySpecification
 from submax.schema.context_schema import LARGEST, ContextSchema
 from submax.schema.menu import Menu
+from submax.schema.reward_parts import SLOTS, RewardParts, declared_rewards
 from submax.schema.rewards import rewards_of, scale_of
 from submax.schema.schema import Schema
 
 MAX_SECONDS = 1e9
 """The longest duration that can be declared: 31 years, far from where clocks lose precision."""
 Combination = Literal["first", "last", "max", "sum"]
+Status = Literal["active", "paused", "archived"]
+Stickiness = Literal["none", "version"]
+Sticky = Stickiness | Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(max_length=10_000)]
 FeatureValue = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)] | Name
@@ -100,6 +104,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 86400.0
     guard_rails: GuardRails = GuardRails()
+    sticky: Annotated[
+        Sticky,
+        Meta(
+            description="How long a unit gets the same action: as long as a 'version' decides, for "
+            "a number of seconds, or 'none': every decision is drawn by itself."
+        ),
+    ] = "version"
     refit_rows: Annotated[
         int,
         Meta(
@@ -116,6 +127,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="Seconds after which a version is fitted even if fewer have matured.",
         ),
     ] = 60.0
+    status: Annotated[
+        Status,
+        Meta(
+            description="'active'; 'paused': decisions are the control or the baseline, or else "
+            "uniform, and are not learned from; 'archived': decisions and rewards are refused, and "
+            "the log can be read."
+        ),
+    ] = "active"
     seed: Annotated[
         int,
         Meta(
@@ -165,6 +184,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             given.setdefault("combine", "first")
         if "combine" in given:
             one_of("combine", str(given["combine"]), typing.get_args(Combination))
+        if "status" in given:
+            one_of("status", str(given["status"]), typing.get_args(Status))
+        if isinstance(given.get("sticky"), str):
+            one_of("sticky", given["sticky"], typing.get_args(Stickiness))
+        elif "sticky" in given:
+            positive("sticky", given["sticky"])
         menu = Menu.of(given.pop("actions"), given.pop("action_features", None))
         for name, converted in CONVERSIONS.items():
             if name in given:
@@ -196,9 +221,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return max(older_than, wait + self.quarantine)
 
     @property
+    def groups(self) -> tuple[Any, ...]:
+        """Everything by which decisions are drawn into the holdout and the control."""
+        rails = self.guard_rails
+        holdout = rails.holdout, rails.baseline, rails.aa_test
+        return *holdout, rails.control, rails.control_share, self.seed
+
+    @property
     def scale(self) -> Scale:
-        """The scale of the rewards."""
-        return scale_of(self.rewards)
+        """The scale of the rewards; if they have parts, that of the combined reward."""
+        parts = self.reward_parts
+        return scale_of(self.rewards) if parts is None else parts.scale
+
+    @property
+    def reward_parts(self) -> RewardParts | None:
+        """The parts of a reward, if there is one for each name or slot."""
+        return RewardParts.of(self.rewards, [slot.name for slot in self.menu.slots])
 
     @property
     def problem(self) -> Problem:
@@ -207,7 +245,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def schema(self, menu: Menu) -> Schema:
         """The schema of decisions and rewards, with the choices of ``menu``."""
-        return Schema(menu=menu, context=self.context, rewards=self.rewards)
+        parts = self.reward_parts
+        if parts is None:
+            return Schema(menu=menu, context=self.context, rewards=self.rewards)
+        return Schema(
+            menu=menu,
+            context=self.context,
+            rewards=rewards_of(parts.scale),
+            slot_rewards=parts.each if parts.kind == SLOTS else None,
+        )
 
     def build_policy(self, given: Policy[Any] | None) -> Policy[Any]:
         """The policy; ``given`` is the object with which the bandit was opened, if any."""
@@ -216,9 +262,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def check(self, policy: Policy[Any]) -> None:
         """Refuse settings that contradict each other, or that the policy cannot work with."""
         self._check_without_wait()
-        scale = self.scale
+        scale, parts = self.scale, self.reward_parts
         if self.default_reward is not None:
             scale.check(np.array([self.default_reward]))
+        if parts is not None:
+            self._check_parts(parts)
+            # Several rewards of one name are summed on the scale of each.
+            scale = parts.each_scale
         if self.combine == "sum" and not isinstance(scale, (Counts, Continuous)):
             raise InputError(
                 f"combine='sum' was given with {self.rewards['kind']} rewards, and rewards that "
@@ -231,8 +281,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 "continuous scale without bounds: declare rewards='continuous'"
             )
         self.guard_rails.check(self.menu)
+        self._check_sticky()
         # A policy that does not suit the problem is refused here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
+
+    def _check_parts(self, parts: RewardParts) -> None:
+        """Refuse rewards for each slot that nothing could be learned from."""
+        if parts.kind != SLOTS:
+            return
+        if self.menu.plain or self.menu.ranges:
+            raise InputError(
+                "rewards of the kind 'slots' were declared, and they are for actions that are a "
+                "table of slots with names of choices: declare such actions, or other rewards"
+            )
+        if self.default_reward:
+            raise InputError(
+                f"default_reward={self.default_reward:g} was given with a reward for each slot, of "
+                "which 0 and None are allowed: leave default_reward out"
+            )
 
     def _check_bounds(self) -> None:
         """Refuse values outside the bounds in the types, in the words of ``core.checks``."""
@@ -250,6 +316,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 non_negative(name, value)
             if meta.le is not None and isinstance(value, float) and value > meta.le:
                 raise InputError(f"{name} must be at most {meta.le:g}, not {value!r}")
+
+    def _check_sticky(self) -> None:
+        """Refuse to repeat actions for longer than the store finds them."""
+        longest = math.inf if self.archive_after is None else self.archive_after
+        if not isinstance(self.sticky, str) and self.sticky > longest:
+            raise InputError(
+                f"sticky={self.sticky:g} seconds was given with archive_after={longest:g}, after "
+                "which the action of a unit is forgotten: give a shorter sticky, or a longer "
+                "archive_after"
+            )
 
     def _check_without_wait(self) -> None:
         """Refuse settings that go only with a ``reward_wait`` of 0, or only with another one."""
@@ -304,6 +380,8 @@ class BanditOptions(TypedDict, total=False):
     default_reward: float | None
     quarantine: float | timedelta
     guard_rails: GuardRails | Mapping[str, Any]
+    sticky: Stickiness | float | timedelta
+    status: Status
     refit_rows: int
     refit_seconds: float | timedelta
     seed: int
@@ -350,7 +428,10 @@ PLAIN_FORMS: dict[str, Any] = {
     ],
     "rewards": Annotated[
         str | dict[str, Any],
-        Meta(description="The scale of the rewards: its name, or a table with a 'kind'."),
+        Meta(
+            description="The scale of the rewards: its name, or a table with a 'kind'; or a table "
+            "of names and weights for several rewards; or 'slots' for one of each slot."
+        ),
     ],
     "guard_rails": GuardRails,
 }
@@ -400,7 +481,7 @@ def _guard_rails(given: object) -> GuardRails:
 CONVERSIONS: dict[str, Any] = {
     "context": ContextSchema.of,
     "policy": lambda policy: PolicySpecification.of(policy).data,
-    "rewards": rewards_of,
+    "rewards": declared_rewards,
     "guard_rails": _guard_rails,
 }
 """How a value that a caller may give as an object becomes the one that the store holds."""

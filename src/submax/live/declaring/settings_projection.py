@@ -35,9 +35,11 @@ class SettingsProjection:
 
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
-    order, and ``history`` says what the bandit had learned before its first decision.
+    order, ``published_at`` their times, and ``history`` says what the bandit had learned before
+    its first decision.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
-    which the stream was read.
+    which the stream was read, ``changed_at`` that of the last change of settings, and
+    ``groups_since`` that of the last change of the holdout or the control.
     """
 
     def __init__(self, declared: Event, read: Reader) -> None:
@@ -45,9 +47,11 @@ class SettingsProjection:
         self.menu = self.settings.menu
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
+        self.published_at: list[float] = []
         self.history: History | None = None
         self.read_position = 0
         self.deleted = False
+        self.groups_since = self.changed_at = declared.position
         self._declared_at, self._read = declared.position, read
 
     @classmethod
@@ -86,14 +90,14 @@ class SettingsProjection:
 
     def _apply(self, event: Event) -> None:
         if event.kind == CHANGED:
-            self.settings = body_of(event, Settings)
+            self._change_settings(event)
         elif event.kind == CHOICE:
             self._change(body_of(event, Change))
         elif event.kind == VERSION:
             fitted = body_of(event, Fitted)
             self.versions[fitted.version] = fitted
         elif event.kind == PUBLISHED:
-            self._publish(body_of(event, Published))
+            self._publish(body_of(event, Published), event.at)
         elif event.kind == HISTORY:
             self.history = body_of(event, History)
         elif event.kind == DELETED:
@@ -105,13 +109,20 @@ class SettingsProjection:
                 "install a newer submax"
             )
 
-    def _publish(self, published: Published) -> None:
+    def _change_settings(self, event: Event) -> None:
+        before, self.settings = self.settings, body_of(event, Settings)
+        self.changed_at = event.position
+        if self.settings.groups != before.groups:
+            self.groups_since = event.position
+
+    def _publish(self, published: Published, at: float) -> None:
         """Note a publication; see ``Published`` for when an automatic one is ignored."""
         if published.model is not None:
             fitted = self.versions.get(published.version)
             if self.held or fitted is None or fitted.model != published.model:
                 return
         self.published.append(published)
+        self.published_at.append(at)
 
     def _change(self, change: Change) -> None:
         """Apply a change; one that another process made first is ignored here."""

@@ -8,8 +8,9 @@ from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
-from submax.live.log.row_segments import StoredSegments
+from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
@@ -26,7 +27,8 @@ SNAPSHOT_EVENTS = 50_000
 class LedgerFollower:
     """Reads the log into a ledger; in the one process that leads, writes ticks and snapshots.
 
-    ``restored`` is the ledger; None if it must be restored first. ``after_snapshot`` is called
+    ``restored`` is the ledger; None if it must be restored first. ``rollups`` are those after the
+    last reading, which other threads may look at. ``after_snapshot`` is called
     whenever a snapshot was written. Callers hold a lock: no method may be called from two threads
     at once.
     """
@@ -40,6 +42,7 @@ class LedgerFollower:
         after_snapshot: Callable[[], None],
     ) -> None:
         self.restored: Ledger | None = None
+        self.rollups: Rollups | None = None
         self._store, self._name, self._clock = store, name, clock
         self._live_state, self._after_snapshot = live_state, after_snapshot
         self._led = False
@@ -78,10 +81,12 @@ class LedgerFollower:
             # An event may have been processed in part, so the ledger is restored next time.
             self.restored = None
             raise
-        if self._live_state.deleted or not self._store.leads(self._name):
-            return ledger
-        if self._must_tick(ledger):
+        leads = not self._live_state.deleted and self._store.leads(self._name)
+        if leads and self._must_tick(ledger):
             self._tick(ledger)
+        self.rollups = ledger.rollups.copy()
+        if not leads:
+            return ledger
         if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
             self._write_snapshot(ledger)
         return ledger

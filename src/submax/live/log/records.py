@@ -3,18 +3,22 @@
 A new field goes to the end and has a default; the order of fields must not change.
 """
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from submax.core.errors import InputError
+from submax.live.log.group_draw import GroupDraw
 from submax.live.store.event import Event
 from submax.schema.context_schema import Value
 from submax.schema.menu import ChoiceIndices, EncodedAction
 from submax.schema.model import EXPECTED
 
 DECISION, REWARD, ACTIVATION, TICK = "decision", "reward", "activation", "tick"
-"""The kinds of events in the log. A tick has no content: it records the time."""
+PIN = "pin"
+"""The kinds of events in the log. A tick has no content: it records the time. A pin holds the
+probabilities by which all decisions of a unit are drawn for a while."""
 DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, ARCHIVED, DELETED = (
     "declared",
     "changed",
@@ -33,7 +37,9 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``eligible`` are the indices of the eligible choices of each slot. ``probabilities`` are those
     of their joint actions, listed so that the choice of the last slot changes first; None if there
-    are too many or no list of them.
+    are too many or no list of them. ``unit`` is the visitor or customer for whom it was made, None
+    if the caller named none. ``group`` is None if no guard rail sets decisions apart. A decision
+    that was made while the bandit was ``paused`` is not learned from.
     """
 
     action: EncodedAction
@@ -44,13 +50,21 @@ class DecisionMade(msgspec.Struct, frozen=True, array_like=True, gc=False):
     probabilities: list[float] | None
     activated: bool
     holdout: bool
+    unit: str | None = None
+    group: GroupDraw | None = None
+    paused: bool = False
 
 
 class RewardGiven(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none."""
+    """A reward; ``source`` is the id of the key that sent it over HTTP, empty if there was none.
+
+    If rewards have names, or each slot has one, ``parts`` are the rewards by name, and ``value`` is
+    what they are together.
+    """
 
     value: float
     source: str = ""
+    parts: dict[str, float] | None = None
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -104,22 +118,52 @@ class Published(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-DECODERS: dict[type, msgspec.msgpack.Decoder[Any]] = {}
+DECODERS: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 """Decoders of bodies by type; making one for each event would take longer than decoding it."""
 
 
 def body_of(event: Event, kind: type[Body]) -> Body:
     """Decode the body of an event."""
+    return decoded_body(event.body, event.position, kind)
+
+
+def decoded_body(body: bytes, position: int, kind: type[Body]) -> Body:
+    """Decode the body of the event at a position, which an ``InputError`` names."""
     if kind not in DECODERS:
         DECODERS[kind] = msgspec.msgpack.Decoder(kind)
     try:
-        body: Body = DECODERS[kind].decode(event.body)
-        return body
-    except msgspec.DecodeError as error:
+        decoded: Body = DECODERS[kind].decode(body)
+        return decoded
+    except (msgspec.DecodeError, TypeError) as error:
         raise InputError(
-            f"event {event.position} of the store is damaged or from a newer submax ({error}): "
+            f"event {position} of the store is damaged or from a newer submax ({error}): "
             "install a newer submax, or restore a backup"
         ) from error
+
+
+ARRAY_HEADER = b"\xdd"
+"""The first byte of a MessagePack array whose number of elements follows in four bytes."""
+
+
+def decoded_bodies(
+    bodies: Sequence[bytes], positions: Sequence[int], kind: type[Body]
+) -> list[Body]:
+    """Decode the bodies of events as one array, which is faster than one by one.
+
+    An ``InputError`` that names the position is raised if one is damaged.
+    """
+    many: Any = list[kind]  # type: ignore[valid-type]  # known when this runs
+    if many not in DECODERS:
+        DECODERS[many] = msgspec.msgpack.Decoder(many)
+    data = b"".join([ARRAY_HEADER, len(bodies).to_bytes(4), *bodies])
+    try:
+        decoded: list[Body] = DECODERS[many].decode(data)
+        return decoded
+    except (msgspec.DecodeError, TypeError):
+        return [
+            decoded_body(body, position, kind)
+            for body, position in zip(bodies, positions, strict=True)
+        ]
 
 
 def decision_key(identifier: str) -> str:
@@ -135,6 +179,11 @@ def identifier_of(key: str) -> str:
 def reward_key(identifier: str, key: str) -> str:
     """The key of a reward; neither part holds a space."""
     return f"r {identifier} {key}"
+
+
+def pin_key(period: str, unit: str) -> str:
+    """The key of the pin of a unit in a period; neither part holds a space."""
+    return f"p {period} {unit}"
 
 
 def activation_key(identifier: str) -> str:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from submax.schema.menu import Action
+from submax.schema.action import Action
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -10,7 +10,8 @@ class Decision(msgspec.Struct, frozen=True):
 
     ``propensity`` is the probability with which the action was drawn, ``version`` the number of the
     version that drew it. A decision of the ``holdout`` has the baseline action and is not learned
-    from. ``repeated``: the decision was made by an earlier call with the same id.
+    from. ``repeated``: the decision was made by an earlier call with the same id. ``unit`` is the
+    one that the caller named. ``paused``: the bandit was paused, and no policy chose the action.
     """
 
     id: str
@@ -19,6 +20,8 @@ class Decision(msgspec.Struct, frozen=True):
     version: int
     holdout: bool = False
     repeated: bool = False
+    unit: str | None = None
+    paused: bool = False
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -27,7 +30,8 @@ class Receipt(msgspec.Struct, frozen=True):
     ``status`` is
 
     - ``accepted``;
-    - ``late``: ``reward_wait`` was over, so that the reward is stored but not learned from;
+    - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so that the
+      reward is stored but not learned from;
     - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
       seconds of the setting ``quarantine``;
     - ``conflict``: another value is stored under the same id and key, so that this one is not.

@@ -6,6 +6,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.live.declaring.guard_rails import GuardRails
+from submax.schema.menu import ChoiceIndices
 
 
 class Places(NamedTuple):
@@ -18,6 +19,20 @@ class Places(NamedTuple):
     place: Integers
     fresh: Booleans
     share: float
+
+
+def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
+    """The places of the eligible joint actions in the list of the joint actions of ``known``.
+
+    Joint actions are listed so that the choice of the last slot changes first, in both lists.
+    """
+    place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
+    for indices, before in zip(eligible, known, strict=True):
+        known_place = {index: place for place, index in enumerate(before)}
+        where = np.array([known_place.get(index, -1) for index in indices])
+        place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
+        fresh = (fresh[:, None] | (where < 0)).ravel()
+    return Places(place, fresh, float(fresh.mean()))
 
 
 def restricted(probabilities: Floats, places: Places) -> Floats:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.archive.archived_ids import ArchivedIds
 from submax.live.declaring.names import check_identifier, new_identifier
+from submax.live.log.bandits import log_stream
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -20,39 +21,47 @@ from submax.live.log.records import (
     identifier_of,
     reward_key,
 )
-from submax.live.serving.action_sampler import DrawnAction
 from submax.live.serving.checked_request import CheckedRequest
 from submax.live.serving.decision import Decision, Receipt
+from submax.live.serving.decision_draws import DecisionDraws
+from submax.live.serving.drawn_decision import DrawnDecision
 from submax.live.serving.late_rewards import LateRewards
 from submax.live.serving.live_state import LiveState
 from submax.live.serving.serving import LATE, Serving
+from submax.live.serving.units.unit_draws import UnitDraws
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import PendingWrite, joined
 from submax.live.store.store import Store
-from submax.schema.context_schema import LARGEST, as_number
-from submax.schema.menu import ChoiceIndices
-from submax.schema.names import short_repr
 
 ENCODER = msgspec.msgpack.Encoder()
-DEFAULT_REWARD_KEY = "reward"
-"""The key of a reward if the caller gives none, since most decisions have one reward."""
 
 
 class Requests:
     """Checks calls and draws decisions; writing is left to the caller."""
 
     def __init__(
-        self, store: Store, stream: str, live_state: LiveState, rng: np.random.Generator
+        self,
+        store: Store,
+        name: str,
+        live_state: LiveState,
+        draws: DecisionDraws,
+        units: UnitDraws,
     ) -> None:
-        self._store, self._stream, self._live_state, self._rng = store, stream, live_state, rng
-        # The number of decisions of this process, which says whether the burn-in is over.
-        self.decided = 0
+        self._store, self._live_state = store, live_state
+        self._stream, self._archived = log_stream(name), ArchivedIds(store, name)
+        self.draws, self._units = draws, units
         self.late = LateRewards()
 
     @property
     def serving(self) -> Serving:
         """The version and the choices by which decisions are drawn now."""
         return self._live_state.serving
+
+    def reads_store(self, unit: str | None) -> bool:
+        """Whether drawing a decision for a unit may have to wait for a store of many processes."""
+        if unit is None or self._store.appended(self._stream) is not None:
+            return False
+        return self._units.must_pin(self.serving)
 
     def deciding(
         self,
@@ -61,12 +70,15 @@ class Requests:
         id: str | None = None,  # noqa: A002 - the word that callers know
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
+        unit: str | None = None,
     ) -> PendingWrite[Decision]:
         """Draw a decision, to be written under its id."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
-        request = self._checked(serving, context, id=id, eligible=eligible, activate=activate)
-        return self._drawn_one(serving, request, uniform=False)
+        request = self._checked(
+            serving, context, id=id, eligible=eligible, activate=activate, unit=unit
+        )
+        return self._pending(request, self.draws.one(serving, request, uniform=False))
 
     def deciding_uniformly(
         self,
@@ -75,15 +87,18 @@ class Requests:
         id: str | None = None,  # noqa: A002 - the same word as in decide
         eligible: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         activate: bool = True,
+        unit: str | None = None,
     ) -> PendingWrite[Decision]:
         """Draw a decision uniformly within the guard rails, and count it as a failure.
 
         This is for callers that could not wait for the policy.
         """
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
-        request = self._checked(serving, context, id=id, eligible=eligible, activate=activate)
-        pending = self._drawn_one(serving, request, uniform=True)
+        request = self._checked(
+            serving, context, id=id, eligible=eligible, activate=activate, unit=unit
+        )
+        pending = self._pending(request, self.draws.one(serving, request, uniform=True))
         self._live_state.failures[LATE] += 1
         return pending
 
@@ -92,16 +107,22 @@ class Requests:
 
         Each request has arguments of ``deciding``. If one is invalid, none is drawn.
         """
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         checked = [self._checked(serving, **request) for request in requests]
         return self._drawn_together(serving, checked)
+
+    def _drawn_together(
+        self, serving: Serving, requests: Sequence[CheckedRequest]
+    ) -> list[PendingWrite[Decision]]:
+        drawn = self.draws.together(serving, requests)
+        return [self._pending(*one) for one in zip(requests, drawn, strict=True)]
 
     def deciding_each(
         self, requests: Iterable[Mapping[str, Any]]
     ) -> list[PendingWrite[Decision] | InputError]:
         """Draw the decisions of different callers as one array, or return the error of each."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         found: list[CheckedRequest | InputError] = []
         for request in requests:
@@ -122,6 +143,7 @@ class Requests:
         id: object = None,  # noqa: A002 - the same word as in decide
         eligible: object = None,
         activate: object = True,
+        unit: object = None,
     ) -> CheckedRequest:
         if id is None:
             identifier = new_identifier()
@@ -130,76 +152,38 @@ class Requests:
             identifier = str(id)
         if not isinstance(activate, bool):
             raise InputError(f"activate must be true or false, not {activate!r:.60}")
+        if unit is not None:
+            check_identifier("the unit of a decision", unit)
         values = serving.settings.context.clean(context)
         choices = serving.active if eligible is None else serving.menu.eligible(eligible)
-        return CheckedRequest(identifier, values, choices, activate)
-
-    def _drawn_one(
-        self, serving: Serving, request: CheckedRequest, *, uniform: bool
-    ) -> PendingWrite[Decision]:
-        rails = serving.settings.guard_rails
-        is_holdout = (
-            rails.holdout > 0
-            and serving.may_hold_out(request.eligible)
-            and bool(self._rng.random() < rails.holdout)
+        return CheckedRequest(
+            identifier, values, choices, activate, None if unit is None else str(unit)
         )
-        if is_holdout:
-            drawn = serving.baseline()
-        else:
-            uniform = uniform or self.decided < rails.burn_in
-            drawn = serving.draw(request.values, request.eligible, uniform, self._rng)
-        self.decided += 1
-        return self._pending(serving, request, drawn, is_holdout)
 
-    def _drawn_together(
-        self, serving: Serving, requests: Sequence[CheckedRequest]
-    ) -> list[PendingWrite[Decision]]:
-        """Draw as ``_drawn_one`` does for each request, with the same probabilities."""
-        held_out = self._held_out(serving, requests)
-        # The first decisions of the burn-in are uniform, and those of the holdout count, too.
-        begin = serving.settings.guard_rails.burn_in - self.decided
-        groups: dict[tuple[ChoiceIndices, bool], list[int]] = {}
-        for place, request in enumerate(requests):
-            if not held_out[place]:
-                groups.setdefault((request.eligible, place < begin), []).append(place)
-        drawn = [serving.baseline()] * len(requests)
-        for (eligible, uniform), places in groups.items():
-            rows = [requests[place].values for place in places]
-            found = serving.draw_many(rows, eligible, uniform, self._rng)
-            for place, one in zip(places, found, strict=True):
-                drawn[place] = one
-        self.decided += len(requests)
-        return [self._pending(serving, *one) for one in zip(requests, drawn, held_out, strict=True)]
-
-    def _held_out(self, serving: Serving, requests: Sequence[CheckedRequest]) -> list[bool]:
-        share = serving.settings.guard_rails.holdout
-        if not share:
-            return [False] * len(requests)
-        drawn = self._rng.random(len(requests)) < share
-        return [
-            bool(is_drawn) and serving.may_hold_out(request.eligible)
-            for is_drawn, request in zip(drawn, requests, strict=True)
-        ]
-
-    def _pending(
-        self, serving: Serving, request: CheckedRequest, drawn: DrawnAction, is_holdout: bool
-    ) -> PendingWrite[Decision]:
+    def _pending(self, request: CheckedRequest, decision: DrawnDecision) -> PendingWrite[Decision]:
+        drawn = decision.drawn
         made = DecisionMade(
             drawn.row,
             drawn.propensity,
-            serving.version,
+            decision.version,
             request.values,
             request.eligible,
             drawn.probabilities,
             request.activate,
-            is_holdout,
+            decision.holdout,
+            request.unit,
+            decision.group,
+            decision.paused,
         )
         entry = Entry(DECISION, ENCODER.encode(made), decision_key(request.identifier))
-        return PendingWrite(self._stream, [entry], self._decision)
+        entries = [entry] if decision.pin is None else [entry, decision.pin]
+        return PendingWrite(self._stream, entries, self._decision)
 
     def _decision(self, written: list[AppendResult]) -> Decision:
         event, made = written[0].event, body_of(written[0].event, DecisionMade)
-        self.decided -= not written[0].new
+        self.draws.decided -= not written[0].new
+        for pin in written[1:]:
+            self._units.confirm(pin)
         return Decision(
             identifier_of(event.key or ""),
             self._live_state.named(made.action),
@@ -207,34 +191,40 @@ class Requests:
             made.version,
             made.holdout,
             not written[0].new,
+            made.unit,
+            made.paused,
         )
 
     def rewarding(
         self,
         id: str,  # noqa: A002 - the same word as in decide
-        value: float,
+        value: object,
         *,
-        key: str = DEFAULT_REWARD_KEY,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
         source: str = "",
     ) -> PendingWrite[Receipt]:
         """Check a reward, to be written under its id and key; ``source`` is who sent it."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         if isinstance(id, Decision):
             raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
             )
         check_identifier("the id of a decision", id)
-        check_identifier("the key of a reward", key)
-        given = self._value(value)
-        body = ENCODER.encode(RewardGiven(given, source))
-        entry = Entry(REWARD, body, reward_key(id, key), decision_key(id))
+        if key is not None:
+            check_identifier("the key of a reward", key)
+        given = self._live_state.rewards.checked(value, key, name, slot)
+        body = ENCODER.encode(RewardGiven(given.value, source, given.parts))
+        entry = Entry(REWARD, body, reward_key(id, given.key), decision_key(id))
 
         def answer(written: list[AppendResult]) -> Receipt:
-            standing = body_of(written[0].event, RewardGiven).value
-            if standing != given:
+            standing = body_of(written[0].event, RewardGiven)
+            if (standing.value, standing.parts) != (given.value, given.parts):
+                before, now = (one.parts or one.value for one in (standing, given))
                 raise ConflictError(
-                    f"decision {id!r} already has the reward {standing} under the key {key!r}, so "
-                    f"that {given} was not stored: give another key to add to it"
+                    f"decision {id!r} already has the reward {before} under the key {given.key!r}, "
+                    f"so that {now} was not stored: give another key to add to it"
                 )
             receipt = self._receipt(id, written[0])
             if written[0].new:
@@ -254,11 +244,13 @@ class Requests:
         source: str,
         /,
         id: str,  # noqa: A002 - the same word as in decide
-        value: float,
+        value: object,
         *,
-        key: str = DEFAULT_REWARD_KEY,
+        key: str | None = None,
+        name: str | None = None,
+        slot: str | None = None,
     ) -> PendingWrite[Receipt]:
-        strict = self.rewarding(id, value, key=key, source=source)
+        strict = self.rewarding(id, value, key=key, name=name, slot=slot, source=source)
 
         def answer(written: list[AppendResult]) -> Receipt:
             try:
@@ -268,26 +260,9 @@ class Requests:
 
         return PendingWrite(strict.stream, strict.entries, answer)
 
-    def _value(self, value: object) -> float:
-        number = as_number(value)
-        if number is None:
-            raise InputError(
-                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, "
-                f"not {short_repr(value)}"
-            )
-        try:
-            self._live_state.scale.check(np.array([number]))
-        except InputError as error:
-            kind = self._live_state.settings.rewards["kind"]
-            raise InputError(
-                f"{error}: give a reward on the scale that was declared, {kind!r}, or declare a "
-                "bandit with another one, such as rewards='continuous'"
-            ) from error
-        return number
-
     def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """Check an activation of a decision that exists."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
             raise NotFoundError(
@@ -303,7 +278,9 @@ class Requests:
     def _status(self, identifier: str, written: AppendResult) -> str:
         event, wait = written.event, self._live_state.settings.longest_wait
         if event.about_position == 0:
-            return "accepted" if self._decided_since(identifier, written) else "quarantined"
+            if self._decided_since(identifier, written):
+                return "accepted"
+            return "late" if identifier in self._archived else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"
 
     def _decided_since(self, identifier: str, written: AppendResult) -> bool:

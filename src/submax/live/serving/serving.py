@@ -15,10 +15,10 @@ from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, one_line
 from submax.core.numerics.categorical import TOLERANCE
 from submax.core.running.fallback import counted_fallbacks
-from submax.core.spaces.space import Space
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
-from submax.live.serving.guarded import Places, restricted, within_rails
+from submax.live.serving.guarded import Places, find_places, restricted, within_rails
+from submax.live.serving.unlisted_actions import encoded_action, uniform_action
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
 
@@ -39,7 +39,8 @@ class Serving:
     """One version and one menu, ready to decide; it is replaced, and never changed.
 
     Choices that were added after the version was fitted have the probability that a uniform policy
-    would give them. Choices that are no longer active have the probability 0.
+    would give them. Choices that are no longer active have the probability 0. ``groups_since`` is
+    the position of the settings by which holdout and control are drawn.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Serving:
         model: Model,
         version: int,
         failures: Counter[str],
+        groups_since: int = 0,
     ) -> None:
         self.settings, self.menu, self.version = settings, menu, version
+        self.groups_since = groups_since
         self.active = menu.active
         self._failures, self._has_failed = failures, False
         self._policy, self._model = policy, model
@@ -62,6 +65,7 @@ class Serving:
         # so that one policy that takes for ever would stop all bandits.
         self._shared_sampler: ActionSampler | None = None
         self._context_free: Floats | None = None
+        self._shared_probabilities: Floats | None = None
         rails = settings.guard_rails
         self._baseline: EncodedAction = (
             [] if rails.baseline is None else menu.encoded(rails.baseline)
@@ -76,16 +80,35 @@ class Serving:
         found: list[float] = self._guarded([[]], self.active, uniform=False)[0].tolist()
         return found
 
+    def average_probabilities(self, encoded: Floats) -> Floats | None:
+        """The mean probabilities ``[M]`` of all active joint actions over contexts ``[n, D]``.
+
+        None if the actions cannot be listed, or if there are no contexts to average over.
+        """
+        if not self._lists or (not self._same and not len(encoded)):
+            return None
+        if self._same:
+            return self.probabilities([], self.active, uniform=False)
+        found = self._probabilities(self._model.standardization.apply(encoded)[None])
+        places = self._places(self.active)
+        found = found if places is None else restricted(found, places)
+        control = self.control_place(self.active)
+        average: Floats = within_rails(found, self.settings.guard_rails, control).mean(axis=0)
+        return average
+
     @property
     def model(self) -> Model:
         """The model that decides."""
         return self._model
 
-    def with_model(self, model: Model, version: int) -> "Serving":
-        """A copy with another model."""
+    def with_model(self, policy: Policy[Any], model: Model, version: int) -> "Serving":
+        """A copy with another model, of this policy."""
         new = copy(self)
+        if policy is not self._policy:
+            new._policy = policy
+            new._same = not policy.facts.uses_context or self.settings.context.width == 0
         new._model, new.version, new._has_failed = model, version, False
-        new._shared_sampler = new._context_free = None
+        new._shared_sampler = new._context_free = new._shared_probabilities = None
         if model.active != self._model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
@@ -124,14 +147,45 @@ class Serving:
             drawn += draw_rows(part, eligible, rng)
         return drawn
 
+    @property
+    def can_list(self) -> bool:
+        """Whether the joint actions can be listed with their probabilities."""
+        return self._lists
+
+    @property
+    def uses_context(self) -> bool:
+        """Whether probabilities may differ from one context to another."""
+        return not self._same
+
+    def probabilities(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
+        """The probabilities ``[M]`` of the eligible joint actions, if these can be listed."""
+        if not self._same or uniform or eligible != self.active:
+            found: Floats = self._guarded([values], eligible, uniform)[0]
+            return found
+        if self._shared_probabilities is None:
+            self._shared_probabilities = self._guarded([[]], eligible, uniform)[0]
+        return self._shared_probabilities
+
     def may_hold_out(self, eligible: ChoiceIndices) -> bool:
         """Whether the baseline is eligible, so that the decision may belong to the holdout."""
         pairs = zip(eligible, self._baseline, strict=False)
         return all(wanted in indices for indices, wanted in pairs)
 
+    def fixed_action(self, eligible: ChoiceIndices) -> DrawnAction | None:
+        """The control, or else the baseline, for decisions of a paused bandit; None if neither is
+        declared and eligible.
+        """
+        if self._control is not None and self.control_place(eligible) is not None:
+            return DrawnAction(list(self._control), 1.0, None)
+        return self.baseline() if self._baseline and self.may_hold_out(eligible) else None
+
     def baseline(self) -> DrawnAction:
         """The baseline action, which a decision of the holdout has for certain."""
         return DrawnAction(self._baseline, 1.0, None)
+
+    def is_control(self, row: EncodedAction) -> bool:
+        """Whether an action is the control."""
+        return tuple(row) == self._control
 
     def _shared(self) -> ActionSampler:
         """The sampler for all decisions, if the probabilities do not depend on the context."""
@@ -213,28 +267,23 @@ class Serving:
             places = self._places(eligible)
         if places is not None:
             probabilities = restricted(probabilities, places)
-        control = None if self._control is None else self._control_place(eligible)
+        control = self.control_place(eligible)
         return within_rails(probabilities, self.settings.guard_rails, control)
 
     def _find_places(self, eligible: ChoiceIndices) -> Places | None:
         """The places of the eligible actions; None if the version lists the same actions."""
         known = self._model.active
-        if eligible == known:
-            return None
-        # Joint actions are listed so that the choice of the last slot changes first, here and in
-        # the version.
-        place, fresh = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=bool)
-        for indices, before in zip(eligible, known, strict=True):
-            known_place = {index: place for place, index in enumerate(before)}
-            where = np.array([known_place.get(index, -1) for index in indices])
-            place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
-            fresh = (fresh[:, None] | (where < 0)).ravel()
-        return Places(place, fresh, float(fresh.mean()))
+        return None if eligible == known else find_places(eligible, known)
 
-    def _control_place(self, eligible: ChoiceIndices) -> int | None:
-        """The index of the control among the eligible joint actions; None if it is not eligible."""
+    def control_place(self, eligible: ChoiceIndices) -> int | None:
+        """The index of the control among the eligible joint actions.
+
+        None if there is no control, or if it is not eligible.
+        """
+        if self._control is None:
+            return None
         place = 0
-        for indices, wanted in zip(eligible, self._control or (), strict=True):
+        for indices, wanted in zip(eligible, self._control, strict=True):
             if wanted not in indices:
                 return None
             place = place * len(indices) + indices.index(int(wanted))
@@ -254,7 +303,7 @@ class Serving:
             )
         space = self.menu.space(eligible)
         if uniform or eligible != self._model.active:
-            return _uniform(space, eligible, rng)
+            return uniform_action(space, eligible, rng)
         try:
             with counted_fallbacks() as simpler:
                 drawn = self._drawn_by_policy(self._encoded([values]), eligible, rng)
@@ -262,7 +311,7 @@ class Serving:
             return drawn
         except Exception as error:
             self._count_failures(one_line(error))
-            return _uniform(space, eligible, rng)
+            return uniform_action(space, eligible, rng)
 
     def _drawn_by_policy(
         self, context: Floats, eligible: ChoiceIndices, rng: np.random.Generator
@@ -274,18 +323,4 @@ class Serving:
         propensity = math.exp(found[0, 0])
         if not 0 < propensity < math.inf:
             raise InputError(f"the probability of an action that was drawn is {propensity}")
-        return DrawnAction(_encoded_action(decision.action[0, 0], eligible), propensity, None)
-
-
-def _uniform(space: Space, eligible: ChoiceIndices, rng: np.random.Generator) -> DrawnAction:
-    action = space.uniform((1, 1), rng)
-    return DrawnAction(_encoded_action(action[0, 0], eligible), math.exp(-space.log_measure), None)
-
-
-def _encoded_action(action: Any, eligible: ChoiceIndices) -> EncodedAction:
-    """Return an action of a policy with the indices that its choices have in the menu."""
-    parts = action.tolist()
-    return [
-        *(indices[int(part)] for indices, part in zip(eligible, parts, strict=False)),
-        *parts[len(eligible) :],
-    ]
+        return DrawnAction(encoded_action(decision.action[0, 0], eligible), propensity, None)

@@ -12,6 +12,7 @@ from submax.core.contracts.problem import Problem
 from submax.core.contracts.wrapper_policy import WrapperPolicy
 from submax.estimators.bayesian_features import BayesianFeatures
 from submax.estimators.counting import Counting
+from submax.policies.adaptive.per_slot import PerSlot
 from submax.policies.adaptive.posterior_slots import PosteriorSlots
 from submax.policies.adaptive.posterior_submax import PosteriorSubMax
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
@@ -28,8 +29,9 @@ class Adaptive(WrapperPolicy):
       action, and SubMax is applied ``depth`` times to each of its posterior draws.
     - For several slots, with or without context, it is `PosteriorSlots`, which does not list joint
       actions and does not use the ``estimator``.
+    - For several slots that have a reward each, it is `PerSlot`: every slot is decided as arms are.
 
-    All three fit their parameters to the data and know the probability of every decision. Not in
+    All four fit their parameters to the data and know the probability of every decision. Not in
     the paper; see docs/research.
     """
 
@@ -44,6 +46,8 @@ class Adaptive(WrapperPolicy):
         whole_number("depth", self.depth, at_least=1, at_most=100)
 
     def wrapped(self, problem: Problem) -> Policy[Any]:
+        if problem.slot_scale is not None:
+            return self._with_slot_rewards
         if problem.space.slots > 1:
             return self._with_slots
         return self._with_context if problem.context_width else self._without_context
@@ -51,6 +55,11 @@ class Adaptive(WrapperPolicy):
     @cached_property
     def _with_slots(self) -> Policy[Any]:
         return PosteriorSlots(depth=self.depth)
+
+    @cached_property
+    def _with_slot_rewards(self) -> Policy[Any]:
+        # In the problem of one slot there are no rewards of slots, so that this does not recur.
+        return PerSlot(self)
 
     @cached_property
     def _with_context(self) -> Policy[Any]:

@@ -36,7 +36,7 @@ class GatheredDecisions:
 
     async def decide(self, request: Decide) -> Decision:
         """Make a decision, which is durable afterwards."""
-        if not self.draws.is_quick:
+        if not self.draws.is_quick_for(request):
             return await self._writes.write(await self.draws.one(request))
         loop = asyncio.get_running_loop()
         waiting: Waiting = loop.create_future()

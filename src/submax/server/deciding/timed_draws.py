@@ -46,6 +46,10 @@ class TimedDraws:
         """Whether the version that decides now may decide in the event loop."""
         return self._quick is self._bandit.requests.serving
 
+    def is_quick_for(self, request: Decide) -> bool:
+        """Whether a decision may be drawn in the event loop."""
+        return self.is_quick and not self._bandit.requests.reads_store(request.unit)
+
     def each(self, requests: Sequence[Decide]) -> list[PendingWrite[Decision] | InputError]:
         """Draw decisions of different callers here and now; invalid requests get an error."""
         serving, begin = self._bandit.requests.serving, time.thread_time()
@@ -90,6 +94,7 @@ def _arguments(request: Decide) -> dict[str, Any]:
         "id": request.id,
         "eligible": request.eligible,
         "activate": request.activate,
+        "unit": request.unit,
     }
 
 

@@ -70,7 +70,8 @@ LIMITS: dict[str, float] = {
 """The largest size of each parameter of policies, estimators, strategies and scales of rewards, by
 name; a test asserts that no parameter is missing."""
 FREE = ("low", "high", "values")
-"""Numbers that say which rewards are possible, and cost nothing: the scale checks them itself."""
+"""Numbers that say which rewards are possible, and cost nothing: the scale checks them itself. So
+do the weights of named rewards, which are checked with the declaration."""
 PARAMETERS = "parameters"
 """The table with the parameters of a classifier of another library."""
 
@@ -107,6 +108,8 @@ def _limit(path: tuple[str, ...]) -> float | None:
     """The limit of the number at a path; None if it may have any size."""
     if PARAMETERS in path:
         return CLASSIFIER
-    if path[0] == "rewards" and path[-1] in FREE:
+    if path[0] == "rewards" and (path[-1] in FREE or (len(path) == 2 and path[1] not in LIMITS)):
+        return None
+    if path[:2] == ("rewards", "weights"):
         return None
     return LIMITS.get(path[-1], OTHERS)

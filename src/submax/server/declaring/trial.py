@@ -51,10 +51,12 @@ def try_declaration(name: str, declaration: Mapping[str, Any]) -> None:
 
 def _try(bandit: Bandit, clock: TrialClock) -> None:
     settings, rng = bandit.settings, np.random.default_rng(0)
-    rewards = possible_rewards(settings.scale)
+    parts = settings.reward_parts
+    rewards = possible_rewards(settings.scale if parts is None else parts.each_scale)
     for number in range(ROWS):
         decision = bandit.decide(_context(settings.context, rng))
-        bandit.reward(decision.id, rewards[number % len(rewards)])
+        value = rewards[number % len(rewards)]
+        bandit.reward(decision.id, value if parts is None else dict.fromkeys(parts.names, value))
     clock.now += 1.0 + _wait(settings)
     bandit.refit()
     bandit.decide(_context(settings.context, rng))

@@ -2,34 +2,42 @@
 
 from typing import Any
 
+import numpy as np
+
 from submax.live.log.exporting.times import arrow_times
 from submax.live.log.pages.log_page import LogPage
-from submax.live.log.records import REWARD
-from submax.live.store.event_columns import EventColumns
+from submax.live.store.columns.event_kinds import REWARD_KIND
 
 
-def reward_table(events: EventColumns) -> Any:
-    """Return the table of the rewards on a page."""
+def reward_table(page: LogPage, begin: int, end: int) -> Any:
+    """Return the table of the rewards from place ``begin`` to ``end`` of a page.
+
+    A reward with several parts is a row for each.
+    """
     import pyarrow as pa
 
-    page = LogPage.of(events)
-    places = [place for place, kind in enumerate(page.kind) if kind == REWARD and events.key[place]]
-    # The parts of a key have no spaces.
-    words = [(events.key[place] or "").split(" ") for place in places]
+    places = begin + np.flatnonzero(page.kind[begin:end] == REWARD_KIND)
+    values, names = page.value[places], np.full(len(places), None, np.object_)
+    if page.parts:
+        each = [page.parts.get(place, {None: page.value[place]}) for place in places.tolist()]
+        places = np.repeat(places, [len(one) for one in each])
+        values = np.array([value for one in each for value in one.values()], np.float64)
+        names = np.array([name for one in each for name in one], np.object_)
     return pa.Table.from_arrays(
         [
-            pa.array([identifier for _, identifier, _ in words], pa.string()),
-            pa.array([key for _, _, key in words], pa.string()),
-            arrow_times([page.at[place] for place in places]),
-            pa.array([page.body[place].value for place in places], pa.float64()),
-            pa.array([page.about_position[place] > 0 for place in places], pa.bool_()),
+            pa.array(page.names.identifiers(places), pa.string()),
+            pa.array(page.names.reward_keys(places), pa.string()),
+            arrow_times(page.at[places]),
+            pa.array(values),
+            pa.array(page.about_position[places] > 0),
+            pa.array(names, pa.string()),
         ],
         schema=reward_schema(),
     )
 
 
 def reward_schema() -> Any:
-    """Return the columns of an export of rewards."""
+    """Return the columns of an export of rewards; ``name`` is null if rewards have no names."""
     import pyarrow as pa
 
     return pa.schema(
@@ -39,5 +47,6 @@ def reward_schema() -> Any:
             ("at", pa.timestamp("us", tz="UTC")),
             ("value", pa.float64()),
             ("known", pa.bool_()),
+            ("name", pa.string()),
         ]
     )

@@ -1,0 +1,90 @@
+"""Checks the values of rewards that callers give."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from submax.core.errors import InputError
+from submax.core.rewards.scale import Scale
+from submax.live.declaring.settings import Settings
+from submax.schema.context_schema import LARGEST, as_number
+from submax.schema.names import short_repr
+from submax.schema.reward_parts import SLOTS, UNKNOWN_NAME, RewardParts
+
+DEFAULT_REWARD_KEY = "reward"
+"""The key of a reward if the caller gives none, since most decisions have one reward."""
+
+
+class CheckedReward(NamedTuple):
+    """A reward as it is written: its key, its value and, if rewards have parts, the parts."""
+
+    key: str
+    value: float
+    parts: dict[str, float] | None
+
+
+class RewardValues:
+    """The rewards that a bandit with these settings takes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._kind = settings.rewards["kind"]
+        self._parts: RewardParts | None = settings.reward_parts
+        self._scale: Scale = settings.scale if self._parts is None else self._parts.each_scale
+
+    def checked(self, value: object, key: str | None, name: object, slot: object) -> CheckedReward:
+        """Refuse a reward that the declaration does not allow.
+
+        Without a key, the key of a reward with a name is its name.
+        """
+        if self._parts is None:
+            self._refuse_part(name, slot)
+            return CheckedReward(key or DEFAULT_REWARD_KEY, self._number(value), None)
+        given = self._parts.given(value, self._name(self._parts, name, slot))
+        parts = {one: self._number(number) for one, number in given.items()}
+        default = str(next(iter(parts))) if len(parts) == 1 else DEFAULT_REWARD_KEY
+        if key is None and not (default.isascii() and default.isprintable() and " " not in default):
+            # Names of slots may have characters that keys may not have.
+            default = f"slot-{self._parts.names.index(default)}"
+        return CheckedReward(key or default, self._parts.combined(parts), parts)
+
+    def _refuse_part(self, name: object, slot: object) -> None:
+        for word, given, example in (
+            ("name", name, "{'click': 1, 'purchase': 20}"),
+            ("slot", slot, "'slots'"),
+        ):
+            if given is not None:
+                raise InputError(
+                    f"the reward has the {word} {short_repr(given)}, and this bandit has one "
+                    f"reward without a {word}: leave {word} out, or declare a bandit with "
+                    f"rewards={example}",
+                    code=UNKNOWN_NAME,
+                )
+
+    @staticmethod
+    def _name(parts: RewardParts, name: object, slot: object) -> object:
+        word, other = ("slot", name) if parts.kind == SLOTS else ("name", slot)
+        if other is not None:
+            wrong = "name" if word == "slot" else "slot"
+            raise InputError(
+                f"the reward has the {wrong} {short_repr(other)}, and this bandit has a reward for "
+                f"each {word}: give {word}={parts.names[0]!r}",
+                code=UNKNOWN_NAME,
+            )
+        return slot if parts.kind == SLOTS else name
+
+    def _number(self, value: object) -> float:
+        number = as_number(value)
+        if number is None:
+            raise InputError(
+                f"a reward must be a number from {-LARGEST:g} to {LARGEST:g}, "
+                f"not {short_repr(value)}"
+            )
+        try:
+            self._scale.check(np.array([number]))
+        except InputError as error:
+            declared = self._kind if self._parts is None else self._parts.each["kind"]
+            raise InputError(
+                f"{error}: give a reward on the scale that was declared, {declared!r}, or declare "
+                "a bandit with another one, such as rewards='continuous'"
+            ) from error
+        return number

@@ -1,0 +1,160 @@
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import submax
+from submax.core.contracts.feedback import Feedback
+from submax.live.log.export import Export
+from submax.live.open import open_bandit
+from submax.live.store.memory_store import MemoryStore
+from submax.policies.adaptive.per_slot import PerSlot
+from submax.schema.reward_parts import UNKNOWN_NAME
+from submax.testing import ManualClock
+
+SLOTS = {"title": ["a", "b", "c"], "image": ["x", "y"]}
+
+
+def opened(clock, **declared):
+    return open_bandit(
+        MemoryStore(clock),
+        name="page",
+        clock=clock,
+        background=False,
+        **{"actions": SLOTS, "rewards": "slots", "reward_wait": 60, **declared},
+    )
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        lambda bandit, visit: bandit.reward(visit, [0, 1]),
+        lambda bandit, visit: bandit.reward(visit, {"title": 0, "image": 1}),
+        lambda bandit, visit: bandit.reward(visit, 1, slot="image"),
+        lambda bandit, visit: bandit.reward(visit, np.array([0.0, 1.0])),
+    ],
+)
+def test_a_row_has_the_reward_of_each_slot_and_their_sum(give):
+    clock = ManualClock()
+    bandit = opened(clock)
+    assert give(bandit, bandit.decide().id).status == "accepted"
+    clock.now += 61
+    rows = bandit.ledger().rows.columns()
+    assert rows.reward.tolist() == [1.0]
+    assert rows.slot_reward.tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda bandit, visit: bandit.reward(visit, 1.0),
+        lambda bandit, visit: bandit.reward(visit, 1.0, slot="footer"),
+        lambda bandit, visit: bandit.reward(visit, 1.0, name="title"),
+    ],
+)
+def test_a_slot_that_does_not_exist_is_refused(wrong):
+    bandit = opened(ManualClock())
+    visit = bandit.decide().id
+    before = bandit.store.appended("page/log")
+    with pytest.raises(submax.InputError, match="title") as refused:
+        wrong(bandit, visit)
+    assert refused.value.code == UNKNOWN_NAME
+    assert bandit.store.appended("page/log") == before
+
+
+def test_a_list_of_another_length_is_refused():
+    bandit = opened(ManualClock())
+    with pytest.raises(submax.InputError, match="3 rewards were given, and this bandit has 2"):
+        bandit.reward(bandit.decide().id, [0, 1, 0])
+
+
+def test_a_default_reward_other_than_zero_is_refused():
+    with pytest.raises(submax.InputError, match="0 and None are allowed"):
+        opened(ManualClock(), default_reward=1.0)
+
+
+def test_an_export_has_a_column_for_each_slot(tmp_path):
+    clock = ManualClock()
+    bandit = opened(clock)
+    bandit.reward(bandit.decide().id, [1, 1])
+    clock.now += 61
+    bandit.ledger()
+    Export(bandit.store, "page").write(tmp_path / "log.parquet")
+    (row,) = pq.read_table(tmp_path / "log.parquet").to_pylist()
+    assert (row["reward"], row["reward_title"], row["reward_image"]) == (2.0, 1.0, 1.0)
+
+
+def test_versions_are_fitted_to_the_rewards_of_slots():
+    clock = ManualClock()
+    bandit = opened(clock)
+    for _ in range(60):
+        shown = bandit.decide()
+        best = {"title": "c", "image": "y"}
+        bandit.reward(shown.id, [float(shown.action[slot] == best[slot]) for slot in SLOTS])
+    clock.now += 61
+    assert bandit.refit().learned
+    assert {(bandit.decide().action["title"]) for _ in range(20)} == {"c"}
+    model = bandit._live_state.serving.model
+    assert len(model.state.slots) == 2
+
+
+def feedback(rng, rows, slot_reward):
+    action = np.stack([rng.integers(3, size=rows), rng.integers(2, size=rows)], axis=-1)[None]
+    rewards = None if slot_reward is None else slot_reward(action)
+    total = np.zeros((1, rows)) if rewards is None else np.nansum(rewards, axis=-1)
+    log_prob = np.full((1, rows), -math.log(6))
+    return Feedback(np.zeros((1, rows, 0)), action, total, log_prob, np.ones((1, rows)), rewards)
+
+
+def test_each_slot_learns_from_its_own_reward_as_a_bandit_of_its_own_would(seed):
+    rng = np.random.default_rng(seed)
+    problem = submax.Problem(
+        submax.Slots((3, 2)), scale=submax.Discrete((0.0, 1.0, 2.0)), slot_scale=submax.Binary()
+    )
+    inner = submax.make_policy("rcp-submax")
+    policy = PerSlot(inner)
+    given = feedback(rng, 200, lambda action: (rng.random((1, 200, 2)) < 0.3 + 0.2 * action) * 1.0)
+    given.slot_reward[0, :50, 1] = np.nan
+    state = policy.update(policy.init(problem, 1, rng), given, rng)
+    for slot, size in enumerate((3, 2)):
+        rows = np.isfinite(given.slot_reward[0, :, slot])
+        alone = Feedback(
+            given.context[:, rows],
+            given.action[:, rows, slot : slot + 1],
+            given.slot_reward[:, rows, slot],
+            given.log_prob[:, rows],
+            given.weight[:, rows],
+        )
+        own = inner.update(inner.init(submax.Problem(submax.Arms(size)), 1, rng), alone, rng)
+        context = np.zeros((1, 1, 0))
+        expected = inner.probabilities(own, context)
+        assert np.allclose(inner.probabilities(state.slots[slot], context), expected)
+    joint = policy.probabilities(state, np.zeros((1, 1, 0)))
+    assert joint.sum() == pytest.approx(1.0)
+
+
+def test_with_rewards_of_slots_less_is_lost_than_with_their_sum(seed):
+    """Ten slots of three choices: the sum of ten rewards hides what each slot earned."""
+    slots, replicas, batches, batch = 10, 10, 15, 20
+    rng = np.random.default_rng([seed, 3])
+    chance = rng.uniform(0.1, 0.9, size=(replicas, slots, 3))
+    scale = submax.Discrete(tuple(float(number) for number in range(slots + 1)))
+    lost = []
+    for slot_scale in (submax.Binary(), None):
+        problem = submax.Problem(submax.Slots((3,) * slots), scale=scale, slot_scale=slot_scale)
+        policy = PerSlot(submax.make_policy("rcp-submax"))
+        state, total = policy.init(problem, replicas, rng), np.zeros(replicas)
+        for _ in range(batches):
+            context = np.zeros((replicas, batch, 0))
+            action, log_prob = policy.act(state, context, rng)
+            means = np.take_along_axis(chance[:, None], action[..., None], axis=-1)[..., 0]
+            total += (chance.max(axis=-1)[:, None] - means).sum(axis=(1, 2))
+            reward = (rng.random(means.shape) < means) * 1.0
+            total_reward, by_slot = reward.sum(axis=-1), reward if slot_scale else None
+            weight = np.ones(total_reward.shape)
+            given = Feedback(context, action, total_reward, log_prob, weight, by_slot)
+            state = policy.update(state, given, rng)
+        lost.append(total)
+    difference = lost[0] - lost[1]
+    assert difference.mean() < -4 * difference.std() / math.sqrt(replicas)
