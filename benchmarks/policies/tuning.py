@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rival_candidates import CONTEXTUAL_RIVALS, JOINT_RIVALS, OWN_OF_RIVALS, rival
 
 SEED = 7
 """Seed of the worlds; the reported experiments have seed 2024."""
@@ -66,6 +67,7 @@ OWN = {
     "linucb": "alpha",
     "linear-thompson": "width",
     "hill-climbing-thompson": "prior_variance",
+    **OWN_OF_RIVALS,
 }
 EPSILON = 0.05
 """The ε of ε-greedy is not tuned: the experiments report four values."""
@@ -79,6 +81,8 @@ def policy(method: str, network: dict[str, Any], own: float, batch: int) -> dict
     """Return the table of a candidate."""
     training = {"steps": network["steps"], "batch": batch, "learning_rate": network["rate"]}
     sized = {"hidden": network["hidden"], "training": training}
+    if method in OWN_OF_RIVALS:
+        return rival(method, sized, own)
     if method == "rcp-submax":
         estimator = {"kind": "cvae", "kl_weight": own, **sized}
         return {"kind": "reward-conditioned", "estimator": estimator, "strategy": "submax"}
@@ -118,7 +122,8 @@ def neighbours(search: Search, batch: int, rows: list[dict[str, str]]) -> list[C
     rng = np.random.default_rng(SEED)
     found: list[Candidate] = [("random", {"kind": "random"})]
     for method in search:
-        best = min((row for row in rows if row["method"] == method), key=lambda row: row["score"])
+        found_before = (row for row in rows if row["method"] == method)
+        best = min(found_before, key=lambda row: float(row["score"]))
         known = {
             name: float(value) for name, value in map(str.split, best["parameters"].split(","))
         }
@@ -137,10 +142,19 @@ def neighbours(search: Search, batch: int, rows: list[dict[str, str]]) -> list[C
 PROBLEMS: dict[str, tuple[Search, list[dict[str, Any]], int]] = {
     "contextual": (CONTEXTUAL, [{"kind": "contextual", "shift": s} for s in (0, -2, -4)], 256),
     "combinatorial": (JOINT, [{"kind": "combinatorial"}], 512),
+    # Methods of the related work, on the same worlds with the same number of candidates.
+    "contextual-rivals": (
+        CONTEXTUAL_RIVALS,
+        [{"kind": "contextual", "shift": s} for s in (0, -2, -4)],
+        256,
+    ),
+    "combinatorial-rivals": (JOINT_RIVALS, [{"kind": "combinatorial"}], 512),
 }
 
 
-def run(table: dict[str, Any], environment: dict[str, Any], replicas: int) -> tuple[float, float]:
+def run(
+    table: dict[str, Any], environment: dict[str, Any], replicas: int, observations: int
+) -> tuple[float, float]:
     """Return the mean final regret and reward of one candidate in one environment."""
     from submax.experiments.cells import make_environment, policy_of
     from submax.simulation.batch_flush import BatchFlush
@@ -149,7 +163,7 @@ def run(table: dict[str, Any], environment: dict[str, Any], replicas: int) -> tu
     trace = simulate(
         make_environment(environment),
         policy_of(table),
-        observations=OBSERVATIONS,
+        observations=observations,
         replicas=replicas,
         delay=BatchFlush(BATCH),
         seed=SEED,
@@ -159,10 +173,18 @@ def run(table: dict[str, Any], environment: dict[str, Any], replicas: int) -> tu
 
 def parameters(table: dict[str, Any]) -> str:
     """Return the parameters of a candidate in one line."""
-    plain = {**table, **table.get("estimator", {})}
-    plain.update(plain.pop("training", {}))
     names = {"hidden", "steps", "learning_rate", *OWN.values()}
-    return ", ".join(f"{name} {value:g}" for name, value in plain.items() if name in names)
+    found: dict[str, float] = {}
+
+    def collect(part: dict[str, Any]) -> None:
+        for name, value in part.items():
+            if isinstance(value, dict):
+                collect(value)
+            elif name in names:
+                found.setdefault(name, value)
+
+    collect(table)
+    return ", ".join(f"{name} {value:g}" for name, value in found.items())
 
 
 def main() -> None:
@@ -171,6 +193,7 @@ def main() -> None:
     parser.add_argument("--around", type=Path, help="results of the first round")
     parser.add_argument("--only", action="append", help="a method, if not all of them")
     parser.add_argument("--replicas", type=int, default=16)
+    parser.add_argument("--observations", type=int, default=OBSERVATIONS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -194,7 +217,10 @@ def main() -> None:
             (
                 method,
                 table,
-                [pool.submit(run, table, one, arguments.replicas) for one in environments],
+                [
+                    pool.submit(run, table, one, arguments.replicas, arguments.observations)
+                    for one in environments
+                ],
             )
             for method, table in made
         ]

@@ -6,6 +6,28 @@ export interface Activate {
   id: string;
 }
 
+/**
+ * A choice with its numbers.
+ *
+ * ``share`` is its share of all decisions, ``rows`` is the number of decisions that were learned
+ * from, and ``reward_rate`` is their mean reward, with a 95 % interval for one look from ``low``
+ * to ``high``. For plain arms, rewards are weighted by 1 / propensity, so that an arm is not
+ * judged by the contexts or the times in which it was chosen most often. ``probability`` is that
+ * of the next decision, a mean over recent contexts; None if it cannot be computed.
+ */
+export interface ArmStatus {
+  slot: string;
+  choice: string;
+  status: string;
+  decisions: number;
+  share: number | null;
+  rows: number;
+  reward_rate: number | null;
+  low: number | null;
+  high: number | null;
+  probability: number | null;
+}
+
 /** The last changes, newest first. */
 export interface Audit {
   changes: AuditedChange[];
@@ -30,6 +52,8 @@ export interface AuditedChange {
  *
  * ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
  * something failed since the server was started, and the bandit went on, by kind of failure.
+ * ``arms`` are the choices with their decisions, reward rates and probabilities, and ``notices``
+ * are sentences about what should be looked at.
  */
 export interface BanditDetails {
   name: string;
@@ -47,6 +71,16 @@ export interface BanditDetails {
   held: boolean;
   counts: Record<string, number>;
   failures: Record<string, number>;
+  status: string;
+  sticky: string | number;
+  quarantine: number;
+  refit_rows: number;
+  refit_seconds: number;
+  seed: number;
+  keep_versions: number;
+  archive_after: number | null;
+  arms: ArmStatus[];
+  notices: string[];
 }
 
 /** The names of all bandits. */
@@ -64,6 +98,17 @@ export interface ChangeChoice {
   choice: string;
   slot?: string;
   features?: Record<string, number | string>;
+}
+
+/** Guard rails to be changed; others stay as they are. */
+export interface ChangedGuardRails {
+  minimum?: number | null;
+  control?: string | Record<string, string | number> | null;
+  control_share?: number | null;
+  burn_in?: number | null;
+  holdout?: number | null;
+  baseline?: string | Record<string, string | number> | null;
+  aa_test?: boolean | null;
 }
 
 /** A choice with its status: active, paused or retired; and its features, if it has any. */
@@ -97,8 +142,10 @@ export interface Create {
   default_reward?: number | null;
   quarantine?: number | null;
   guard_rails?: GuardRails | null;
+  sticky?: "none" | "version" | number | null;
   refit_rows?: number | null;
   refit_seconds?: number | null;
+  status?: "active" | "archived" | "paused" | null;
   seed?: number | null;
   keep_versions?: number | null;
   archive_after?: number | null;
@@ -111,6 +158,7 @@ export interface Decide {
   id?: string | null;
   eligible?: string[] | Record<string, string[]> | null;
   activate?: boolean;
+  unit?: string | null;
 }
 
 /** A request for several decisions, of which all are made or none. */
@@ -128,7 +176,8 @@ export interface Deciding {
  *
  * ``propensity`` is the probability with which the action was drawn, ``version`` the number of the
  * version that drew it. A decision of the ``holdout`` has the baseline action and is not learned
- * from. ``repeated``: the decision was made by an earlier call with the same id.
+ * from. ``repeated``: the decision was made by an earlier call with the same id. ``unit`` is the
+ * one that the caller named. ``paused``: the bandit was paused, and no policy chose the action.
  */
 export interface Decision {
   id: string;
@@ -137,6 +186,8 @@ export interface Decision {
   version: number;
   holdout?: boolean;
   repeated?: boolean;
+  unit?: string | null;
+  paused?: boolean;
 }
 
 /** Decisions in the order of the requests. */
@@ -157,7 +208,8 @@ export interface Failure {
  * exactly the probability ``control_share`` if it is eligible. The first ``burn_in`` decisions are
  * drawn uniformly within these two limits; each process on a shared store counts its own
  * decisions. A share ``holdout`` of the decisions gets the action ``baseline`` and is not learned
- * from, so that the policy can be compared with the baseline.
+ * from, so that the policy can be compared with the baseline. With ``aa_test`` the holdout is
+ * decided by the policy as well, so that both groups are alike and every difference is an error.
  */
 export interface GuardRails {
   minimum?: number;
@@ -166,6 +218,7 @@ export interface GuardRails {
   burn_in?: number;
   holdout?: number;
   baseline?: string | Record<string, string | number> | null;
+  aa_test?: boolean;
 }
 
 /** The state of the server. */
@@ -201,6 +254,38 @@ export interface Keys {
 }
 
 /**
+ * The difference in reward per decision between a bandit and a group, ``against`` it.
+ *
+ * With a chance of 95 % the truth is between ``low`` and ``high`` at all times together, however
+ * often one looks; None: nothing can be said on this side. The truth is the mean difference over
+ * all decisions that have matured since the groups were last changed. ``exact``: the chance
+ * holds for any number of decisions, not only for large samples. ``cautions`` are sentences about
+ * what the interval relies on. In an ``aa_test`` both groups decide alike, and ``alarm`` means
+ * that they differ nevertheless, or that their sizes are wrong.
+ */
+export interface LiftReport {
+  against: string;
+  action: unknown;
+  estimate: number | null;
+  low: number | null;
+  high: number | null;
+  exact: boolean;
+  mean: number | null;
+  mean_of_group: number | null;
+  decisions: number;
+  decisions_of_group: number;
+  sample_ratio: SampleRatioReport | null;
+  aa_test: boolean;
+  alarm: boolean;
+  cautions: string[];
+}
+
+/** The lift of a bandit over its holdout and over its control, as far as they are declared. */
+export interface Lifts {
+  lifts: LiftReport[];
+}
+
+/**
  * A new key: its scopes, its bandits (all if left out), and its requests a second.
  *
  * ``name`` is shown in lists and in the audit. From ``expires`` on, a date or a time in the form
@@ -227,7 +312,8 @@ export interface Publish {
  * ``status`` is
  *
  * - ``accepted``;
- * - ``late``: ``reward_wait`` was over, so that the reward is stored but not learned from;
+ * - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so that the
+ * reward is stored but not learned from;
  * - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
  * seconds of the setting ``quarantine``;
  * - ``conflict``: another value is stored under the same id and key, so that this one is not.
@@ -247,16 +333,52 @@ export interface Receipts {
   receipts: Receipt[];
 }
 
-/** The reward of a decision; if a decision has several rewards, each needs its own key. */
+/**
+ * The reward of a decision; if a decision has several rewards, each needs its own key.
+ *
+ * If rewards were declared with names, ``name`` is the name of this one, or ``value`` is a table
+ * of names; the key is then the name, unless one is given. If every slot has a reward, ``slot`` is
+ * the slot, or ``value`` is a table of slots or a list with a number for each slot.
+ */
 export interface Reward {
   id: string;
-  value: number;
-  key?: string;
+  value: number | Record<string, number> | number[];
+  key?: string | null;
+  name?: string | null;
+  slot?: string | null;
 }
 
 /** Several rewards, of which all are recorded or none. */
 export interface RewardMany {
   rewards: Reward[];
+}
+
+/** Whether a group has the share that it should have; see ``SampleRatio``. */
+export interface SampleRatioReport {
+  expected: number;
+  observed: number;
+  p_value: number;
+  alarm: boolean;
+}
+
+/** Settings to be changed; others stay as they are. */
+export interface Set {
+  context?: Record<string, string | string[] | ContextField> | null;
+  policy?: string | Record<string, unknown> | null;
+  rewards?: string | Record<string, unknown> | null;
+  combine?: "first" | "last" | "max" | "sum" | null;
+  reward_wait?: number | null;
+  no_reward_after?: number | null;
+  default_reward?: number | null;
+  quarantine?: number | null;
+  guard_rails?: ChangedGuardRails | null;
+  sticky?: "none" | "version" | number | null;
+  refit_rows?: number | null;
+  refit_seconds?: number | null;
+  status?: "active" | "archived" | "paused" | null;
+  seed?: number | null;
+  keep_versions?: number | null;
+  archive_after?: number | null;
 }
 
 /** A version: the hash of its model, and the rows that it was fitted to. */
@@ -298,10 +420,20 @@ export declare class Api {
   show(name: string, options?: CallOptions): Promise<BanditDetails>;
   /** Delete a bandit with its log and versions, for ever; the answer lists the others. */
   delete(name: string, options?: CallOptions): Promise<Bandits>;
+  /** Change settings, the policy or guard rails, all or none; null stands for a default. */
+  set(name: string, body: Set, options?: CallOptions): Promise<BanditDetails>;
   /** Add, pause, resume or retire an arm or a choice. */
   change(name: string, body: ChangeChoice, options?: CallOptions): Promise<BanditDetails>;
   /** All decisions with their rewards, as a Parquet file. */
   export(name: string, options?: CallOptions): Promise<ArrayBuffer>;
+  /** Answer with the control, the baseline or uniformly, and do not learn from it. */
+  pause(name: string, options?: CallOptions): Promise<BanditDetails>;
+  /** Let a paused or archived bandit decide and learn again. */
+  resume(name: string, options?: CallOptions): Promise<BanditDetails>;
+  /** Refuse decisions and rewards; the log can still be read. */
+  archive(name: string, options?: CallOptions): Promise<BanditDetails>;
+  /** How much more a decision earns than one of the holdout or the control. */
+  lift(name: string, options?: CallOptions): Promise<Lifts>;
   /** All versions. */
   versions(name: string, options?: CallOptions): Promise<Versions>;
   /** Let a version decide and hold it; without one, the newest and later ones decide. */

@@ -47,12 +47,32 @@ export class Api {
     return this.#transport.call("DELETE", `/bandits/${part(name)}`, undefined, options);
   }
 
+  set(name, body, options = {}) {
+    return this.#transport.call("PATCH", `/bandits/${part(name)}`, body, options);
+  }
+
   change(name, body, options = {}) {
     return this.#transport.call("POST", `/bandits/${part(name)}/choices`, body, options);
   }
 
   export(name, options = {}) {
     return this.#transport.bytes("GET", `/bandits/${part(name)}/export`, undefined, options);
+  }
+
+  pause(name, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/pause`, undefined, options);
+  }
+
+  resume(name, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/resume`, undefined, options);
+  }
+
+  archive(name, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/archive`, undefined, options);
+  }
+
+  lift(name, options = {}) {
+    return this.#transport.call("GET", `/bandits/${part(name)}/lift`, undefined, options);
   }
 
   versions(name, options = {}) {

@@ -8,6 +8,9 @@ export interface BanditOptions extends TransportOptions {
   gather?: number;
 }
 
+/** What a reward may have beside its decision and its value. */
+export type RewardOptions = Omit<Reward, "id" | "value">;
+
 /**
  * One bandit of a server.
  *
@@ -23,8 +26,8 @@ export declare class Bandit {
   ): Promise<Decision>;
   /** Choose several actions, all or none. */
   decideMany(requests: Decide[], options?: CallOptions): Promise<Decision[]>;
-  /** Record a reward. Rewards of a few milliseconds are sent together; each has its own receipt. */
-  reward(id: string, value: number, options?: { key?: string }): Promise<Receipt>;
+  /** Record a reward, or a table of rewards by their names or slots. Rewards of a few milliseconds are sent together; each has its own receipt. */
+  reward(id: string, value: Reward["value"], options?: RewardOptions): Promise<Receipt>;
   /** Record several rewards; one that conflicts gets the receipt `conflict`. */
   rewardMany(rewards: Reward[], options?: CallOptions): Promise<Receipt[]>;
   /** Confirm a decision that was made with `activate: false`. */
@@ -33,7 +36,7 @@ export declare class Bandit {
    * Send a reward from a page that is being left, by `navigator.sendBeacon`; there is no receipt.
    * The key must be one for browsers. Returns whether the browser has taken it.
    */
-  beacon(id: string, value: number, options?: { key?: string }): boolean;
+  beacon(id: string, value: Reward["value"], options?: RewardOptions): boolean;
   /** Wait until all rewards are answered. */
   flush(): Promise<void>;
 }

@@ -35,22 +35,25 @@ export class Bandit {
     });
   }
 
-  decide(context = undefined, { id, eligible, activate = true, ...options } = {}) {
-    const body = { id: id ?? newIdentifier(), context, eligible, activate };
-    return this.#retried(() => this.#api.decide(this.#name, body, options));
+  decide(context = undefined, { signal, keepalive, ...request } = {}) {
+    const body = { ...request, id: request.id ?? newIdentifier(), context };
+    return this.#retried(() => this.#api.decide(this.#name, body, { signal, keepalive }));
   }
 
   async decideMany(requests, options = {}) {
-    const body = { requests: requests.map((one) => ({ id: newIdentifier(), ...one })) };
+    const body = { requests: requests.map((one) => ({ ...one, id: one.id ?? newIdentifier() })) };
     return (await this.#retried(() => this.#api.decideMany(this.#name, body, options))).decisions;
   }
 
-  reward(id, value, { key } = {}) {
-    if (!Number.isFinite(value)) {
-      return Promise.reject(new TypeError(`a reward must be a finite number, not ${value}`));
+  reward(id, value, request = {}) {
+    // JSON has no word for NaN, and null would mean "missing".
+    const numbers = typeof value === "object" && value !== null ? Object.values(value) : [value];
+    if (!numbers.every(Number.isFinite)) {
+      const given = JSON.stringify(value) ?? String(value);
+      return Promise.reject(new TypeError(`rewards must be finite numbers, not ${given}`));
     }
     return new Promise((resolve, reject) => {
-      this.#queued.push({ body: { id, value, ...(key && { key }) }, resolve, reject });
+      this.#queued.push({ body: { ...request, id, value }, resolve, reject });
       this.#timer ??= setTimeout(() => this.#sendQueued(), this.#gather);
     });
   }
@@ -64,11 +67,11 @@ export class Bandit {
     return this.#retried(() => this.#api.activate(this.#name, { id }, options));
   }
 
-  beacon(id, value, { key } = {}) {
+  beacon(id, value, request = {}) {
     const path = `/bandits/${encodeURIComponent(this.#name)}/reward`;
     const query = this.#key === undefined ? "" : `?key=${encodeURIComponent(this.#key)}`;
     // Plain text needs no question to the server first, for which a page that ends has no time.
-    const body = new Blob([JSON.stringify({ id, value, ...(key && { key }) })], {
+    const body = new Blob([JSON.stringify({ ...request, id, value })], {
       type: this.#key === undefined ? "application/json" : "text/plain",
     });
     return navigator.sendBeacon(this.#beacons.url(path) + query, body);

@@ -45,7 +45,7 @@ test("rewards of the same moment are one request, and each has its own answer", 
   assert.deepEqual(found.map((one) => one.status), ["fulfilled", "rejected", "fulfilled"]);
   assert.equal(found[1].reason.code, "conflict");
   assert.deepEqual(seen.map((one) => one.path.split("/").pop()), ["reward-many", "reward"]);
-  assert.deepEqual(seen[0].body.rewards[2], { id: "c", value: 0, key: "click" });
+  assert.deepEqual(seen[0].body.rewards[2], { key: "click", id: "c", value: 0 });
 });
 
 test("only the wrong reward of a batch fails", async () => {
@@ -99,10 +99,25 @@ test("flush waits for all rewards", async () => {
   assert.equal((await Promise.all(rewards)).length, 450);
 });
 
+test("what a reward or a request has beside the usual is sent", async () => {
+  const { seen, fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  await bandit.decide(undefined, { unit: "visitor-17", activate: false });
+  await bandit.reward("a", { click: 1, purchase: 0 });
+  await bandit.reward("b", 1, { name: "click" });
+  const { id, ...decided } = seen[0].body;
+  assert.deepEqual(decided, { unit: "visitor-17", activate: false });
+  assert.equal(id.length, 36);
+  assert.deepEqual(seen[1].body, { id: "a", value: { click: 1, purchase: 0 } });
+  assert.deepEqual(seen[2].body, { name: "click", id: "b", value: 1 });
+});
+
 test("a number that is not finite is refused and not sent", async () => {
   const { seen, fetch } = answering(server);
   const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
   await assert.rejects(bandit.reward("a", Number.NaN), TypeError);
+  await assert.rejects(bandit.reward("a", { click: 1, purchase: Infinity }), TypeError);
+  await assert.rejects(bandit.reward("a", null), TypeError);
   assert.equal(seen.length, 0);
 });
 

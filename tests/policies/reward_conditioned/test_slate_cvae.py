@@ -63,6 +63,22 @@ def test_the_best_response_of_each_slot_is_asked_for(seed):
     np.testing.assert_allclose(columns.reshape(4, 30, 3, BIN_EDGES).sum(axis=-1), 1.0)
 
 
+def test_known_rewards_of_slots_are_the_responses(seed):
+    """The first 20 rows have a reward of each slot, the others of the joint action alone."""
+    policy, rng = SlateCVAE(hidden=4, training=BRIEF), np.random.default_rng(seed)
+    state = policy.init(PROBLEM, 4, rng)
+    first, second = some_feedback(PROBLEM, 4, 20, seed), some_feedback(PROBLEM, 4, 5, seed + 1)
+    known = rng.random((4, 20, 3))
+    state = policy.update(state, first._replace(slot_reward=known), rng)
+    state = policy.update(state, second, rng)
+    columns, _ = policy.conditions(state, rng)
+    mean = columns.reshape(4, 25, 3, BIN_EDGES) @ np.arange(BIN_EDGES)
+    # The encoding rises with the response, so that both have the same order.
+    assert np.array_equal(mean[:, :20].argmax(axis=1), known.argmax(axis=1))
+    assert np.array_equal(state.slot_rewards.context[:, :20], known.astype(np.float64))
+    assert np.isinf(state.slot_rewards.context[:, 20:]).all()
+
+
 def test_it_learns_what_is_good_in_each_slot(seed):
     """Each slot with choice 1 adds 0.3 to the chance of a reward; uniform choices earn 0.45."""
     training = Training(steps=200, batch=64, learning_rate=0.02)

@@ -1,12 +1,15 @@
 """The TypeScript client is generated from the description, and runs in Node against a server."""
 
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from submax._version import __version__
 
 FOLDER = Path(__file__).parents[3] / "clients" / "typescript"
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -34,6 +37,11 @@ def test_the_generated_files_are_current(generator):
         assert (FOLDER / "src" / name).read_text(encoding="utf-8") == text, (
             "run python clients/typescript/generate.py"
         )
+
+
+def test_the_package_has_the_version_of_the_server():
+    package = json.loads((FOLDER / "package.json").read_text(encoding="utf-8"))
+    assert package["version"] == __version__
 
 
 def test_every_operation_and_every_type_is_there(generator, http):

@@ -17,7 +17,8 @@ DEMO = [sys.executable, "-u", "-m", "submax", "demo"]
 
 
 @pytest.mark.slow
-def test_it_serves_visitors_until_ctrl_c_and_leaves_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_visitors_until_it_is_stopped_and_leaves_nothing(tmp_path, monkeypatch, number):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with subprocess.Popen(
         [*DEMO, "--visitors", "100"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -31,7 +32,7 @@ def test_it_serves_visitors_until_ctrl_c_and_leaves_nothing(tmp_path, monkeypatc
         with urlopen(f"{address}/bandits/demo") as answer:
             shown = json.load(answer)
         assert shown["counts"]["decisions"] > 0
-        demo.send_signal(signal.SIGINT)
+        demo.send_signal(number)
         rest, _ = demo.communicate(timeout=60)
         assert demo.returncode == 0, rest
     assert "The demo ends" in rest

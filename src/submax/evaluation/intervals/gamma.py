@@ -82,6 +82,6 @@ def gamma_quantile(probability: float, variance: float, third: float) -> float:
     skewness = third / variance**1.5
     if skewness**2 * NORMAL_SHAPE < 1:
         z = float(ndtri(probability))
-        return float(np.sqrt(variance)) * (z + skewness * (z**2 - 1) / 3)
+        return float(np.sqrt(variance) * (z + skewness * (z**2 - 1) / 3))
     shape, unit = skewness**-2, third / variance
     return float(unit * (gammaincinv(shape, probability) - shape))

@@ -1,10 +1,14 @@
 """Contract of a learner, which learns from the log of a bandit."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
 
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.ledger import Ledger
 from submax.live.rollups.rollups import Rollups
+
+Answer = TypeVar("Answer")
 
 
 class Learner(ABC):
@@ -21,6 +25,13 @@ class Learner(ABC):
     @abstractmethod
     def catch_up(self) -> Ledger:
         """Read the whole log, and return the ledger."""
+
+    @abstractmethod
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        """Read the whole log, and return what a function says about the ledger.
+
+        Nobody else uses the ledger meanwhile.
+        """
 
     @abstractmethod
     def ledger_if_read(self) -> Ledger | None:

@@ -8,7 +8,7 @@ from threading import RLock
 import numpy as np
 
 from submax.core.errors import one_line
-from submax.live.fitting.learner import Learner
+from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.recent_rows import RecentRows
@@ -75,6 +75,8 @@ class OnlineLearner(Learner):
 
     def before_decision(self) -> None:
         with self._lock:
+            if not self._outdated() and self._most_new_rows() < self._enough():
+                return
             self.catch_up()
             rows = len(self.ledger.rows)
             if rows < self._rows_to_retry:
@@ -103,6 +105,10 @@ class OnlineLearner(Learner):
                 self.ledger.follow()
             self._forget()
             return self.ledger
+
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        with self._lock:
+            return function(self.catch_up())
 
     def ledger_if_read(self) -> Ledger:
         return self.catch_up()
@@ -152,6 +158,17 @@ class OnlineLearner(Learner):
             self.learned = self.fitted_rows = len(rows.reward)
             self.version = 1
             live_state.teach(self.version, self.model)
+
+    def _most_new_rows(self) -> float:
+        """How many new rows there can be at most, without reading the log.
+
+        A page of many events costs little more than one of a single event. If decisions mature only
+        when their rewards come, each event that was not read gives at most one row.
+        """
+        if self._live_state.settings.longest_wait < math.inf:
+            return math.inf
+        last = self._store.last_position(log_stream(self._name))
+        return len(self.ledger.rows) + max(0, last - self.ledger.read_position)
 
     def _enough(self) -> int:
         """The smallest number of new rows that is worth an update."""

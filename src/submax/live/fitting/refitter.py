@@ -12,7 +12,7 @@ from submax.core.errors import ConflictError, NotFoundError
 from submax.core.running.spans import SPANS
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.fitting.learner import Learner
+from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
@@ -134,6 +134,10 @@ class Refitter(Learner):
         # Reading does not make this process the leader.
         with self._lock:
             return self._follower.read()
+
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        with self._lock:
+            return function(self._follower.read())
 
     def ledger_if_read(self) -> Ledger | None:
         # A process that does not lead has not read the log, which may be long.

@@ -62,5 +62,5 @@ class GroupComparison(msgspec.Struct):
     def _begin(self, since: int, share: float) -> LiftTally:
         """Forget everything: decisions with other shares or other actions are not comparable."""
         self.since, self.counted, self.chosen = since, 0, 0
-        self.sample = UnitSample(set())
+        self.sample = UnitSample({})
         return LiftTally(share, self.start)

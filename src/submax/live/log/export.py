@@ -91,8 +91,10 @@ def _write(path: Path, schema: Any, tables: Iterator[Any]) -> int:
     import pyarrow.parquet as pq
 
     count, rest = 0, schema.empty_table()
-    texts = [field.name for field in schema if not _is_number(field.type)]
-    # Numbers hardly ever repeat, so that looking for repetitions takes time for nothing.
+    # Numbers and ids hardly ever repeat, so that looking for repetitions takes time for nothing.
+    texts = [
+        one.name for one in schema if one.name not in ("id", "at") and not _is_number(one.type)
+    ]
     with whole_file(path) as file, pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
         for table in tables:
             count += table.num_rows

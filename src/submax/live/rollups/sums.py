@@ -106,5 +106,6 @@ def series(rows: Floats) -> Floats:
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     """The ratio, NaN where the denominator is 0."""
-    found = np.full(np.shape(numerator), math.nan)
-    return np.divide(numerator, denominator, out=found, where=denominator > 0)
+    found: Floats = np.full(np.shape(numerator), math.nan)
+    np.divide(numerator, denominator, out=found, where=denominator > 0)
+    return found

@@ -17,7 +17,7 @@ from submax.core.numerics.categorical import TOLERANCE
 from submax.core.running.fallback import counted_fallbacks
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
-from submax.live.serving.guarded import Places, find_places, restricted, within_rails
+from submax.live.serving.guarded import Places, adds_up, find_places, restricted, within_rails
 from submax.live.serving.unlisted_actions import encoded_action, uniform_action
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
@@ -65,6 +65,7 @@ class Serving:
         # so that one policy that takes for ever would stop all bandits.
         self._shared_sampler: ActionSampler | None = None
         self._context_free: Floats | None = None
+        self._shared_probabilities: Floats | None = None
         rails = settings.guard_rails
         self._baseline: EncodedAction = (
             [] if rails.baseline is None else menu.encoded(rails.baseline)
@@ -107,7 +108,7 @@ class Serving:
             new._policy = policy
             new._same = not policy.facts.uses_context or self.settings.context.width == 0
         new._model, new.version, new._has_failed = model, version, False
-        new._shared_sampler = new._context_free = None
+        new._shared_sampler = new._context_free = new._shared_probabilities = None
         if model.active != self._model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
@@ -158,8 +159,12 @@ class Serving:
 
     def probabilities(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
         """The probabilities ``[M]`` of the eligible joint actions, if these can be listed."""
-        found: Floats = self._guarded([values], eligible, uniform)[0]
-        return found
+        if not self._same or uniform or eligible != self.active:
+            found: Floats = self._guarded([values], eligible, uniform)[0]
+            return found
+        if self._shared_probabilities is None:
+            self._shared_probabilities = self._guarded([[]], eligible, uniform)[0]
+        return self._shared_probabilities
 
     def may_hold_out(self, eligible: ChoiceIndices) -> bool:
         """Whether the baseline is eligible, so that the decision may belong to the holdout."""
@@ -207,6 +212,8 @@ class Serving:
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
             found = self._checked(listed, (1, rows, size))
+            if rows == 1 and adds_up(found[0]):
+                return found
             # The comparisons are also false for NaN.
             sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
             valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)

@@ -87,6 +87,11 @@ class MemoryStore(Store):
         events = self._events.get(stream, [])
         return events[0].position if events else 0
 
+    def last_position(self, stream: str) -> int:
+        """The position of the newest event of a stream; 0 if there is none."""
+        events = self._events.get(stream, [])
+        return events[-1].position if events else 0
+
     def contents(self) -> list[tuple[str, Event]]:
         """All events with their streams, in order of their positions."""
         with self._lock:
@@ -139,7 +144,8 @@ class MemoryStore(Store):
         blobs = [(name, data, blob_checksum(name, data)) for name, data in self._blobs.items()]
         blobs = [blob for blob in blobs if not is_segment(blob[0])]
         finish = partial(copy_segments, self, path)
-        write_copy(path, "the store in memory", self._sealed(), blobs, finish)
+        ends = {stream: events[-1].position for stream, events in self._events.items()}
+        write_copy(path, "the store in memory", self._sealed(), ends, blobs, finish)
 
     def _sealed(self) -> Iterator[SealedEvent]:
         last: dict[str, int] = {}

@@ -84,7 +84,8 @@ class VariationalDesign(Design[VariationalModel]):
         keys = jax.random.split(key, 2)
         share = jax.lax.stop_gradient(model.prior_share)
         losses = self.network.losses(drawn_network(model, keys[0]), batch, keys[1])
-        return losses + share * divergence(model)
+        total: jax.Array = losses + share * divergence(model)
+        return total
 
     def held_out_losses(
         self, model: VariationalModel, batch: Example, share: jax.Array, key: jax.Array

@@ -1,6 +1,6 @@
 """Pairs of logged decisions with different rewards in near contexts."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class NearPairs(NamedTuple):
             partner[:, part], sign[:, part] = _nearest(buffer, context, part, index)
         return cls(partner, np.where(buffer.weight > 0, sign, 0.0))
 
-    def of(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def of(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values ``[R, rows, ...]`` of the partners."""
         return values[np.arange(len(self.partner))[:, None], self.partner]
 

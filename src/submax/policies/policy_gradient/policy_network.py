@@ -30,7 +30,8 @@ class PolicyNetwork(NamedTuple):
     """All feedback in a ``buffer``, the trained ``parameters``, and the network as plain arrays.
 
     The network has one level. ``scaling`` standardizes contexts for it; None if they are not
-    standardized. ``critic`` is a value network, for policies that have one.
+    standardized. ``critic`` is a value network, for policies that have one. ``slot_rewards`` has
+    the rewards of slots in place of contexts, infinite if unknown, for policies that use them.
     """
 
     problem: Problem
@@ -39,6 +40,7 @@ class PolicyNetwork(NamedTuple):
     network: SlotNetwork
     scaling: ContextScaling | None = None
     critic: ValueBelief | None = None
+    slot_rewards: Buffer | None = None
 
     @classmethod
     def empty(

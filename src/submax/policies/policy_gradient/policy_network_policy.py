@@ -113,7 +113,8 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
     def probabilities(self, state: PolicyNetwork, context: Floats) -> Floats:
         state.problem.space.check_listable("a list of probabilities")
         found = [state.listed(part) for part in split(context, self._rows_at_once(state))]
-        return self._mixed(state, joined(found))
+        probabilities: Floats = self._mixed(state, joined(found))
+        return probabilities
 
     def update(
         self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
@@ -149,7 +150,8 @@ class PolicyNetworkPolicy(Policy[PolicyNetwork]):
         uniform = np.exp(-state.problem.space.log_measure)
         learned = state.learned.reshape(-1, *[1] * (found.ndim - 1))
         mixed = self.epsilon * uniform + (1 - self.epsilon) * found
-        return np.where(learned, mixed, uniform)
+        probabilities: Floats = np.where(learned, mixed, uniform)
+        return probabilities
 
     def _rows_at_once(self, state: PolicyNetwork) -> int:
         """Return how many contexts of each replica are processed together."""

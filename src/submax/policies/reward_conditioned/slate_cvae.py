@@ -9,7 +9,10 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import non_negative, probability, whole_number
 from submax.core.contracts.facts import Facts
+from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.memory import Memory
 from submax.core.memory.training import Training
 from submax.core.rewards.quantile_levels import quantile_encoding
 from submax.policies.neural.value_belief import ValueBelief
@@ -30,15 +33,16 @@ class SlateCVAE(PolicyNetworkPolicy):
 
     π(a | c) = (1/Z) Σ_z p(a | c, ρ*, z) with p the decoder of a CVAE, a softmax in each slot. z has
     ``latent`` dimensions, Z is ``draws``, and the weight of the Kullback-Leibler term is
-    ``kl_weight``. ρ* is the ``quantile`` of the observed responses of each slot. A response is what
-    a slot's choice is worth compared with ``alternatives`` random other choices, by a value network
-    (`slot_responses`). Decisions are made by ε / M + (1 − ε) π.
+    ``kl_weight``. ρ* is the ``quantile`` of the responses of each slot. The response of a slot is
+    its reward (`Feedback.slot_reward`) if it is known. Otherwise it is computed from the reward of
+    the joint action: by what the slot's choice is worth compared with ``alternatives`` random other
+    choices, by a value network (`slot_responses`). Decisions are made by ε / M + (1 − ε) π.
 
     Reference: Jiang et al. (2019), List-CVAE.
 
-    *Departs from the paper:* only a whole joint action has a reward, so that the responses of slots
-    are computed by a value network instead of being observed. The prior of z does not depend on
-    the condition. The paper embeds documents; here every slot has choices of its own.
+    *Departs from the paper:* if only the joint action has a reward, the responses of slots are
+    computed instead of being observed. The prior of z does not depend on the condition. The paper
+    embeds documents; here every slot has choices of its own.
     """
 
     latent: int = 8
@@ -68,7 +72,23 @@ class SlateCVAE(PolicyNetworkPolicy):
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> PolicyNetwork:
         state = super().init(problem, replicas, rng)
-        return state._replace(critic=ValueBelief.unlisted(problem, replicas, self.hidden))
+        # The buffer of slot rewards is like that of decisions, but for the width of its contexts.
+        as_context = Problem(problem.space, problem.space.slots, problem.scale)
+        return state._replace(
+            critic=ValueBelief.unlisted(problem, replicas, self.hidden),
+            slot_rewards=Buffer.empty(as_context, replicas),
+        )
+
+    def with_critic(
+        self, state: PolicyNetwork, feedback: Feedback, rng: np.random.Generator
+    ) -> PolicyNetwork:
+        """Return the state with a trained value network and with the rewards of slots."""
+        assert state.slot_rewards is not None, "init gives the state a buffer of slot rewards"
+        given = feedback.slot_reward
+        known = np.full(feedback.action.shape, np.inf) if given is None else given
+        known = np.where(np.isfinite(known), known, np.inf)
+        slot_rewards = state.slot_rewards.add(feedback._replace(context=known), Memory(), rng)
+        return super().with_critic(state, feedback, rng)._replace(slot_rewards=slot_rewards)
 
     def design(self, problem: Problem) -> "SlateCVAEDesign":
         from submax.nn.designs.slate_cvae_design import SlateCVAEDesign
@@ -95,6 +115,9 @@ class SlateCVAE(PolicyNetworkPolicy):
         shape = (*buffer.reward.shape, self.alternatives)
         drawn = np.stack([rng.integers(size, size=shape) for size in sizes], axis=2)
         responses = slot_responses(state.critic, buffer, drawn)
+        assert state.slot_rewards is not None, "init gives the state a buffer of slot rewards"
+        known = state.slot_rewards.context
+        responses = np.where(np.isfinite(known), known, responses)
         columns, asked = [], []
         for slot in range(len(sizes)):
             response = np.where(buffer.weight > 0, responses[..., slot], 0.0)

@@ -59,7 +59,7 @@ class VarianceBelief(NamedTuple):
         reward = reward_shares(self.problem.scale, buffer, buffer.reward)
         learned = np.any(feedback.weight > 0, axis=1)
         squares = Feedback(
-            buffer.context,
+            buffer.context.astype(np.float64),
             buffer.action,
             np.clip((reward - mean.values_of(buffer)) ** 2, 0.0, 1.0),
             None,

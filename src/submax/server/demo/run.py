@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,13 +39,16 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
     if seconds is not None:
         positive("--for", seconds)
     whole_number("--seed", seed, at_least=0)
+    # A process in the background ignores Ctrl-C unless it says otherwise; SIGTERM ends it, too.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     world = DemoWorld(HALF_TIME if seconds is None else seconds / 2)
     with tempfile.TemporaryDirectory(prefix="submax-demo-") as folder:
         file = Path(folder) / f"{NAME}.db"
         open_bandit(file, background=False, **world.declaration()).close()
         with _server(file, port) as address:
             click.echo(_introduction(address, seconds, world))
-            with contextlib.suppress(KeyboardInterrupt):
+            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
                 asyncio.run(_visits(world, address, seconds, rate, seed))
             click.echo("The demo ends, and its folder is deleted.")
 
@@ -52,6 +56,12 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
 async def _visits(
     world: DemoWorld, address: str, seconds: float | None, rate: float, seed: int
 ) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    # Windows has no handlers of event loops, and there Ctrl-C is a KeyboardInterrupt.
+    with contextlib.suppress(NotImplementedError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     async with AsyncClient(address, NAME, deadline=10.0) as client:
         visitors = Visitors(world, client, rate, np.random.default_rng(seed))
         try:

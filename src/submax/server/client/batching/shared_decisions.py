@@ -1,5 +1,6 @@
 """Lets threads that ask for decisions at the same time share requests."""
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -32,11 +33,17 @@ class SharedDecisions:
 
     def __init__(self, send: Callable[[list[Item]], None], most: int) -> None:
         self._send, self._most = send, most
-        self._lock, self._under_way = Lock(), 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock, self._under_way, self._process = Lock(), 0, os.getpid()
         self._waiting: list[Waiting] = []
 
     def decide(self, body: bytes, until: float | None) -> Decision:
         """The decision for an encoded request."""
+        if self._process != os.getpid():
+            # The process was forked, and the threads that sent requests are not in it.
+            self._begin()
         mine = Waiting(body, until)
         with self._lock:
             self._waiting.append(mine)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from submax.core.errors import InputError, StoreError
-from submax.live.store.file_lock import FileLock, holder_of
+from submax.live.store.locks.file_lock import FileLock, holder_of
 
 
 class WriterLock:
