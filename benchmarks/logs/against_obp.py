@@ -78,7 +78,11 @@ def _add_peer(found: Found, logs: list[TableLog], peer: str | None) -> None:
                 np.savez(Path(folder) / f"{number:04d}.npz", **arrays)
             script = str(HERE / "peers" / "obp_tables_peer.py")
             done = subprocess.run(
-                [python, script, folder], capture_output=True, text=True, check=True, env={}
+                [python, script, folder],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             )
     except (PeerUnavailableError, OSError, subprocess.CalledProcessError) as error:
         print(f"Open Bandit Pipeline does not run here: {error}")
