@@ -22,7 +22,7 @@ LABELS = {"ok": "ok    ", "damage": "DAMAGE", "advice": "ADVICE"}
 def run_export(place: str, name: str | None, out: Path | None, rewards: Path | None) -> None:
     """Write the Parquet files, and print how much is in them."""
     with opened_for_reading(place) as store:
-        chosen = _chosen(bandit_names(store), name)
+        chosen = chosen_bandit(bandit_names(store), name)
         path = out or Path(f"{chosen}.parquet")
         export = Export(store, chosen)
         click.echo(f"{export.write(path)} decisions in {path}")
@@ -70,7 +70,8 @@ def opened_for_reading(place: str) -> Iterator[Store]:
         store.close()
 
 
-def _chosen(names: list[str], name: str | None) -> str:
+def chosen_bandit(names: list[str], name: str | None) -> str:
+    """The name of the bandit that is meant; it must be given if there are several."""
     if name is not None:
         one_of("bandit", name, names)
         return name

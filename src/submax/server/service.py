@@ -15,6 +15,7 @@ from submax.live.bandit import Bandit
 from submax.live.declaring.declare import declare
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
+from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
 from submax.live.scheduler import Scheduler
@@ -145,11 +146,22 @@ class Service:
         check_bandit(name)
         if name in self.names():
             raise ConflictError(f"there is a bandit {name!r} already: give another name")
-        refuse_files(declaration.get("policy"))
+        for word in ("policy", "shadow"):
+            refuse_files(declaration.get(word))
         check_parameters(declaration)
         self._trial.check(name, declaration)
+        if declaration.get("shadow") is not None:
+            self._trial.check(name, {**declaration, "policy": declaration["shadow"]})
         declare(self.store, name, declaration, new=True)
         return self._open(name)
+
+    def set_shadow(self, bandit: Bandit, policy: str | dict[str, Any] | None) -> None:
+        """Set a shadow, which is tried in another process first, as a new bandit would be."""
+        if policy is not None:
+            refuse_files(policy)
+            check_parameters({"policy": policy})
+            self._trial.check(bandit.name, {**_declaration(bandit.settings), "policy": policy})
+        bandit.set_shadow(policy, by="")
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""
@@ -229,6 +241,18 @@ def _stop_all(bandits: "SimpleQueue[Bandit]") -> None:
             bandits.get_nowait().stop()
         except Empty:
             return
+
+
+def _declaration(settings: Settings) -> dict[str, Any]:
+    """The words of a declaration that a policy depends on."""
+    return {
+        "actions": settings.menu.declaration,
+        "context": dict(zip(settings.context.names, settings.context.fields, strict=True)),
+        "rewards": settings.rewards,
+        "reward_wait": settings.reward_wait,
+        "combine": settings.combine,
+        "default_reward": settings.default_reward,
+    }
 
 
 def refuse_files(specification: object) -> None:

@@ -53,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     menu: Menu
     context: ContextSchema = ContextSchema()
     policy: str | dict[str, Any] = "rcp-adaptive"
+    shadow: str | dict[str, Any] | None = None
     rewards: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "binary"})
     combine: Annotated[
         Combination,
@@ -273,6 +274,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         self._check_sticky()
         # A policy that does not suit the problem is refused here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
+        if self.shadow is not None:
+            shadow = PolicySpecification(self.shadow).build()
+            shadow.init(self.problem, 1, np.random.default_rng(0))
 
     def _check_parts(self, parts: RewardParts) -> None:
         """Refuse rewards for each slot that nothing could be learned from."""
@@ -345,7 +349,7 @@ FIXED = (
 have to be understood in another way."""
 MEMORY_ONLY = ("learn_share",)
 """Settings of bandits in memory, which learn as rewards come."""
-STORE_ONLY = ("refit_rows", "refit_seconds", "keep_versions", "archive_after")
+STORE_ONLY = ("shadow", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
 """Settings of bandits with a store, which fit versions."""
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -362,6 +366,7 @@ class BanditOptions(TypedDict, total=False):
     action_features: Mapping[str, Mapping[str, Any]]
     context: Mapping[str, Any]
     policy: str | Mapping[str, Any] | Policy[Any]
+    shadow: str | Mapping[str, Any] | Policy[Any] | None
     rewards: Scale | str | Mapping[str, Any]
     combine: Combination
     reward_wait: float | timedelta
@@ -413,6 +418,13 @@ PLAIN_FORMS: dict[str, Any] = {
     "policy": Annotated[
         str | dict[str, Any],
         Meta(description="The name of a preset such as 'rcp-adaptive', or a table with a 'kind'."),
+    ],
+    "shadow": Annotated[
+        str | dict[str, Any] | None,
+        Meta(
+            description="A second policy, as in 'policy', that decides beside the first: what it "
+            "would have done is logged and compared, and never displayed. None: there is none."
+        ),
     ],
     "rewards": Annotated[
         str | dict[str, Any],
@@ -466,9 +478,22 @@ def _guard_rails(given: object) -> GuardRails:
         raise InputError(f"guard_rails: {error}") from error
 
 
+def _shadow(given: object) -> str | dict[str, Any] | None:
+    if given is None:
+        return None
+    specification = PolicySpecification.of(given)
+    if specification.is_object:
+        raise InputError(
+            f"the shadow was given as {given!r:.80}, which no table can describe, so that it could "
+            "not be made again: give a name, or a table {'kind': 'my_policy.py:MyPolicy'}"
+        )
+    return specification.data
+
+
 CONVERSIONS: dict[str, Any] = {
     "context": ContextSchema.of,
     "policy": lambda policy: PolicySpecification.of(policy).data,
+    "shadow": _shadow,
     "rewards": declared_rewards,
     "guard_rails": _guard_rails,
 }

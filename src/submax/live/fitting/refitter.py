@@ -5,9 +5,11 @@ import math
 import time
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
 import msgspec
 
+from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, NotFoundError
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
@@ -189,6 +191,21 @@ class Refitter(Learner):
             ledger.read_position,
             self._ahead(),
         )
+
+    def input_for(self, policy: Policy[Any], versions: dict[int, Fitted]) -> FitInput:
+        """The input of a fit by another policy with these ``versions``, as it is now."""
+        with self._lock:
+            self._follower.read()
+            newest = versions[max(versions)] if versions else None
+            outdated = newest is not None and (
+                newest.active != self._live_state.projection.menu.active
+            )
+            return self._fit_input()._replace(policy=policy, versions=versions, outdated=outdated)
+
+    def try_lead(self) -> bool:
+        """Whether this process fits versions, or does so from now on."""
+        with self._lock:
+            return self._follower.try_lead()
 
     def _ahead(self) -> int:
         """Return the expected number of decisions before the next version.

@@ -13,6 +13,7 @@ from submax.live.log.exporting.decision_table import STATUSES, DecisionTable
 from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.outcome_file import OutcomeFile
 from submax.live.log.exporting.reward_table import reward_schema, reward_table
+from submax.live.log.exporting.shadow_columns import ShadowColumns
 from submax.live.log.ledger import Parts, Reader, ledger_of
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
@@ -28,8 +29,9 @@ class Export:
     ``status`` is `pending` until the decision matures, then `learned`, or the reason why it was not
     learned from: `held out`, `never activated`, `without reward`. ``reward`` is the reward that was
     learned, or the one known so far; if rewards have names or slots, ``reward_NAME`` is the part of
-    each, null if it did not come. ``late_rewards`` counts rewards that came after the decision
-    had matured.
+    each, null if it did not come. ``late_rewards`` counts rewards that came after the decision had
+    matured. If there was a shadow, ``shadow_version`` of it gave the action the probability
+    ``shadow_probability`` and chose ``shadow_action`` itself.
 
     The log is read twice, by pages. Memory holds some pages and what the ledger holds: the rewards
     of decisions that have not matured. What became of the other decisions is in a temporary file of
@@ -50,7 +52,9 @@ class Export:
             settings.context,
             OpenDecisions(self._ledger.rewards, self._ledger.activated, self._ledger.parts),
             names,
+            ShadowColumns(store, name, menu).fields(),
         )
+        self._store, self._name, self._menu = store, name, menu
 
     def write(self, path: Path | str) -> int:
         """Write the decisions as Parquet; return their number."""
@@ -74,12 +78,13 @@ class Export:
             yield page if after <= last else page.up_to(last)
 
     def _decision_tables(self) -> Iterator[Any]:
+        shadow = ShadowColumns(self._store, self._name, self._menu)
         for events in self._pages():
             with collection_pause():
-                table = self._decision_table(LogPage.of(events))
+                table = self._decision_table(LogPage.of(events), shadow)
             yield table
 
-    def _decision_table(self, page: LogPage) -> Any:
+    def _decision_table(self, page: LogPage, shadow: ShadowColumns) -> Any:
         places = [place for place, kind in enumerate(page.kind) if kind == DECISION]
         positions = np.array([page.position[place] for place in places], np.int64)
         return self._decisions.build(
@@ -87,6 +92,7 @@ class Export:
             [page.at[place] for place in places],
             [page.body[place] for place in places],
             self._outcomes.read(positions),
+            shadow.columns(positions.tolist()),
         )
 
 

@@ -103,6 +103,12 @@ class Publish(Message):
     version: Annotated[int, Meta(ge=0, le=2**53)] | None = None
 
 
+class SetShadow(Message):
+    """A second policy that decides beside the first, by its name or as a table; null for none."""
+
+    policy: str | dict[str, Any] | None
+
+
 class NewKey(Message):
     """A new key: its scopes, its bandits (all if left out), and its requests a second.
 

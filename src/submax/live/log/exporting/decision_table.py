@@ -28,8 +28,8 @@ ELIGIBLE = msgspec.msgpack.Decoder(ChoiceIndices)
 class DecisionTable:
     """Builds tables of decisions by columns.
 
-    ``open_decisions`` is what the ledger knows about decisions that have not matured, and ``parts``
-    are the names of the parts of a reward.
+    ``open_decisions`` is what the ledger knows about decisions that have not matured, ``parts`` are
+    the names of the parts of a reward, and ``more_fields`` are columns that somebody else builds.
     """
 
     def __init__(
@@ -39,10 +39,11 @@ class DecisionTable:
         context: ContextSchema,
         open_decisions: OpenDecisions,
         parts: Sequence[str] = (),
+        more_fields: Sequence[tuple[str, Any]] = (),
     ) -> None:
         self._menu, self._context = menu, context
         self._open, self._parts = open_decisions, parts
-        self.schema = _schema(declared, menu, context, parts)
+        self.schema = _schema(declared, menu, context, parts, more_fields)
 
     def build(
         self,
@@ -50,8 +51,12 @@ class DecisionTable:
         times: Sequence[float],
         decisions: Sequence[LeanDecision],
         outcomes: NDArray[np.void],
+        more_columns: Sequence[Any] = (),
     ) -> Any:
-        """Return the table of some decisions, of which ``outcomes`` has the records."""
+        """Return the table of some decisions, of which ``outcomes`` has the records.
+
+        ``more_columns`` are those of ``more_fields``.
+        """
         import pyarrow as pa
 
         columns = [
@@ -64,6 +69,7 @@ class DecisionTable:
             self._eligible(decisions),
             _probabilities([one.probabilities for one in decisions]),
             *self._outcomes(identifiers, decisions, outcomes),
+            *more_columns,
         ]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
@@ -158,7 +164,13 @@ def _context_type(field: object) -> Any:
     return pa.float64() if isinstance(field, Number) else pa.string()
 
 
-def _schema(declared: Schema, menu: Menu, context: ContextSchema, parts: Sequence[str]) -> Any:
+def _schema(
+    declared: Schema,
+    menu: Menu,
+    context: ContextSchema,
+    parts: Sequence[str],
+    more_fields: Sequence[tuple[str, Any]],
+) -> Any:
     import pyarrow as pa
 
     names = [
@@ -188,6 +200,7 @@ def _schema(declared: Schema, menu: Menu, context: ContextSchema, parts: Sequenc
             ("reward", pa.float64()),
             ("late_rewards", pa.int64()),
             *((f"reward_{name}", pa.float64()) for name in parts),
+            *more_fields,
         ],
         metadata={METADATA: msgspec.json.encode(declared)},
     )
