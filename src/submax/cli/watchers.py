@@ -73,3 +73,38 @@ def roll_back_shadow(store: str, bandit: str) -> None:
     from submax.cli.watching.shadow import run_roll_back
 
     run_roll_back(store, bandit)
+
+
+@main.group()
+def alarms() -> None:
+    """Show and acknowledge the alarms of a bandit.
+
+    There are alarms if the reward rate or the share of rewards that come falls, if numbers of the
+    context are far outside of what was seen, if refits fail, and if propensities are too small.
+    """
+
+
+@alarms.command("show")
+@STORE
+@BANDIT
+def show_alarms(store: str, bandit: str | None) -> None:
+    """Show the last 100 alarms, newest first.
+
+    The store may be in use.
+    """
+    from submax.cli.watching.alarms import run_show
+
+    run_show(store, bandit)
+
+
+@alarms.command("acknowledge")
+@STORE
+@NAME
+def acknowledge_alarms(store: str, bandit: str) -> None:
+    """Say that all alarms were seen, so that they are no longer active.
+
+    While a server has the store file open, send POST /bandits/NAME/alarms/acknowledge instead.
+    """
+    from submax.cli.watching.alarms import run_acknowledge
+
+    run_acknowledge(store, bandit)

@@ -120,6 +120,7 @@ class Bandit(ShadowedBandit):
         refitter = Refitter(store, name, bandit._live_state, clock)
         bandit._learner = refitter
         bandit._shadow = ShadowWorker(store, name, bandit._live_state, refitter)
+        bandit._alarm_log = refitter.alarms.log
         if bandit.settings.guard_rails.burn_in:
             bandit.requests.draws.decided = refitter.catch_up().counts["decisions"]
         if background:

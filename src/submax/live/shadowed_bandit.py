@@ -7,9 +7,12 @@ import msgspec
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.alarms.alarm_log import AlarmLog
+from submax.live.alarms.alarm_records import Alarm
 from submax.live.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.declaring.declare import declare
 from submax.live.declaring.settings import Settings
+from submax.live.fitting.refitter import Refitter
 from submax.live.log.bandits import model_name
 from submax.live.log.records import CHANGED, PROMOTED, PUBLISHED, VERSION, Promoted, Published
 from submax.live.managed_bandit import ManagedBandit
@@ -19,11 +22,14 @@ from submax.live.store.event import Entry
 from submax.policies.specification import PolicySpecification
 
 SET, PROMOTE, ROLL_BACK = "set-shadow", "promote-shadow", "roll-back-shadow"
+ACKNOWLEDGE = "acknowledge-alarms"
 """The names of the operations in the audit log."""
 
 
 class ShadowedBandit(ManagedBandit):
-    """A bandit whose shadow can be set, compared, promoted and taken back."""
+    """A bandit whose shadow can be set, compared, promoted and taken back, and which has alarms."""
+
+    _alarm_log: AlarmLog
 
     def shadow(self) -> ShadowReport:
         """How the shadow compares with the policy that decides; see ``ShadowReport``."""
@@ -105,6 +111,28 @@ class ShadowedBandit(ManagedBandit):
         self._append_setting(entries)
         self._audit(ROLL_BACK, by, f"version {self.version}")
         return self.version
+
+    def alarms(self) -> list[Alarm]:
+        """The last 100 alarms, newest first; see ``Alarm``."""
+        self._worker()
+        return self._alarm_log.follow()[::-1]
+
+    def active_alarms(self) -> dict[str, int]:
+        """The number of active alarms by kind, as they were last read."""
+        return {} if self._shadow is None else dict(self._alarm_log.active())
+
+    def acknowledge_alarms(self, *, by: str = PYTHON) -> int:
+        """Say that all alarms were seen, so that they are no longer active; return how many."""
+        self._worker()
+        count = self._alarm_log.acknowledge()
+        if count:
+            self._audit(ACKNOWLEDGE, by, f"{count} alarms")
+        return count
+
+    def smallest_propensity(self) -> float | None:
+        """The smallest probability with which an action was drawn, if this process has read it."""
+        learner = self._learner
+        return learner.alarms.watch.state.smallest if isinstance(learner, Refitter) else None
 
     def _swapped(self, before: Settings, policy: str | dict[str, Any]) -> Entry:
         """The settings with another policy, beside which the one before becomes the shadow."""

@@ -13,6 +13,7 @@ import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InputError
+from submax.live.alarms.webhook_options import WebhookOptions
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
@@ -56,6 +57,8 @@ def serve(
     """
     check_port(port)
     positive("rate", rate)
+    # A wrong value is refused at the start, and not when the first alarm is to be sent.
+    WebhookOptions.from_environment()
     policy = None if learned is None else Learned.read(learned, trust=trust)
     service, listening = _opened(place, host, port, policy)
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)

@@ -23,6 +23,7 @@ from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.scale import Scale
+from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.guard_rails import GuardRails
 from submax.policies.specification import PolicySpecification
 from submax.schema.context_schema import LARGEST, ContextSchema
@@ -104,6 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 86400.0
     guard_rails: GuardRails = GuardRails()
+    alarms: AlarmSettings = AlarmSettings()
     sticky: Annotated[
         Sticky,
         Meta(
@@ -271,6 +273,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 "continuous scale without bounds: declare rewards='continuous'"
             )
         self.guard_rails.check(self.menu)
+        self.alarms.check()
         self._check_sticky()
         # A policy that does not suit the problem is refused here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
@@ -349,7 +352,7 @@ FIXED = (
 have to be understood in another way."""
 MEMORY_ONLY = ("learn_share",)
 """Settings of bandits in memory, which learn as rewards come."""
-STORE_ONLY = ("shadow", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
+STORE_ONLY = ("shadow", "alarms", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
 """Settings of bandits with a store, which fit versions."""
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -374,6 +377,7 @@ class BanditOptions(TypedDict, total=False):
     default_reward: float | None
     quarantine: float | timedelta
     guard_rails: GuardRails | Mapping[str, Any]
+    alarms: AlarmSettings | Mapping[str, Any]
     sticky: Stickiness | float | timedelta
     refit_rows: int
     refit_seconds: float | timedelta
@@ -434,6 +438,7 @@ PLAIN_FORMS: dict[str, Any] = {
         ),
     ],
     "guard_rails": GuardRails,
+    "alarms": AlarmSettings,
 }
 """How JSON and TOML write the settings that Python callers may give as objects."""
 SETTING_TYPES: dict[str, Any] = {
@@ -478,6 +483,18 @@ def _guard_rails(given: object) -> GuardRails:
         raise InputError(f"guard_rails: {error}") from error
 
 
+def _alarms(given: object) -> AlarmSettings:
+    if given is None:
+        return AlarmSettings()
+    if isinstance(given, Mapping):
+        for key in given:
+            one_of("setting of alarms:", str(key), AlarmSettings.__struct_fields__)
+    try:
+        return msgspec.convert(given, AlarmSettings)
+    except msgspec.ValidationError as error:
+        raise InputError(f"alarms: {error}") from error
+
+
 def _shadow(given: object) -> str | dict[str, Any] | None:
     if given is None:
         return None
@@ -496,5 +513,6 @@ CONVERSIONS: dict[str, Any] = {
     "shadow": _shadow,
     "rewards": declared_rewards,
     "guard_rails": _guard_rails,
+    "alarms": _alarms,
 }
 """How a value that a caller may give as an object becomes the one that the store holds."""

@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable
 
 from submax.core.errors import StoreError
+from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
-from submax.live.log.ledger import Ledger, ledger_of
+from submax.live.log.ledger import Ledger, ignore, ledger_of
 from submax.live.log.records import TICK
 from submax.live.log.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
@@ -38,10 +39,12 @@ class LedgerFollower:
         live_state: LiveState,
         clock: Callable[[], float],
         after_snapshot: Callable[[], None],
+        alarms: AlarmDesk | None = None,
     ) -> None:
         self.restored: Ledger | None = None
         self._store, self._name, self._clock = store, name, clock
         self._live_state, self._after_snapshot = live_state, after_snapshot
+        self._alarms = alarms
         self._led = False
         self._ticked_at, self._tick_pause = time.monotonic(), 0.0
         self._snapshot_at = 0
@@ -54,6 +57,8 @@ class LedgerFollower:
             if not read_snapshot(self._store, self._name, ledger, self.may_write):
                 ledger = self._empty()
             self._snapshot_at = ledger.read_position
+            if self._alarms is not None:
+                self._alarms.attend(ledger)
             self.restored = ledger
         return self.restored
 
@@ -79,9 +84,13 @@ class LedgerFollower:
             self.restored = None
             raise
         if self._live_state.deleted or not self._store.leads(self._name):
+            if self._alarms is not None:
+                self._alarms.drop()
             return ledger
         if self._must_tick(ledger):
             self._tick(ledger)
+        if self._alarms is not None:
+            self._alarms.write()
         if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
             self._write_snapshot(ledger)
         return ledger
@@ -101,6 +110,8 @@ class LedgerFollower:
         if not self.may_write():
             return
         write_snapshot(self._store, self._name, ledger)
+        if self._alarms is not None:
+            self._alarms.save()
         self._after_snapshot()
         self._snapshot_at = ledger.read_position
 
@@ -116,7 +127,8 @@ class LedgerFollower:
         settings = self._live_state.projection.settings
         derived = DerivedRows(self._store, self._name, settings)
         segments = StoredSegments(self._store, self._name, leads=self.may_write, derived=derived)
-        return ledger_of(self._store, self._name, settings, segments=segments)
+        observer = ignore if self._alarms is None else self._alarms.watch.observe
+        return ledger_of(self._store, self._name, settings, observer, segments)
 
     def _must_tick(self, ledger: Ledger) -> bool:
         """Whether to write a tick.

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import ConflictError, NotFoundError
+from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
+from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Learner
@@ -58,8 +59,9 @@ class Refitter(Learner):
         self._fitted_at, self._took = time.monotonic(), 0.0
         self._deleted: set[int] = set()
         self._versions = VersionFitter(store, name)
+        self.alarms = AlarmDesk(store, name, live_state)
         self._follower = LedgerFollower(
-            store, name, live_state, clock, after_snapshot=self._versions.write_state
+            store, name, live_state, clock, self._versions.write_state, self.alarms
         )
         self._compactor = Compactor(store, name, clock, self._follower.may_write)
         self._started_with: list[Columns] | None = None
@@ -239,6 +241,19 @@ class Refitter(Learner):
             raise
 
     def _fit(self, fit_input: FitInput) -> Fitted:
+        """Fit a version, and count failures in a row, which are an alarm."""
+        try:
+            fitted = self._fitted(fit_input)
+        except (StoreError, NotFoundError):
+            # The store is away, or the bandit was deleted: the fit did not fail.
+            raise
+        except Exception as error:
+            self.alarms.count_refit(one_line(error))
+            raise
+        self.alarms.count_refit(None)
+        return fitted
+
+    def _fitted(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
         try:
             model, base = self._versions.fit(fit_input)

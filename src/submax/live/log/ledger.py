@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
@@ -39,8 +40,12 @@ Parts = Mapping[str, float]
 Observer = Callable[[int, str, float | None, Parts], None]
 """Called with the position of a decision that has matured, its outcome, its reward, and the parts
 of the reward that came; or with the position of the decision that a late event is about,
-`late reward` or `late activation`, None, and no parts."""
-NO_PARTS: Parts = {}
+`late reward` or `late activation`, None, and no parts. For a decision that is learned from with the
+default reward, the parts are ``BY_DEFAULT``."""
+PageObserver = Callable[[LogPage, int], None]
+"""Called with a page that was read, and the number of its events that were processed."""
+NO_PARTS: Parts = MappingProxyType({})
+BY_DEFAULT: Parts = MappingProxyType({})
 RECENT_DECISIONS = 10_000
 """Decisions that are remembered if ``reward_wait`` is 0: some megabytes."""
 
@@ -113,6 +118,7 @@ class Ledger:
         self.quarantine = Quarantine()
         self.counts: Counter[str] = Counter()
         self._read, self._observer, self._find = read, observer, find
+        self.page_observer: PageObserver | None = None
         self._rule = settings.reward_parts
         self._slot_names = (
             self._rule.names if self._rule is not None and self._rule.kind == SLOTS else None
@@ -146,6 +152,8 @@ class Ledger:
             self._process(page, end)
         finally:
             self._save_tally()
+        if self.page_observer is not None:
+            self.page_observer(page, end)
         return end == len(page)
 
     @property
@@ -271,6 +279,8 @@ class Ledger:
         self.counts["matured"] += 1
         self.counts[outcome] += 1
         # A decision that was never activated gets no default reward.
+        if given is None:
+            parts = BY_DEFAULT
         self._observer(position, outcome, reward if activated else given, parts)
 
     def _begin(self, identifier: str) -> None:

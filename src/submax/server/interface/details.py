@@ -44,6 +44,8 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         bandit.held,
         bandit.counts(),
         bandit.failures,
+        settings.shadow,
+        bandit.active_alarms(),
     )
 
 

@@ -161,6 +161,7 @@ class BanditDetails(msgspec.Struct, frozen=True):
 
     ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
     something failed since the server was started, and the bandit went on, by kind of failure.
+    ``shadow`` is the policy of the shadow, null without one. ``alarms``: active alarms by kind.
     """
 
     name: str
@@ -178,6 +179,8 @@ class BanditDetails(msgspec.Struct, frozen=True):
     held: bool
     counts: dict[str, int]
     failures: dict[str, int]
+    shadow: Any
+    alarms: dict[str, int]
 
 
 class Bandits(msgspec.Struct, frozen=True):
@@ -210,6 +213,27 @@ class Deciding(msgspec.Struct, frozen=True):
     """The version that decides now."""
 
     version: int
+
+
+class AlarmDetails(msgspec.Struct, frozen=True):
+    """An alarm in one sentence, with its time and its values.
+
+    It is ``active`` until it is over or acknowledged. ``subject`` is the field of the context, if
+    it is about one.
+    """
+
+    kind: str
+    at: str
+    active: bool
+    sentence: str
+    subject: str
+    values: dict[str, float]
+
+
+class Alarms(msgspec.Struct, frozen=True):
+    """The last 100 alarms, newest first."""
+
+    alarms: list[AlarmDetails]
 
 
 class KeyDetails(msgspec.Struct, frozen=True):

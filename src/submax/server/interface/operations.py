@@ -2,7 +2,7 @@
 
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.shadow.shadow_report import ShadowReport
-from submax.server.interface import handlers, shadow_handlers
+from submax.server.interface import alarm_handlers, handlers, shadow_handlers
 from submax.server.interface import messages as m
 from submax.server.interface.operation import Operation
 
@@ -19,6 +19,7 @@ def operations() -> list[Operation]:
         *_one_bandit(),
         *_versions(),
         *_shadow(),
+        *_alarms(),
         *_keys(),
         *_health(),
     ]
@@ -226,6 +227,29 @@ def _shadow() -> list[Operation]:
             "Undo the last promotion of a shadow.",
             m.Deciding,
             shadow_handlers.roll_back_shadow,
+        ),
+    ]
+
+
+def _alarms() -> list[Operation]:
+    return [
+        Operation(
+            "alarms",
+            "GET",
+            f"{BANDIT}/alarms",
+            "read",
+            "The last 100 alarms, newest first.",
+            m.Alarms,
+            alarm_handlers.list_alarms,
+        ),
+        Operation(
+            "acknowledge-alarms",
+            "POST",
+            f"{BANDIT}/alarms/acknowledge",
+            "admin",
+            "Say that all alarms were seen, so that they are no longer active.",
+            m.Alarms,
+            alarm_handlers.acknowledge_alarms,
         ),
     ]
 
