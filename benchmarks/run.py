@@ -7,24 +7,24 @@ import argparse
 import importlib
 import sys
 
-from claim import Claim, print_claims
+from measuring.claim import Claim, print_claims
 
 MODULES = {
-    "throughput": "throughput",
-    "thompson": "thompson",
-    "sweep": "whole_sweep",
-    "networks": "networks",
-    "continued": "continued",
-    "levels": "linear_program",
-    "live": "live",
-    "server": "server",
-    "memory": "memory",
-    "reading": "live_reading",
-    "evaluation": "evaluation",
-    "adaptive": "adaptive",
-    "contexts": "contexts",
-    "growth": "growth",
-    "services": "services",
+    "throughput": "policies.throughput",
+    "thompson": "policies.thompson",
+    "sweep": "policies.whole_sweep",
+    "networks": "policies.networks",
+    "continued": "policies.continued",
+    "levels": "policies.linear_program",
+    "live": "live.live",
+    "server": "serving.server",
+    "memory": "live.memory",
+    "reading": "live.live_reading",
+    "evaluation": "logs.evaluation",
+    "adaptive": "policies.adaptive",
+    "contexts": "policies.contexts",
+    "growth": "live.growth",
+    "services": "serving.services",
 }
 
 

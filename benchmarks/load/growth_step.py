@@ -1,8 +1,7 @@
 """One step of ``growth.py``, in a process of its own, so that its memory can be measured.
 
-``python -m load.growth_step STEP FOLDER WIDTH ROWS POLICY``, run in the folder of the benchmarks,
-prints a line of JSON: name and number of everything that was measured. POLICY is a name or a JSON
-table.
+``python benchmarks/load/growth_step.py STEP FOLDER WIDTH ROWS POLICY`` prints a line of JSON: name
+and number of everything that was measured. POLICY is a name or a JSON table.
 """
 
 import os
@@ -22,9 +21,12 @@ from typing import Any
 
 import numpy as np
 
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from load.growing_log import GrowingLog
 from load.resident import peak, resident
-from stopwatch import seconds
+from measuring.stopwatch import seconds
 from submax.cli import main as submax_command
 from submax.live.log.snapshot import snapshot_name
 

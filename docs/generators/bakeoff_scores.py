@@ -14,7 +14,7 @@ from submax.core.numerics.standard_error import standard_error
 DENSE, RARE = "dense", "rare"
 HELD_OUT = ("letter", "marketing", "ring", "spambase", "splice", "texture", "twonorm")
 """Tables on which no setting of the default or of a peer was chosen, as in
-benchmarks/bakeoff_methods.py."""
+benchmarks/bakeoff/bakeoff_methods.py."""
 ADAPTIVE, RANDOM = "rcp-adaptive", "random"
 NETWORKS = ("rcp-softmax-submax", "rcp-cvae-submax")
 VOWPAL_WABBIT = "vw-"

@@ -1,7 +1,7 @@
 """Write the tables of docs/growth.md and its figure from docs/results/growth.csv: ``make docs``.
 
 ``python docs/generators/growth_page.py FILE`` first replaces growth.csv by FILE, which
-benchmarks/growth.py wrote.
+benchmarks/live/growth.py wrote.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The published results of benchmarks/growth.py: docs/results/growth.csv."""
+"""The published results of benchmarks/live/growth.py: docs/results/growth.csv."""
 
 import csv
 from collections.abc import Callable

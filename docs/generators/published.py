@@ -15,6 +15,7 @@ from submax.experiments.specification import (
     bakeoff_experiments,
     beyond_experiments,
     paper_experiments,
+    rival_experiments,
 )
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -30,6 +31,7 @@ def group_of(name: str) -> str:
         "paper": paper_experiments(),
         "beyond": beyond_experiments(),
         "bakeoff": bakeoff_experiments(),
+        "rivals": rival_experiments(),
     }
     return next(group for group, names in groups.items() if name in names)
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from submax.core.contracts.environment import Environment
 from submax.environments.arms.bernoulli import Bernoulli
-from submax.environments.arms.drifting_bernoulli import DriftingBernoulli
 from submax.environments.arms.few_good import FewGood
+from submax.environments.changing.drifting_bernoulli import DriftingBernoulli
 
 BASIC = (
     "epsilon-greedy-0.01",

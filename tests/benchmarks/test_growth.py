@@ -1,5 +1,8 @@
 """The benchmark of growth runs with a few rows, and measures what it says."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,7 +79,7 @@ def test_a_log_that_was_interrupted_is_begun_again(steps, tmp_path):
 
 def test_results_are_appended_and_a_step_is_done_once(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import growth
+    from live import growth
 
     run, out = [], tmp_path / "growth.csv"
 
@@ -93,3 +96,25 @@ def test_results_are_appended_and_a_step_is_done_once(monkeypatch, tmp_path):
     assert growth.results_of(out)[cell]["update_cpu_ms"] == 12.5
     (claim,) = [claim for claim in growth.claims(growth.results_of(out)) if "update" in claim.what]
     assert claim.holds
+
+
+@pytest.mark.slow
+def test_it_runs_from_any_folder_with_a_relative_path_to_submax(tmp_path):
+    script = BENCHMARKS / "live" / "growth.py"
+    source = os.path.relpath(BENCHMARKS.parent / "src", tmp_path)
+    words = ["--rows", "100", "--logs", "no context", "--out", "growth.csv"]
+    environment = {**os.environ, "PYTHONPATH": source}
+    command = [sys.executable, "-c", FIRST_STEP, str(script), *words]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert "step fill" in (tmp_path / "growth.csv").read_text()
+
+
+FIRST_STEP = """
+import runpy, sys
+
+script, *words = sys.argv[1:]
+module = runpy.run_path(script)
+module["main"].__globals__["steps"] = lambda log, rows: [("fill", "counting (default)")]
+sys.argv = [script, *words]
+module["main"]()
+"""

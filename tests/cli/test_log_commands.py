@@ -16,6 +16,7 @@ from submax.server.client import Client
 COLUMNS = [
     "policy",
     "estimator",
+    "recommended",
     "value",
     "low",
     "high",
@@ -27,6 +28,8 @@ COLUMNS = [
     "mean_weight",
     "mean_error",
     "unsupported",
+    "effective_rewards",
+    "usual",
     "warnings",
 ]
 
@@ -153,7 +156,7 @@ def test_a_log_that_is_not_there_is_named(folder):
 
 
 def test_evaluate_prints_a_table_and_writes_all_numbers_and_a_figure(folder):
-    said = done("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax")
+    said = done("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax", "--all")
     assert said.startswith("logging policy: ")
     for word in ("linucb", "rcp-submax", *USUAL, "replay", "effective rows", "without support"):
         assert word in said
@@ -169,6 +172,42 @@ def test_evaluate_prints_a_table_and_writes_all_numbers_and_a_figure(folder):
         *["rcp-submax"] * 8,
     ]
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in rows)
+
+
+def test_evaluate_prints_one_recommended_estimate_of_each_policy(folder):
+    said = done("evaluate", "log.csv", "--policy", "linucb", "--policy", "rcp-submax")
+    table = [line for line in said.splitlines() if line.startswith("│")]
+    table = [line for line in table if line.split("│")[1].strip()]
+    assert sorted(line.split("│")[1].strip() for line in table) == ["linucb", "rcp-submax"]
+    assert "the one with the fewest warnings" in said
+    with (folder / "evaluation" / "estimates.csv").open(encoding="utf-8", newline="") as file:
+        chosen = [row for row in csv.DictReader(file) if row["recommended"] == "True"]
+    assert [row["policy"] for row in chosen] == ["logging policy", "linucb", "rcp-submax"]
+    printed = {line.split("│")[1].strip(): line.split("│")[2].strip() for line in table}
+    assert printed == {row["policy"]: row["estimator"] for row in chosen[1:]}
+    assert "*" in done("evaluate", "log.csv", "--policy", "linucb", "--all")
+
+
+def test_plot_draws_the_forest_of_an_evaluation_again(folder):
+    done("evaluate", "log.csv", "--policy", "linucb", "--policy", "random", "--estimator", "ips")
+    figure = folder / "evaluation" / "forest.png"
+    before = figure.read_bytes()
+    figure.unlink()
+    done("plot", "evaluation")
+    assert figure.read_bytes() == before
+    done("plot", "evaluation", "--policy", "random")
+    assert figure.read_bytes() != before
+    refused = invoke("plot", "evaluation", "--policy", "randm")
+    assert refused.exit_code != 0
+    assert "did you mean 'random'" in refused.stderr
+
+
+def test_evaluate_reads_a_pattern_of_columns(folder):
+    said = done(
+        "evaluate", "log.csv", "--policy", "linucb", "--estimator", "ips",
+        "--column", "context=context_*",
+    )  # fmt: skip
+    assert "linucb" in said
 
 
 def test_evaluate_numbers_its_warnings(folder):

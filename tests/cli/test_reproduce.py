@@ -11,7 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from submax.cli import main
-from submax.experiments.specification import beyond_experiments, paper_experiments
+from submax.experiments.specification import (
+    beyond_experiments,
+    paper_experiments,
+    rival_experiments,
+)
 
 CELLS = 28
 """Of the small run that most tests have in common."""
@@ -215,6 +219,7 @@ def test_only_leaves_out_experiments_without_a_match(run_here, tmp_path):
     [
         (["all"], paper_experiments()),
         (["beyond"], beyond_experiments()),
+        (["rivals"], rival_experiments()),
         (["ratings", "beyond", "bernoulli"], ["ratings", *beyond_experiments(), "bernoulli"]),
         (["all", "beyond", "all"], [*paper_experiments(), *beyond_experiments()]),
     ],

@@ -87,8 +87,8 @@ def test_abstract_classes_are_not_in_a_folder():
 
 def test_a_value_without_default_must_be_given():
     assert ENVIRONMENTS.build({"kind": "bernoulli", "arms": 4}, {}) == Bernoulli(4)
-    with pytest.raises(InputError, match="environment 'bernoulli' needs a value for 'arms'"):
-        ENVIRONMENTS.build({"kind": "bernoulli", "alpha": 2.0}, {})
+    with pytest.raises(InputError, match="environment 'few-good' needs a value for 'arms'"):
+        ENVIRONMENTS.build({"kind": "few-good", "high": 0.5}, {})
 
 
 def test_a_class_of_the_users_own_file_is_built_and_keeps_the_contract(my_file, seed):

@@ -150,6 +150,6 @@ def test_a_ratio_has_the_errors_of_both(generator):
 
 def test_held_out_tables_are_those_of_the_peers(generator, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import bakeoff_methods
+    from bakeoff import bakeoff_methods
 
     assert generator.HELD_OUT == bakeoff_methods.HELD_OUT

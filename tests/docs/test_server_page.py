@@ -1,7 +1,11 @@
-"""The page of the server is followed, command by command."""
+"""The page of the server is followed, block by block, in the order in which a person reads it."""
 
+import contextlib
+import json
+import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -10,60 +14,128 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+PROGRAMS = ("curl", "nginx", "openssl")
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}{os.pathsep}/usr/sbin"
 
 
-@pytest.fixture
-def port():
+def blocks(*languages):
+    return re.findall(rf"```({'|'.join(languages)})\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
 
 
+class Reader:
+    """Somebody with two terminals: one for the server, and one for everything else.
+
+    The server and the proxy have ports of their own. A block with ``submax serve`` stops the server
+    before it, and starts the next.
+    """
+
+    def __init__(self, folder, wait_until_ready):
+        self.folder, self._wait = folder, wait_until_ready
+        self.port, self.proxy_port = free_port(), free_port()
+        self.server = None
+        self.said = []
+        shutil.copytree(ROOT / "deploy", folder / "deploy")
+        proxy = folder / "deploy" / "nginx.conf"
+        proxy.write_text(self.here(proxy.read_text()))
+        self._environment = {**os.environ, "PATH": PATH, "SUBMAX_PORT": str(self.port)}
+
+    def here(self, text):
+        text = text.replace(":8000", f":{self.port}").replace("8443", str(self.proxy_port))
+        return text.replace("curl ", "curl -sS ")
+
+    def follow(self, language, block):
+        if language == "python":
+            command = [sys.executable, "-c", self.here(block)]
+            return self._run(command)
+        if re.search(r"^submax serve", block, flags=re.MULTILINE):
+            self._serve(block)
+            return ""
+        if block.startswith("submax keys add"):
+            self.stop()
+        return self._run(["bash", "-c", f"set -e\n{self.here(block)}"])
+
+    def _run(self, command):
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (command[-1], done.stdout, done.stderr)
+        self.said.append(done.stdout)
+        return done.stdout
+
+    def _serve(self, block):
+        self.stop()
+        # The package is installed already.
+        script = re.sub(r"^pip install .*\n", "", block)
+        script = re.sub(r"^submax serve", "exec submax serve", script, flags=re.MULTILINE)
+        self.server = subprocess.Popen(
+            ["bash", "-c", script], cwd=self.folder, env=self._environment,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self._wait(f"http://127.0.0.1:{self.port}")
+
+    def stop(self):
+        if self.server is not None:
+            self.server.send_signal(signal.SIGINT)
+            assert self.server.wait(30) == 0
+            self.server = None
+
+    def close(self):
+        if self.server is not None:
+            self.server.kill()
+            self.server.wait()
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((self.folder / "proxy.pid").read_text()), signal.SIGTERM)
+
+
 @pytest.fixture
-def serving(tmp_path, port, wait_until_ready):
-    """The server of the page, at a port of its own."""
-    command = [sys.executable, "-m", "submax", "serve", "homepage.db", "--port", str(port)]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as server:
-        server.stderr.readline()
-        wait_until_ready(f"http://127.0.0.1:{port}")
-        yield tmp_path
-        server.terminate()
-        assert server.wait(10) == 0
+def reader(tmp_path, wait_until_ready):
+    reader = Reader(tmp_path, wait_until_ready)
+    yield reader
+    reader.close()
 
 
-def commands(language):
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")
+@pytest.mark.skipif(
+    any(shutil.which(one, path=PATH) is None for one in PROGRAMS),
+    reason=f"the page needs {', '.join(PROGRAMS)}",
+)
 @pytest.mark.slow
-def test_a_newcomer_follows_the_page(serving, port, bash):
-    def say(block):
-        return bash(serving, block.replace("curl ", "curl -sS ").replace(":8000", f":{port}"))
-
-    shell = [block for block in commands("sh") if "curl" in block or "submax export" in block]
-    deletion = shell.pop()
-    said = "".join(map(say, shell))
+def test_a_newcomer_follows_the_page(reader, tmp_path):
+    printed = [reader.follow(*block) for block in blocks("sh", "python")]
+    said = "".join(printed)
+    # The trial: a decision, its reward, the log, and both clients.
     assert '"id":"visit-1","status":"accepted","repeated":false' in said
-    (row,) = pq.read_table(serving / "log.parquet").to_pylist()
+    (row,) = pq.read_table(tmp_path / "log.parquet").to_pylist()
     assert (row["id"], row["reward"], row["status"]) == ("visit-1", 1.0, "pending")
     assert row["action"] in "ABC"
-    (reward,) = pq.read_table(serving / "rewards.parquet").to_pylist()
+    (reward,) = pq.read_table(tmp_path / "rewards.parquet").to_pylist()
     assert (reward["id"], reward["value"]) == ("visit-1", 1.0)
-    client = commands("python")[0].replace(":8000", f":{port}")
-    done = subprocess.run(
-        [sys.executable, "-c", client], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "accepted\n"), done.stderr
-    assert say(deletion) == '{"bandits":[]}'
+    assert "accepted\n" in printed
+    assert "{'accepted'}\n" in printed
+    # In production: the reward through the proxy, the backup, the metrics, the audit.
+    assert '"id":"visit-2","status":"accepted","repeated":false' in said
+    (backup,) = tmp_path.glob("backup-*.db")
+    assert "DAMAGE" not in said
+    assert 'submax_requests_total{operation="reward",status="200"}' in said
+    assert re.search(r"operator \(\w+\)  add-key", said)
+    assert "for browsers" in said
+    assert printed[-1] == '{"bandits":[]}'
+    assert backup.stat().st_size > 0
+    log = [json.loads(line) for line in (tmp_path / "server.log").read_text().splitlines()]
+    assert log[0]["event"] == "serving"
+    assert not (tmp_path / "proxy.pid").exists()
 
 
-def test_the_commands_of_the_page_exist():
-    words = {
-        line.split()[1] for line in "".join(commands("sh")).splitlines() if line[:7] == "submax "
-    }
-    assert {"serve", "export", "keys"} <= words
-    for word in words:
-        command = [sys.executable, "-m", "submax", word, "--help"]
-        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+def test_every_variable_and_file_that_the_page_names_exists():
+    for named in re.findall(r"`deploy/([\w.]+)`", PAGE):
+        assert (ROOT / "deploy" / named).exists()
+    for target in re.findall(r"\]\((\.\./[^)#]*)", PAGE):
+        assert (ROOT / "docs" / target).exists()

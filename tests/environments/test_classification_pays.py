@@ -97,6 +97,11 @@ def test_in_an_experiment_file_a_list_within_a_list_is_one_configuration(tmp_pat
     assert [make_environment(cell.environment).pays for cell in both] == [(0.01, 0.1), (0.0, 1.0)]
 
 
-def test_in_an_experiment_file_a_plain_list_is_refused_with_what_to_write(tmp_path):
-    with pytest.raises(InputError, match=r"pays .* write a list within a list, \[\[...\]\]"):
-        cells(load_file(written(tmp_path, "[0.01, 0.10]")))
+def test_in_an_experiment_file_a_plain_list_is_one_configuration_too(tmp_path):
+    (cell,) = cells(load_file(written(tmp_path, "[0.01, 0.10]")))
+    assert make_environment(cell.environment).pays == (0.01, 0.1)
+
+
+def test_in_an_experiment_file_a_number_for_a_list_is_refused_with_what_to_write(tmp_path):
+    with pytest.raises(InputError, match=r"pays .* must be a list, not 0.5"):
+        cells(load_file(written(tmp_path, "0.5")))

@@ -61,6 +61,7 @@ def test_with_replacement_some_rows_come_again(met, seed):
     assert all(len(set(one)) < 60 for one in rows.tolist())
 
 
+@pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
 def test_the_same_seed_gives_the_same_orders_to_every_policy_and_delay(met, seed):
     environment = numbered(40, replacement=False)
     settings = {"observations": 40, "replicas": 4, "seed": seed}

@@ -74,3 +74,21 @@ def logs_of_slots():
         return [Evidence(*one) for one in zip(*columns, strict=True)], value
 
     return make
+
+
+@pytest.fixture
+def rare_evidence():
+    def make(rng, rate, rows=1500, arms=10):
+        """Evidence of a uniform log about a policy that takes one arm often; and its value."""
+        arm = rng.integers(arms, size=rows)
+        policy = np.full(arms, 0.5 / arms) + 0.5 * np.eye(arms)[0]
+        rates = rate * np.linspace(0.5, 1.5, arms)
+        reward = (rng.random(rows) < rates[arm]) * 1.0
+        weight = (policy * arms)[arm]
+        model = np.full(arms, rate)
+        evidence = Evidence(
+            reward, weight, policy[arm], model[arm], np.full(rows, rate), bounds=(0.0, 1.0)
+        )
+        return evidence, float(policy @ rates)
+
+    return make

@@ -231,7 +231,7 @@ def test_the_file_is_safetensors_and_nothing_of_it_is_code(tmp_path):
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
-    assert json.loads(header["__metadata__"]["submax"])["facts"]["bandit"]["format"] == 2
+    assert json.loads(header["__metadata__"]["submax"])["facts"]["bandit"]["format"] == 3
     assert pickle.PROTO not in data[:1]
 
 

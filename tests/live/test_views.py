@@ -8,7 +8,7 @@ import pytest
 import submax
 from submax.estimators import Counting
 from submax.live.fitting.recent_rows import RecentRows
-from submax.live.log.position_set import PositionSet
+from submax.live.log.collecting.position_set import PositionSet
 from submax.live.open import open_bandit
 from submax.policies import Gridded, RewardConditioned, Thompson
 from submax.schema.columns import Columns

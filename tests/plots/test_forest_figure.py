@@ -2,14 +2,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from submax.cli.evaluation_report import write_estimates
+from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import off_policy_estimators
 from submax.evaluation.report.comparison import Comparison, Estimate
 from submax.evaluation.report.diagnostics import Diagnostics
-from submax.evaluation.report.intervals import ConfidenceInterval
 from submax.plots import forest_figure
 from submax.plots.forest_figure import OTHER_COLOURS, draw_forest
 
-FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0)
+FOUND = Diagnostics(100, 90.0, 2.0, 0.02, 1.0, 0.1, 0.0, 45.0, 0.0)
 NAN = float("nan")
 
 

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from threading import Thread
 
 import httpx
@@ -83,6 +84,20 @@ def serving(trial):
 
     yield serving
     for client in opened:
+        client.close()
+
+
+@pytest.fixture
+def opened():
+    """Open any ASGI application in this process."""
+    clients = []
+
+    def opened(app) -> InProcess:
+        clients.append(InProcess(app))
+        return clients[-1]
+
+    yield opened
+    for client in clients:
         client.close()
 
 
@@ -168,12 +183,22 @@ class Server:
         self.process.communicate()
 
 
-READY_SECONDS = 5.0
+READY_SECONDS = 30.0
+
+
+@pytest.fixture(scope="module")
+def start_server():
+    """Start a server on a file, for all tests of a module."""
+    yield from _serving()
 
 
 @pytest.fixture
 def serve():
     """Start a server on a file."""
+    yield from _serving()
+
+
+def _serving():
     started = []
 
     def serve(file, port: int = 0, *options: str, **how) -> Server:
@@ -183,3 +208,19 @@ def serve():
     yield serve
     for server in started:
         server.close()
+
+
+@pytest.fixture(scope="session")
+def real_server():
+    """Start a server on a file, for several tests."""
+
+    @contextmanager
+    def real_server(file):
+        server = Server(file)
+        try:
+            server.wait_ready()
+            yield server
+        finally:
+            server.close()
+
+    return real_server

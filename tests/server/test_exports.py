@@ -3,8 +3,11 @@
 import io
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 
 import httpx
@@ -94,8 +97,8 @@ def test_an_export_runs_in_another_process_with_a_low_priority(runner, tmp_path,
     seen = []
     started = runner._started
 
-    def watched():
-        seen.append(started())
+    def watched(complaints):
+        seen.append(started(complaints))
         return seen[-1]
 
     monkeypatch.setattr(runner, "_started", watched)
@@ -123,8 +126,8 @@ def test_an_export_whose_process_is_killed_fails_and_gives_its_place_back(
 ):
     started = runner._started
 
-    def killed():
-        process = started()
+    def killed(complaints):
+        process = started(complaints)
         process.send_signal(signal.SIGKILL)
         return process
 
@@ -166,3 +169,49 @@ def test_a_server_that_stops_ends_its_exports(serve, tmp_path):
         server.signal(signal.SIGTERM)
         assert server.ended() == 0
         assert running.exception() is not None or running.result().status_code in (200, 503)
+
+
+ENDLESS = """
+import os, pathlib, sys, time
+from submax.server.exports import export_job
+
+def run(job):
+    pathlib.Path(job.path).write_text(str(os.getpid()))
+    time.sleep(60)
+
+export_job.ExportJob.run = run
+export_job.main()
+"""
+SERVER = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.server.exports import export_runner
+
+export_runner.MODULE = "endless"
+store = SQLiteStore(pathlib.Path(sys.argv[1], "page.db"))
+export_runner.ExportRunner(store).write("page", pathlib.Path(sys.argv[1], "pid"))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes are killed by signals")
+def test_an_export_ends_with_its_server_even_if_the_server_is_killed(tmp_path, eventually):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    server = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)])
+    pid = tmp_path / "pid"
+    eventually(lambda: pid.exists() and pid.read_text())
+    server.kill()
+    server.wait()
+    # A process that has ended may stay in the table of processes until its new parent has asked.
+    eventually(lambda: not is_running(int(pid.read_text())))
+
+
+def is_running(process):
+    status = Path(f"/proc/{process}/stat")
+    if Path("/proc/self").exists():
+        return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -189,6 +189,7 @@ def test_a_key_made_over_http_is_told_once(serving, store, key):
         "rate": 9.0,
         "expires": None,
         "last_used": None,
+        "browser": False,
     }
     headers = {"authorization": f"Bearer {made['key']}"}
     assert http.get("/bandits", headers=headers).status_code == 200

@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from submax.live.log import quarantine
+from submax.live.log.collecting import quarantine
 from submax.live.log.records import RewardGiven, body_of
 from submax.server.access.key_registry import KeyRegistry
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-import submax.server.client
+import submax.server.client.messages.attempts
 from submax.cli import main
 from submax.core.errors import StoreError
 from submax.live.log.records import DecisionMade, body_of, decision_key, reward_key
@@ -312,7 +312,7 @@ def test_a_host_that_does_not_exist_is_said_so(file):
 
 
 def test_kill_under_load_loses_nothing_and_doubles_nothing(serve, file, eventually, monkeypatch):
-    monkeypatch.setattr(submax.server.client, "LONGEST_PAUSE", 0.1)
+    monkeypatch.setattr(submax.server.client.messages.attempts, "LONGEST_PAUSE", 0.1)
     server = serve(file)
     server.wait_ready()
     load = Load(server, attempts=500)

@@ -81,3 +81,10 @@ def test_reporting_progress_changes_nothing(meter):
     assert (quiet.actions == counted.actions).all()
     assert (quiet.rewards == counted.rewards).all()
     assert meter.decisions == 120
+
+
+def test_a_bar_is_shown_on_request(capsys):
+    simulate(Bernoulli(3), Random(), observations=30, replicas=4, progress=True)
+    shown = capsys.readouterr().out
+    assert "Random" in shown
+    assert "100%" in shown

@@ -273,7 +273,7 @@ def test_a_bad_seed_is_refused(seed):
     ("name", "value"),
     [
         ("observations", 0),
-        ("observations", 10.0),
+        ("observations", 10.5),
         ("observations", True),
         ("replicas", 0),
         ("replicas", "2"),

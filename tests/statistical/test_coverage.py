@@ -2,8 +2,8 @@ import numpy as np
 
 from submax.core.numerics.categorical import draw
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.intervals import bootstrap, normal
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.report.intervals import bootstrap, normal
 
 ROWS = 1000
 ESTIMATORS = tuple(make_off_policy(name) for name in ("ips", "snips", "dr", "dm"))

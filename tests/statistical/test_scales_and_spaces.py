@@ -7,10 +7,10 @@ from submax.core.memory.memory import Memory
 from submax.core.memory.training import Training
 from submax.core.running.fallback import counted_fallbacks
 from submax.environments.arms.bernoulli import Bernoulli
-from submax.environments.arms.drifting_bernoulli import DriftingBernoulli
 from submax.environments.arms.gaussian import Gaussian
 from submax.environments.arms.poisson import Poisson
 from submax.environments.arms.ratings import Ratings
+from submax.environments.changing.drifting_bernoulli import DriftingBernoulli
 from submax.environments.networks.bump import Bump
 from submax.environments.networks.combinatorial import Combinatorial
 from submax.environments.networks.pricing import Pricing

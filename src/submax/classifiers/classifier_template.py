@@ -40,7 +40,7 @@ class ClassifierTemplate:
                 f"parameters {sorted(parameters)} were given with an object; they are allowed "
                 "with a dotted name alone: set them on the object"
             )
-        return cls(_copied(_checked(given)))
+        return cls(copied(_checked(given)))
 
     @cached_property
     def text(self) -> str:
@@ -60,7 +60,7 @@ class ClassifierTemplate:
         A parameter ``random_state`` that is None is set to ``seed``. If weights differ and the
         classifier does not take them, n rows are drawn in proportion to their weights.
         """
-        model, options = _seeded(_copied(self.unfitted), seed), {}
+        model, options = seeded(copied(self.unfitted), seed), {}
         if not np.all(weight == 1):
             argument = weight_argument(model)
             if argument is not None:
@@ -150,7 +150,7 @@ def _checked(given: Any) -> Any:
     return given
 
 
-def _copied(given: Any) -> Any:
+def copied(given: Any) -> Any:
     """Return an unfitted copy."""
     if not hasattr(given, "get_params") or find_spec("sklearn") is None:
         return copy.deepcopy(given)
@@ -159,7 +159,7 @@ def _copied(given: Any) -> Any:
     return clone(given)
 
 
-def _seeded(model: Any, seed: int) -> Any:
+def seeded(model: Any, seed: int) -> Any:
     """Set every parameter ``random_state`` that is None to the seed."""
     if hasattr(model, "get_params"):
         given = model.get_params().items()

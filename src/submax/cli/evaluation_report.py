@@ -9,6 +9,7 @@ from rich.table import Table
 
 from submax.evaluation.report.comparison import Comparison
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
+from submax.evaluation.report.recommendation import RULE
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 
@@ -18,24 +19,53 @@ WIDTH = 110
 """Characters of a line if the terminal is narrower or its width is not known."""
 
 
-def print_comparison(found: Comparison) -> None:
-    """Print a table of estimators by policies, with diagnostics, warnings and notes below."""
+def print_comparison(found: Comparison, every: bool = False) -> None:
+    """Print the recommended estimate of each policy, or all, with warnings and notes below."""
     console = Console()
     wide = Console(width=max(console.width, WIDTH))
     logged = found.estimates[0]
     sentences: list[str] = []
     names = [name for name in found.policies() if name != LOGGING_POLICY]
+    marks = _marks(logged, sentences)
     wide.print(
-        f"{LOGGING_POLICY}: {_number(logged.value)} {_interval(logged)}, the mean reward of "
-        f"{logged.diagnostics.rows} rows",
-        markup=False,
+        f"{LOGGING_POLICY}: {_number(logged.value)} {escape(_interval(logged))}{marks}, the mean "
+        f"reward of {logged.diagnostics.rows} rows"
     )
-    for first in range(0, len(names), POLICIES_PER_TABLE):
-        wide.print(_table(found, names[first : first + POLICIES_PER_TABLE], sentences))
+    if every:
+        for first in range(0, len(names), POLICIES_PER_TABLE):
+            wide.print(_table(found, names[first : first + POLICIES_PER_TABLE], sentences))
+    else:
+        wide.print(_recommended_table(found, sentences))
     for number, sentence in enumerate(sentences, 1):
         wide.print(f"Warning {number}: {sentence}", markup=False, soft_wrap=True)
     for note in found.notes:
         wide.print(f"Note: {note}", markup=False, soft_wrap=True)
+    if len(found.estimators()) > 2:
+        rule = f"* {RULE}" if every else f"{RULE[0].upper()}{RULE[1:]} (--all prints the others)"
+        wide.print(rule, markup=False, soft_wrap=True)
+
+
+def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
+    """Return a table with a row for each policy, the best first."""
+    table = Table(title=f"Expected reward per decision, {100 * found.level:g} % intervals")
+    for heading in ("policy", "estimator"):
+        table.add_column(heading, no_wrap=heading == "estimator")
+    headings = ("value", "effective rows", "rewarded", "largest weight", "without support")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=heading == "value")
+    ordered = sorted(found.recommended()[1:], key=lambda one: (one.value != one.value, -one.value))
+    for one in ordered:
+        about = one.diagnostics
+        table.add_row(
+            escape(one.policy),
+            one.estimator,
+            _cell(one, sentences),
+            f"{about.effective:.0f} of {about.rows}",
+            f"{about.effective_rewards:.1f}",
+            f"{about.largest:.3g}",
+            f"{about.unsupported:.1%}",
+        )
+    return table
 
 
 def write_estimates(directory: Path, found: Comparison) -> None:
@@ -49,12 +79,17 @@ def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
     for name in names:
         table.add_column(escape(name), justify="right")
     for estimator in found.estimators()[1:]:
-        cells = [_cell(found.find(name, estimator), sentences) for name in names]
+        estimates = [found.find(name, estimator) for name in names]
+        cells = [
+            _cell(one, sentences, "*" if one is not None and one.recommended else "")
+            for one in estimates
+        ]
         table.add_row(estimator, *cells)
     table.add_section()
     firsts = [next(one for one in found.estimates if one.policy == name) for name in names]
     diagnostics = [one.diagnostics for one in firsts]
     table.add_row("effective rows", *(f"{one.effective:.0f} of {one.rows}" for one in diagnostics))
+    table.add_row("rewarded", *(f"{one.effective_rewards:.1f}" for one in diagnostics))
     table.add_row("largest weight", *(f"{one.largest:.3g}" for one in diagnostics))
     means = (f"{one.mean_weight:.3f} ± {one.mean_error:.2g}" for one in diagnostics)
     table.add_row("mean weight", *means)
@@ -62,16 +97,21 @@ def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:
     return table
 
 
-def _cell(estimate: Estimate | None, sentences: list[str]) -> str:
+def _cell(estimate: Estimate | None, sentences: list[str], star: str = "") -> str:
     if estimate is None:
         return "-"
+    text = f"{_number(estimate.value)} {escape(_interval(estimate))}{star}"
+    return f"{text}{_marks(estimate, sentences)}"
+
+
+def _marks(estimate: Estimate, sentences: list[str]) -> str:
+    """Return the numbers of the warnings of an estimate; new sentences are added to the list."""
     marks = []
     for sentence in estimate.cautions:
         if sentence not in sentences:
             sentences.append(sentence)
         marks.append(str(sentences.index(sentence) + 1))
-    text = f"{_number(estimate.value)} {escape(_interval(estimate))}"
-    return f"{text} [yellow]! {' '.join(marks)}[/yellow]" if marks else text
+    return f" [yellow]! {' '.join(marks)}[/yellow]" if marks else ""
 
 
 def _interval(estimate: Estimate) -> str:

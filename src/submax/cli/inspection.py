@@ -71,7 +71,7 @@ def opened_for_reading(place: str) -> Iterator[Store]:
 
 
 def chosen_bandit(names: list[str], name: str | None) -> str:
-    """The name of the bandit that is meant; it must be given if there are several."""
+    """The bandit of this name, or the only one if no name is given."""
     if name is not None:
         one_of("bandit", name, names)
         return name

@@ -19,14 +19,18 @@ def run_add(
     rate: float | None,
     name: str,
     expires: str | None,
+    *,
+    browser: bool = False,
 ) -> None:
     """Add a key to the store, and print its text."""
-    check_key(scopes, bandits, rate, name)
+    check_key(scopes, bandits, rate, name, browser=browser)
     until = None if expires is None else parsed_time(expires, time.time())
     store = open_store(place)
     try:
         registry = KeyRegistry(store)
-        number, text = registry.add(scopes, bandits or None, rate, name=name, expires=until)
+        number, text = registry.add(
+            scopes, bandits or None, rate, name=name, expires=until, browser=browser
+        )
         AuditLog(store).write(AuditEntry("add-key", number, "", COMMAND_LINE, ", ".join(scopes)))
     finally:
         store.close()
@@ -48,6 +52,8 @@ def run_list(place: str) -> None:
 
 def _line(key: Key, last_used: float | None) -> str:
     facts = [", ".join(key.bandits) if key.bandits else "all bandits"]
+    if key.browser:
+        facts.append("for browsers")
     if key.rate is not None:
         facts.append(f"{key.rate:g} requests a second")
     if key.expires is not None:

@@ -1,10 +1,13 @@
 """The commands for live bandits: serve, export, backup, doctor, compact, delete, keys, audit."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from submax.cli.commands import main
+from submax.cli.server_options import server_options
 
 STORE = click.argument("store", metavar="STORE")
 BANDIT = click.option(
@@ -13,30 +16,9 @@ BANDIT = click.option(
 
 
 @main.command()
-@STORE
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", default=8000, show_default=True, help="Port to listen on; 0 for any free port."
-)
-@click.option(
-    "--rate",
-    default=20_000.0,
-    show_default=True,
-    metavar="N",
-    help="Most requests per second for each key and bandit.",
-)
-@click.option(
-    "--learned",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A file from submax learn; a bandit starts from this policy.",
-)
-@click.option(
-    "--trust",
-    is_flag=True,
-    help="Run the Python code of a learned policy whose class is in a file of your own.",
-)
-def serve(store: str, host: str, port: int, rate: float, learned: Path | None, trust: bool) -> None:
+@click.argument("store", metavar="[STORE]", required=False)
+@server_options
+def serve(**given: Any) -> None:
     """Serve the bandits of a store over HTTP.
 
     STORE is a file, which is created if it does not exist, or the address of a PostgreSQL
@@ -46,13 +28,54 @@ def serve(store: str, host: str, port: int, rate: float, learned: Path | None, t
     context of the policy's log. It decides by the policy from the start. Its reward_wait, guard
     rails and other settings are the defaults, unless they were declared before by
     submax.open(STORE, learned=FILE, reward_wait=...) in Python.
+
+    Every option can be given as an environment variable instead, whose name is in brackets, and
+    STORE as SUBMAX_STORE. With _FILE at the end of its name, a variable names a file that has
+    the value.
     """
     from submax.core.running.extras import require_extra
+    from submax.server.running.serve_options import ServeOptions
 
+    options = ServeOptions.of(given, os.environ)
     require_extra("server", "the server", "starlette", "uvicorn", "prometheus_client")
     from submax.server.run import serve as run
 
-    run(store, host, port, rate, learned, trust=trust)
+    run(options)
+
+
+@main.command()
+@click.option(
+    "--port", type=int, default=0, show_default=True, help="Port to listen on; 0 for any free port."
+)
+@click.option(
+    "--for",
+    "duration",
+    metavar="TIME",
+    help="When the demo ends, such as 60s or 5m; by Ctrl-C if absent.",
+)
+@click.option(
+    "--visitors",
+    type=float,
+    default=20.0,
+    show_default=True,
+    metavar="N",
+    help="Visitors per second.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the visitors.")
+def demo(port: int, duration: str | None, visitors: float, seed: int) -> None:
+    """Start a server with simulated visitors, to look at.
+
+    The visitors of a shop see one of five headlines, and change their taste at half time. One
+    headline gets its rewards late, and one never gets any. The server works in a temporary
+    folder, which is deleted at the end.
+    """
+    from submax.cli.compact import seconds
+    from submax.core.running.extras import require_extra
+
+    require_extra("server", "the demo", "starlette", "uvicorn", "prometheus_client")
+    from submax.server.demo.run import run_demo
+
+    run_demo(port, None if duration is None else seconds(duration, "--for"), visitors, seed)
 
 
 @main.command()
@@ -132,8 +155,8 @@ def compact(
     archive_after seconds after the events came, so that this command is for stores that nobody has
     open, or that should become smaller now.
 
-    Decisions that have not matured stay in the store. Ids of archived decisions are forgotten: a
-    reward with such an id is quarantined, and a decision with such an id is a new one.
+    Decisions that have not matured stay in the store. A reward for an archived decision is late,
+    and a decision with the id of an archived one is a new decision.
 
     At the end the file is written anew without its free pages (VACUUM), for which the disk needs
     room for a second file of the remaining size. In PostgreSQL this is the task of autovacuum.
@@ -190,6 +213,12 @@ def keys() -> None:
     help="When the key becomes invalid, such as 2030-01-31 or 2030-01-31T12:00:00Z; never if "
     "absent.",
 )
+@click.option(
+    "--browser",
+    is_flag=True,
+    help="The key is for web pages, where everybody can read it: it may reward, or decide and "
+    "reward, from pages of the sites that submax serve --origin names.",
+)
 def add_key(
     store: str,
     scopes: tuple[str, ...],
@@ -197,6 +226,7 @@ def add_key(
     rate: float | None,
     name: str,
     expires: str | None,
+    browser: bool,
 ) -> None:
     """Add a key and print its text.
 
@@ -204,7 +234,7 @@ def add_key(
     """
     from submax.cli.key_commands import run_add
 
-    run_add(store, scopes, bandits, rate, name, expires)
+    run_add(store, scopes, bandits, rate, name, expires, browser=browser)
 
 
 @keys.command("list")

@@ -9,6 +9,14 @@ from typing import Any
 import click
 
 from submax.cli.evaluation_report import print_comparison, write_estimates
+from submax.cli.given_policies import (
+    candidate_of,
+    common_schema,
+    label_of,
+    learned_among,
+    policy_table,
+    text_or_table,
+)
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
@@ -18,9 +26,6 @@ from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import compare
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
-from submax.policies import make_policy
-from submax.policies.policy_table import read_value, table_of, with_values
-from submax.schema.learned import Learned
 from submax.schema.schema import Schema
 
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
@@ -39,7 +44,7 @@ def run_learn(
 ) -> None:
     """Learn a policy from a log, write it to a file, and print notes about the log."""
     check_policy_file(out)
-    specification = _policy(policy)
+    specification = policy_table(policy)
     log = _log(path, **reading)
     learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
     learned.write(out)
@@ -63,12 +68,14 @@ def run_evaluate(
     by: By,
     out: Path,
     trust: bool,
+    reward_models: Sequence[str],
+    every: bool,
     seed: int,
     **reading: Any,
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to a file and draw them."""
     check_folder(out / ESTIMATES)
-    named = {_label(name): _candidate(name, trust) for name in policies}
+    named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
             "two policies have the same name: give one of them as a table with another name, "
@@ -79,18 +86,19 @@ def run_evaluate(
     found = compare(
         log,
         named,
-        estimators=[_table(one) for one in estimators],
+        estimators=[text_or_table(one) for one in estimators],
         interval=interval,
         level=level,
         share=share,
         by=by,
         seed=seed,
+        reward_model=[text_or_table(one) for one in reward_models] or None,
     )
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
     new_notes = [note for note in found.notes if note not in log.notes]
-    print_comparison(found._replace(notes=new_notes))
+    print_comparison(found._replace(notes=new_notes), every)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
 
 
@@ -114,7 +122,7 @@ def run_tune(
     require_extra("tune", "tuning", "optuna")
     if out is not None:
         check_policy_file(out)
-    specification = _policy(policy)
+    specification = policy_table(policy)
     wanted = dict(parse_search(one) for one in searches)
     log = _log(path, **reading)
 
@@ -126,7 +134,7 @@ def run_tune(
         log,
         specification,
         wanted,
-        estimator=_table(estimator),
+        estimator=text_or_table(estimator),
         trials=trials,
         by=by,
         seed=seed,
@@ -198,13 +206,13 @@ def _log(
 
 def _log_of(path: Path, candidates: dict[str, Candidate], reading: dict[str, Any]) -> Log:
     """Read the log, with the schema of the candidates that are already learned, if any."""
-    schema = _schema(candidates)
+    schema = common_schema(candidates)
     try:
         return _log(path, schema=schema, **reading)
     except InputError as error:
         if schema is None:
             raise
-        learned = next(name for name, one in candidates.items() if isinstance(one, Learned))
+        learned = next(iter(learned_among(candidates)))
         raise InputError(
             f"{error}\n(The log is read with the actions and context of {learned!r}.)"
         ) from error
@@ -231,69 +239,6 @@ def _declared(path: Path | None) -> dict[str, Any]:
     for key in table:
         one_of(f"key in {path.name}:", key, DECLARED_KEYS)
     return table
-
-
-def _policy(text: str) -> str | dict[str, Any]:
-    """Return a policy by name, or as a table if parameters or a table were given."""
-    found = _table(text)
-    if isinstance(found, str) and "," in found:
-        name, *changes = found.split(",")
-        found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
-    if isinstance(found, str) and found.endswith(SUFFIX):
-        raise InputError(
-            f"--policy is {found!r}, the file of a policy that is already learned: give the name "
-            "of a policy (submax policies lists them)"
-        )
-    if isinstance(found, dict):
-        found = {key: value for key, value in found.items() if key != "name"}
-    # Refuse an unknown name before the log is read.
-    make_policy(found)
-    return found
-
-
-def _parameter(text: str) -> tuple[str, Any]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise InputError(
-            f"a parameter of --policy is {text!r}, and must have the form KEY=VALUE, such as "
-            "rcp-softmax-submax,estimator.hidden=64"
-        )
-    return key, read_value(value)
-
-
-def _label(text: str) -> str:
-    """Return the name of a candidate: that inside its table, or the text itself."""
-    table = _table(text)
-    return text if isinstance(table, str) else str(table.get("name", text))
-
-
-def _candidate(text: str, trust: bool) -> Candidate:
-    return Learned.read(text, trust=trust) if text.endswith(SUFFIX) else _policy(text)
-
-
-def _table(text: str) -> str | dict[str, Any]:
-    """Return text that begins with a brace as a table, read as JSON, and other text as it is."""
-    if not text.lstrip().startswith("{"):
-        return text
-    try:
-        table: dict[str, Any] = json.loads(text)
-    except ValueError as error:
-        raise InputError(
-            f"{text!r:.60} begins with a brace and is not valid JSON: {error}"
-        ) from error
-    return table
-
-
-def _schema(candidates: dict[str, Candidate]) -> Schema | None:
-    """Return the schema of the candidates that are already learned; None if there are none."""
-    learned = {name: one for name, one in candidates.items() if isinstance(one, Learned)}
-    schemas = [one.schema for one in learned.values()]
-    if any(one != schemas[0] for one in schemas):
-        raise InputError(
-            f"the learned policies {', '.join(learned)} have different actions or contexts, and "
-            "one log cannot have both: evaluate them one at a time"
-        )
-    return schemas[0] if schemas else None
 
 
 def _print_notes(notes: Sequence[str]) -> None:

@@ -26,8 +26,9 @@ def log_options(command: Command) -> Command:
             multiple=True,
             metavar="ROLE=NAME",
             help="The column of a role: action, reward, propensity, context, eligible, id, time or "
-            "status. Several columns are separated by commas, context=age,country. Columns with "
-            "the name of their role are found. Can be repeated.",
+            "status. Several columns are separated by commas, context=age,country, or given by a "
+            "pattern, 'context=affinity_*'. Columns with the name of their role are found. Can be "
+            "repeated.",
         ),
         click.option(
             "--declare",
@@ -97,8 +98,9 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 def learn(log: Path, **options: Any) -> None:
     """Learn a policy from a log and write it to a file.
 
-    LOG is a Parquet or CSV file with one decision in each row, or the export of a bandit. The
-    policy can be evaluated by submax evaluate, and served by submax serve STORE --learned FILE.
+    LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
+    each row, a folder or pattern of such files, or the export of a bandit. The policy can be
+    evaluated by submax evaluate, and served by submax serve STORE --learned FILE.
     """
     from submax.cli.log_commands import run_learn
 
@@ -113,7 +115,8 @@ def learn(log: Path, **options: Any) -> None:
     multiple=True,
     required=True,
     metavar="POLICY",
-    help=f"{POLICY} A file from submax learn is accepted, too. Can be repeated.",
+    help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 after "
+    "the name is a variant, and reward-model takes the highest predicted reward. Can be repeated.",
 )
 @click.option(
     "--estimator",
@@ -126,10 +129,26 @@ def learn(log: Path, **options: Any) -> None:
 )
 @click.option(
     "--interval",
-    type=click.Choice(["normal", "bootstrap", "bernstein"]),
-    default="normal",
+    type=click.Choice(["gamma", "normal", "bootstrap", "bernstein"]),
+    default="gamma",
     show_default=True,
-    help="Kind of the confidence intervals; bernstein is valid for small logs, and wide.",
+    help="Kind of the confidence intervals; gamma also holds for rare rewards, bernstein is valid "
+    "for small logs, and wide.",
+)
+@click.option(
+    "--reward-model",
+    "reward_models",
+    multiple=True,
+    metavar="NAME",
+    help="Model of rewards: bayesian (used if absent), auto (the better of it and boosted trees), "
+    "a dotted name such as sklearn.linear_model.Ridge, or a table in JSON with kind and "
+    "parameters. If it is repeated, the one with the least held-out error is used.",
+)
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Print the estimates of all estimators, not only the recommended one of each policy.",
 )
 @click.option(
     "--level", default=0.95, show_default=True, metavar="X", help="Level of the intervals."
@@ -151,8 +170,9 @@ def learn(log: Path, **options: Any) -> None:
 def evaluate(log: Path, **options: Any) -> None:
     """Estimate what other policies would have earned on a log.
 
-    LOG is a Parquet or CSV file with one decision in each row, or the export of a bandit. Every
-    estimate has a confidence interval, and warnings if it should not be trusted.
+    LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
+    each row, a folder or pattern of such files, or the export of a bandit. Every estimate has a
+    confidence interval, and warnings if it should not be trusted.
     """
     from submax.cli.log_commands import run_evaluate
 

@@ -20,10 +20,16 @@ from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.experiments.cells import Cell, cells, policy_of, rehearse
-from submax.experiments.directory import check_directory, read_specification
+from submax.experiments.directory import (
+    MANIFEST,
+    check_directory,
+    read_manifest,
+    read_specification,
+)
 from submax.experiments.run import run_illustration, run_offline, run_sweep, unfinished
 from submax.experiments.selection import select, without_more
 from submax.experiments.specification import Specification
+from submax.plots.drawn_figures import DrawnFigures
 from submax.plots.sweep_plan import SweepFigure, sweep_figures
 from submax.simulation.executors import (
     available_cores,
@@ -113,7 +119,8 @@ def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
     """
     console = Console()
     with local_executor(available_cores()) as executor:
-        _finish(directory, read_specification(directory), executor, console, policies)
+        specification = read_specification(directory)
+        _finish(directory, specification, executor, console, policies, everything=True)
 
 
 def _plans(
@@ -149,7 +156,10 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
         return
     todo = unfinished(plan.specification, plan.directory, plan.chosen)
     name = plan.specification.name
-    if len(todo) < len(plan.chosen):
+    if (directory_replicas := _replicas_in(plan)) < plan.specification.replicas:
+        added = plan.specification.replicas - directory_replicas
+        console.print(f"{name}: {added} replicas are added to {directory_replicas}.")
+    elif len(todo) < len(plan.chosen):
         finished_before = len(plan.chosen) - len(todo)
         console.print(
             f"{name}: {finished_before} of {len(plan.chosen)} cells are already finished."
@@ -161,12 +171,21 @@ def _run(plan: Plan, executor: Executor, meter: Meter, console: Console) -> None
         run(plan.specification, plan.chosen, plan.directory, executor, finished)
 
 
+def _replicas_in(plan: Plan) -> int:
+    """The number of replicas that the directory has; that of the experiment if it has none."""
+    if not (plan.directory / MANIFEST).is_file():
+        return plan.specification.replicas
+    return int(read_manifest(plan.directory)["specification"]["replicas"])
+
+
 def _finish(
     directory: Path,
     specification: Specification,
     executor: Executor,
     console: Console,
     policies: Sequence[str] = (),
+    *,
+    everything: bool = False,
 ) -> None:
     if specification.experiment == "illustration":
         from submax.plots import draw_illustration
@@ -179,10 +198,13 @@ def _finish(
         draw_offline(directory)
         print_offline(specification, directory, console)
     else:
-        figures = sweep_figures(directory)
+        # Figures that were asked for by policies are drawn in any case, as others may be there.
+        drawn = DrawnFigures(directory)
+        figures = drawn.outdated(sweep_figures(directory), everything=everything or bool(policies))
         console.print(f"{specification.name}: figures to draw: {len(figures)}.")
         draw = partial(_draw, directory, policies)
         list(executor.map(draw, reversed(figures)))
+        drawn.note([] if policies else figures)
         print_sweep(specification, directory, console)
     console.print(
         f"Results are in {directory}, figures in {directory / 'figures'}",

@@ -22,6 +22,19 @@ def whole_number(name: str, value: object, *, at_least: int, at_most: int | None
         raise InputError(f"{name} must be at most {at_most}, not {value!r}")
 
 
+def as_whole_number(name: str, value: object, *, at_least: int, at_most: int | None = None) -> int:
+    """Return the value as an int if it is a whole number within the limits; 1e6 is one.
+
+    >>> as_whole_number("observations", 1e6, at_least=1)
+    1000000
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    whole_number(name, value, at_least=at_least, at_most=at_most)
+    assert isinstance(value, Integral)
+    return int(value)
+
+
 def positive(name: str, value: object) -> None:
     """Raise an ``InputError`` unless the value is a finite number above zero."""
     if not (_finite(value) and value > 0):

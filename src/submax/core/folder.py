@@ -287,8 +287,8 @@ def _required(field: "dataclasses.Field[Any]") -> bool:
 def _converted(where: str, value: Any, wanted: Any) -> Any:
     """The value for a field of type ``wanted``, or an error.
 
-    An int becomes a float and a list a tuple if that is wanted, and a table becomes a record;
-    any other value must have the type already.
+    If that is wanted, an int becomes a float, a float without fraction an int, a list a tuple and
+    a table a record; any other value must have the type already.
     """
     origin, options = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
@@ -297,6 +297,9 @@ def _converted(where: str, value: Any, wanted: Any) -> Any:
         return value
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if wanted is int and isinstance(value, float) and value.is_integer():
+        # TOML writes a million as 1e6, which is a float.
+        return int(value)
     if dataclasses.is_dataclass(wanted) and isinstance(value, Mapping):
         return _record(where, value, wanted)
     if origin is tuple and isinstance(value, list):

@@ -131,3 +131,14 @@ def _printable(text: str) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names separated by commas; if there are more than ``most``, how many others there are.
+
+    >>> listed(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"

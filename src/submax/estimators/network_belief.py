@@ -16,6 +16,7 @@ from submax.networks.decoded_choices import DecodedChoices
 from submax.networks.decoded_density import DecodedDensity
 from submax.networks.mixture_density import MixtureDensity
 from submax.networks.slot_choices import choice_probabilities, first_choices, joint_probabilities
+from submax.networks.slot_network import SlotNetwork
 from submax.strategies.observation_weights import ObservationWeights
 
 
@@ -111,4 +112,5 @@ class NetworkBelief(Belief, ObservationWeights):
         # context.
         if params.single is not None and context.shape[1] == 1:
             return params.single.logits(context[0, 0])
+        assert isinstance(params.network, SlotNetwork), "other networks have a belief of their own"
         return params.network.logits(context)

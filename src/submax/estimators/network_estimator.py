@@ -1,7 +1,7 @@
 """What the estimators that train a network have in common."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,13 @@ from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.extras import require_extra
 from submax.estimators.importance_values import importance_values
 from submax.estimators.network_belief import NetworkBelief
-from submax.estimators.network_params import NetworkParams
+from submax.estimators.network_params import NetworkParams, TrainedNetwork
 from submax.networks.density_head import outputs
 from submax.networks.replicas import Parameters, parameters_where
 from submax.networks.slot_network import SlotNetwork
+
+if TYPE_CHECKING:
+    from submax.nn.training.trained import Trained
 
 
 class NetworkEstimator(Estimator[NetworkParams]):
@@ -62,6 +65,10 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def drawn(self, replicas: int, levels: int, rng: np.random.Generator) -> Floats:
         """Return draws of the latent variable, ``[R, L or 1, Z, J]``."""
 
+    def latent_for(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Floats:
+        """Return draws of the latent variable for this problem."""
+        return self.drawn(replicas, problem.scale.levels, rng)
+
     @property
     def facts(self) -> Facts:
         return Facts(trains_models=True, forgets=self.memory.forgets)
@@ -76,7 +83,7 @@ class NetworkEstimator(Estimator[NetworkParams]):
         nothing = np.zeros((replicas, 0))
         encoding = problem.scale.reward_encoding(nothing, nothing)
         latent = np.zeros((replicas, 1, self.latent_draws, 0))
-        network = self._silent(problem, replicas, problem.scale.levels)
+        network = self.silent_network(problem, replicas, problem.scale.levels)
         return NetworkParams.of(
             problem, Buffer.empty(problem, replicas), {}, network, encoding, latent
         )
@@ -84,8 +91,6 @@ class NetworkEstimator(Estimator[NetworkParams]):
     def fit(
         self, params: NetworkParams, feedback: Feedback, rng: np.random.Generator
     ) -> NetworkParams:
-        from submax.nn.training.training import train
-
         problem = params.problem
         feedback.check(problem)
         news = np.any(feedback.weight > 0, axis=1)
@@ -95,14 +100,9 @@ class NetworkEstimator(Estimator[NetworkParams]):
             params = self.at_levels(params, _encoding(problem, params.buffer).levels)
         buffer = params.buffer.add(feedback, self.memory, rng)
         encoding = _encoding(problem, buffer)
-        scaling = None
-        if self.training.standardizes:
-            scaling = ContextScaling.of(buffer, self.largest_deviation)
-        action, reward = problem.space.scaled(buffer.action), encoding.encoded(buffer.reward)
-        rows = Minibatches.of(buffer, action, reward, scaling)
-        start, rows_before = self._start(params, encoding), params.buffer.filled
-        trained = train(self.design(problem), self.training, rows, rng, start, rows_before)
-        latent = self.drawn(len(news), problem.scale.levels, rng)
+        scaling = self.scaling(params, buffer)
+        trained = self.trained(params, buffer, feedback, encoding, scaling, rng)
+        latent = self.latent_for(problem, len(news), rng)
         network = self._written(problem, trained.parameters, encoding, latent)
         warn_of_divergence(trained.diverged)
         # A replica without new rows, or whose training diverged, keeps its network.
@@ -119,11 +119,36 @@ class NetworkEstimator(Estimator[NetworkParams]):
             scaling if scaling is None else scaling.where(learned, params.scaling),
         )
 
+    def scaling(self, params: NetworkParams, buffer: Buffer) -> ContextScaling | None:
+        """Return how contexts are standardized from now on; None if they are not."""
+        if not self.training.standardizes:
+            return None
+        return ContextScaling.of(buffer, self.largest_deviation)
+
+    def trained(
+        self,
+        params: NetworkParams,
+        buffer: Buffer,
+        feedback: Feedback,
+        encoding: RewardEncoding,
+        scaling: ContextScaling | None,
+        rng: np.random.Generator,
+    ) -> "Trained":
+        """Train on all rows of the ``buffer``, the new ones of ``feedback`` among them."""
+        from submax.nn.training.training import train
+
+        space = params.problem.space
+        action, reward = space.scaled(buffer.action), encoding.encoded(buffer.reward)
+        rows = Minibatches.of(buffer, action, reward, scaling)
+        start, rows_before = self._start(params, encoding), params.buffer.filled
+        design = self.design(params.problem)
+        return train(design, self.training, rows, rng, start, rows_before)
+
     def at_levels(self, params: NetworkParams, levels: Floats) -> NetworkParams:
         """Return the parameters conditioned on other rewards: ``levels [R, L]``, rising."""
         self._check_levels(params, levels)
         problem, encoding = params.problem, params.reward_encoding._replace(levels=levels)
-        network = self._silent(problem, *levels.shape)
+        network = self.silent_network(problem, *levels.shape)
         if params.parameters:
             written = self._written(problem, params.parameters, encoding, params.latent)
             network = written.where(params.buffer.filled > 0, network)
@@ -171,16 +196,15 @@ class NetworkEstimator(Estimator[NetworkParams]):
         parameters: Parameters,
         encoding: RewardEncoding,
         latent: Floats,
-    ) -> SlotNetwork:
+    ) -> Any:
         """Return the trained network as plain arrays, evaluated at the levels."""
         from submax.nn.training.parameters import restored
 
         design = self.design(problem)
         levels = encoding.encoded(encoding.levels).astype(np.float32)
-        network: SlotNetwork = design.exported(restored(design, parameters), levels, latent)
-        return network
+        return design.exported(restored(design, parameters), levels, latent)
 
-    def _silent(self, problem: Problem, replicas: int, levels: int) -> SlotNetwork:
+    def silent_network(self, problem: Problem, replicas: int, levels: int) -> TrainedNetwork:
         """Return a network whose outputs are all 0, so that all probabilities are equal."""
         space = problem.space
         width = outputs(sum(space.choices), space.reals, self.components)
@@ -189,9 +213,11 @@ class NetworkEstimator(Estimator[NetworkParams]):
         )
 
     def belief(self, params: NetworkParams, context: Floats) -> NetworkBelief:
-        return NetworkBelief(params, context, self.components, lambda: self._values(params))
+        return NetworkBelief(
+            params, context, self.components, lambda: self.importance_values(params)
+        )
 
-    def _values(self, params: NetworkParams) -> Floats:
+    def importance_values(self, params: NetworkParams) -> Floats:
         """Return V_l, summed over the rows whose reward is not 0, some rows at a time."""
         levels = params.reward_encoding.levels.shape[1]
         numbers = len(params.level_share) * levels * self.latent_draws * self.hidden

@@ -1,6 +1,6 @@
 """What an estimator that trains a network has learned."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from submax.core.arrays import Floats
 from submax.core.contracts.problem import Problem
@@ -8,9 +8,14 @@ from submax.core.memory.buffer import Buffer
 from submax.core.memory.context_scaling import ContextScaling
 from submax.core.rewards.reward_encoding import RewardEncoding
 from submax.core.running.stored import stored
+from submax.networks.autoregressive_network import AutoregressiveNetwork
+from submax.networks.denoising_network import DenoisingNetwork
 from submax.networks.replicas import Parameters
 from submax.networks.single_network import SingleNetwork
 from submax.networks.slot_network import SlotNetwork
+
+TrainedNetwork: TypeAlias = SlotNetwork | AutoregressiveNetwork | DenoisingNetwork
+"""The networks that estimators train, as plain arrays."""
 
 
 @stored("network-params")
@@ -20,14 +25,14 @@ class NetworkParams(NamedTuple):
     ``reward_encoding`` has the levels at which the network is evaluated; ``latent
     [R, L or 1, Z, J]`` are the draws of the latent variable; ``level_share [R, 1, L]`` is how often
     each level was observed; ``single`` is the network in a form that is fast for single decisions,
-    if there is one replica; ``scaling`` standardizes contexts for the network, None if they are not
-    standardized.
+    if there is one replica of a `SlotNetwork`; ``scaling`` standardizes contexts for the network,
+    None if they are not standardized.
     """
 
     problem: Problem
     buffer: Buffer
     parameters: Parameters
-    network: SlotNetwork
+    network: TrainedNetwork
     reward_encoding: RewardEncoding
     latent: Floats
     level_share: Floats
@@ -40,12 +45,13 @@ class NetworkParams(NamedTuple):
         problem: Problem,
         buffer: Buffer,
         parameters: Parameters,
-        network: SlotNetwork,
+        network: Any,
         encoding: RewardEncoding,
         latent: Floats,
         scaling: ContextScaling | None = None,
     ) -> Self:
         """Return the parameters with the fields that are computed from the others."""
         share = buffer.level_share(encoding)[:, None]
-        single = SingleNetwork.of(network) if len(share) == 1 else None
+        alone = len(share) == 1 and isinstance(network, SlotNetwork)
+        single = SingleNetwork.of(network) if alone else None
         return cls(problem, buffer, parameters, network, encoding, latent, share, single, scaling)

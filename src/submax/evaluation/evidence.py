@@ -26,8 +26,8 @@ class Evidence(NamedTuple):
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
 
-    def width_of_terms(self, weight: Floats, corrects_model: bool = False) -> float:
-        """Return the width of an interval that contains w r for all weights and rewards.
+    def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
+        """Return the smallest and the largest possible w r for all weights and rewards.
 
         With ``corrects_model`` the terms are Σ_a' π(a' | x) q̂(x, a') + w (r − q̂).
         """
@@ -36,7 +36,12 @@ class Evidence(NamedTuple):
         if corrects_model:
             low, high = low - float(self.predicted.max()), high - float(self.predicted.min())
         ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
-        return float(np.ptp(ends) + (np.ptp(self.expected) if corrects_model else 0.0))
+        if not corrects_model:
+            return float(ends.min()), float(ends.max())
+        return (
+            float(ends.min() + self.expected.min()),
+            float(ends.max() + self.expected.max()),
+        )
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":

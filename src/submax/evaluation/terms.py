@@ -10,27 +10,17 @@ from submax.core.arrays import Floats
 class Terms(NamedTuple):
     """An estimate Σ ``numerator`` / Σ ``denominator``, or the mean of ``numerator [n]``.
 
-    The estimate is the mean if ``denominator [n]`` is None. ``width`` is that of an interval which
-    contains all possible terms, as returned by ``influence``; None if only the observed terms are
-    known. ``threshold`` is the weight threshold that was used, if any, and ``lost [n]`` the
-    amount that the threshold removed from each term.
+    The estimate is the mean if ``denominator [n]`` is None. ``reach`` are the smallest and the
+    largest possible term, as returned by ``influence``; None if only the observed terms are known.
+    ``threshold`` is the weight threshold that was used, if any, and ``without_threshold`` are the
+    terms without it.
     """
 
     numerator: Floats
     denominator: Floats | None = None
-    width: float | None = None
+    reach: tuple[float, float] | None = None
     threshold: float | None = None
-    lost: Floats | None = None
-
-    def bias(self, errors: float) -> float:
-        """Return an upper bound of the bias that the threshold causes.
-
-        It is the mean of ``lost`` plus ``errors`` standard errors of this mean.
-        """
-        if self.lost is None:
-            return 0.0
-        error = self.lost.std() / np.sqrt(len(self.lost))
-        return float(abs(self.lost.mean()) + errors * error)
+    without_threshold: "Terms | None" = None
 
     @property
     def value(self) -> float:

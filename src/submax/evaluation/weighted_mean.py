@@ -10,5 +10,14 @@ SMALLEST_MEAN = 1e-300
 
 def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
     """Return the terms of Σ_i w_i r_i / Σ_i w_i."""
-    width = evidence.width_of_terms(weight) / max(float(weight.mean()), SMALLEST_MEAN)
-    return Terms(weight * evidence.reward, weight, width=width)
+    terms = Terms(weight * evidence.reward, weight)
+    value, mean = terms.value, max(float(weight.mean()), SMALLEST_MEAN)
+    # The term of a row is v + w (r − v) / w̄.
+    low, high = evidence._replace(
+        reward=evidence.reward - value, bounds=_relative(evidence.bounds, value)
+    ).reach(weight)
+    return terms._replace(reach=(value + low / mean, value + high / mean))
+
+
+def _relative(bounds: tuple[float, float] | None, value: float) -> tuple[float, float] | None:
+    return None if bounds is None else (bounds[0] - value, bounds[1] - value)

@@ -8,15 +8,17 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from submax._version import __version__
 from submax.core.checks import one_of
+from submax.core.contracts.context_ignored_warning import ignored_contexts_allowed
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.policy import Policy
 from submax.core.errors import InputError, one_line
+from submax.core.folder import Folder
 from submax.core.running.fallback import counted_fallbacks
 from submax.environments import ENVIRONMENTS
 from submax.experiments.specification import Specification, own_file, policy_name
@@ -26,8 +28,8 @@ from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.cell_result import CellResult, Seconds
 from submax.simulation.delay import Delay
 from submax.simulation.meter import count
+from submax.simulation.running.timed import Timed
 from submax.simulation.simulate import simulate
-from submax.simulation.timed import Timed
 
 Labels = dict[str, Any]
 """The columns of a result that describe its configuration, by name."""
@@ -36,7 +38,8 @@ Labels = dict[str, Any]
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration with one policy, as plain data that can be sent to any process.
 
-    ``own_code`` is a digest of the user's own files that the cell uses.
+    ``own_code`` is a digest of the user's own files that the cell uses. ``first_replica`` is above
+    0 if the replicas were added to others.
     """
 
     labels: Labels
@@ -49,6 +52,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     points: int
     own_code: str = ""
+    first_replica: int = 0
     version: str = __version__
 
     @property
@@ -117,8 +121,9 @@ def _rehearse_policy(cell: Cell, environment: Environment[Any]) -> None:
     delay = BatchFlush(2 if _own_code([cell.policy]) else 5)
     observations = _at_most(4, environment)
     try:
-        # Four decisions fill two batches of 2, but no batch of 5.
-        simulate(environment, policy, observations=observations, replicas=2, delay=delay)
+        with ignored_contexts_allowed():
+            # Four decisions fill two batches of 2, but no batch of 5.
+            simulate(environment, policy, observations=observations, replicas=2, delay=delay)
     except InputError:
         raise
     except Exception as error:
@@ -138,7 +143,7 @@ def run_cell(cell: Cell) -> CellResult:
     """Simulate one cell; all policies and delays of one environment meet the same worlds."""
     begin, compiled = time.perf_counter(), _compiling_seconds()
     policy = Timed(policy_of(cell.policy))
-    with counted_fallbacks() as fallbacks:
+    with counted_fallbacks() as fallbacks, ignored_contexts_allowed():
         trace = simulate(
             make_environment(cell.environment),
             policy,
@@ -158,7 +163,8 @@ def run_cell(cell: Cell) -> CellResult:
 
 def seed_of(cell: Cell) -> list[int]:
     """The seed of a cell, which is the same for all policies and delays of one environment."""
-    return [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
+    seed = [cell.seed, int(_digest(_portable(cell.environment))[:16], 16)]
+    return [*seed, cell.first_replica] if cell.first_replica else seed
 
 
 def _compiling_seconds() -> float:
@@ -193,7 +199,8 @@ def configurations(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Every combination of the values that are listed for the environment and the delay."""
     yield from itertools.product(
-        _combinations(specification.environment), _combinations(specification.delay)
+        _combinations(specification.environment, ENVIRONMENTS),
+        _combinations(specification.delay, DELAYS),
     )
 
 
@@ -212,8 +219,12 @@ def policy_of(specification: str | Mapping[str, Any]) -> Policy[Any]:
     return PolicySpecification.of(specification).build()
 
 
-def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    choices = [value if isinstance(value, list) else [value] for value in table.values()]
+def _combinations(table: Mapping[str, Any], folder: Folder[Any]) -> Iterator[dict[str, Any]]:
+    lists = _tuple_fields(table, folder)
+    choices = [
+        value if isinstance(value, list) and not _is_one_value(key, value, lists) else [value]
+        for key, value in table.items()
+    ]
     for key, value in table.items():
         if value == []:
             raise InputError(
@@ -222,6 +233,33 @@ def _combinations(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             )
     for values in itertools.product(*choices):
         yield dict(zip(table, values, strict=True))
+
+
+def _tuple_fields(table: Mapping[str, Any], folder: Folder[Any]) -> dict[str, int]:
+    """The fields whose value is itself a list, with the depth of the list, such as 1 for means."""
+    kind = table.get("kind")
+    found = folder.find(kind) if isinstance(kind, str) else None
+    if not dataclasses.is_dataclass(found):
+        return {}
+    return {name: depth for name, hint in get_type_hints(found).items() if (depth := _depth(hint))}
+
+
+def _depth(hint: Any) -> int:
+    """How many tuples are within each other in a type."""
+    inner = [_depth(one) for one in get_args(hint)]
+    return max(inner, default=0) + (get_origin(hint) is tuple)
+
+
+def _is_one_value(key: str, value: Any, lists: Mapping[str, int]) -> bool:
+    """Whether a list is the value of a field and does not stand for several configurations."""
+    return value != [] and _list_depth(value) <= lists.get(key, 0)
+
+
+def _list_depth(value: Any) -> int:
+    """How many lists are within each other in a value."""
+    if not isinstance(value, list):
+        return 0
+    return 1 + max(map(_list_depth, value), default=0)
 
 
 def _labels(environment: Environment[Any], delay: Delay) -> Labels:
@@ -238,13 +276,15 @@ def _labels(environment: Environment[Any], delay: Delay) -> Labels:
                 f"the environment {environment} has a field {name!r}, which is the name of a "
                 "column of the results: rename the field"
             )
-    return {**{key: _plain(value) for key, value in fields.items()}, "delay": delay.length}
+    # A field that is None, such as given means, is not used, and needs no column.
+    used = {key: _plain(value) for key, value in fields.items() if value is not None}
+    return {**used, "delay": delay.length}
 
 
 def _plain(value: Any) -> Any:
     """The value as a number or text for a table."""
     if isinstance(value, tuple):
-        return "x".join(map(str, value)) or "none"
+        return "x".join(str(_plain(one)) for one in value) or "none"
     if own_file(value) is not None:
         return Path(value).name
     return int(value) if isinstance(value, float) and value.is_integer() else value

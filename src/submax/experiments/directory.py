@@ -42,7 +42,7 @@ def check_directory(directory: Path, specification: Specification) -> None:
     held = read_manifest(directory)["specification"]
     # The title is compared last, because it often differs together with another value.
     for key, value in sorted(_plain(specification).items(), key=lambda item: item[0] == "title"):
-        if held.get(key) != value:
+        if held.get(key) != value and not _only_adds_replicas(held, specification, key):
             raise InputError(
                 f"{directory} has results of another experiment, with {key} = "
                 f"{_short(held.get(key))} instead of {_short(value)}: choose another --out, or "
@@ -50,12 +50,18 @@ def check_directory(directory: Path, specification: Specification) -> None:
             )
 
 
-def claim_directory(directory: Path, specification: Specification) -> None:
-    """Create the directory with a manifest, or check that it belongs to the experiment."""
+def claim_directory(directory: Path, specification: Specification, **facts: Any) -> None:
+    """Create the directory with a manifest, or check that it belongs to the experiment.
+
+    If replicas are added, the manifest is written anew, with further ``facts``.
+    """
     check_directory(directory, specification)
     directory.mkdir(parents=True, exist_ok=True)
-    if not (directory / MANIFEST).exists():
-        _write_manifest(directory, specification, {"started": _now(), "finished": None})
+    exists = (directory / MANIFEST).exists()
+    started = read_manifest(directory).get("started") if exists else _now()
+    if not exists or read_manifest(directory)["specification"] != _plain(specification):
+        facts = {"started": started, "finished": None, **facts}
+        _write_manifest(directory, specification, facts)
 
 
 def close_directory(directory: Path, specification: Specification, **facts: Any) -> None:
@@ -136,6 +142,17 @@ def _write_manifest(directory: Path, specification: Specification, facts: dict[s
     }
     with whole_file(directory / MANIFEST) as file:
         file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def _only_adds_replicas(held: dict[str, Any], specification: Specification, key: str) -> bool:
+    """Whether a value differs because the same sweep is wanted with more replicas.
+
+    The title of a quick look gives the number of replicas, so that it differs as well.
+    """
+    more = specification.experiment == "sweep" and specification.replicas >= held["replicas"]
+    titled = held.get("title", "").partition(" (quick look")[0]
+    same_title = titled == specification.title.partition(" (quick look")[0]
+    return more and (key == "replicas" or (key == "title" and same_title))
 
 
 def _plain(specification: Specification) -> dict[str, Any]:

@@ -9,6 +9,12 @@ from submax.experiments.cells import Cell, cells, run_cell
 from submax.experiments.directory import claim_directory, close_directory
 from submax.experiments.illustration import illustrate
 from submax.experiments.paired_comparison import Finals
+from submax.experiments.replica_blocks import (
+    BLOCKS,
+    all_in_blocks,
+    merged_result,
+    replica_blocks,
+)
 from submax.experiments.results import FinishedCell, write_results
 from submax.experiments.rows_store import RowsStore
 from submax.experiments.specification import Specification
@@ -28,10 +34,15 @@ CELLS = "cells"
 
 
 def unfinished(specification: Specification, directory: Path, chosen: Sequence[Cell]) -> list[Cell]:
-    """The chosen cells that have no result in the directory yet."""
-    kind = RowsStore if specification.experiment == "offline" else CellStore
-    store = kind(directory / CELLS)
-    return [cell for cell in chosen if not store.finished(cell.key)]
+    """The chosen cells that have no result in the directory yet.
+
+    If replicas are added, these are the cells of the further replicas.
+    """
+    if specification.experiment == "offline":
+        rows = RowsStore(directory / CELLS)
+        return [cell for cell in chosen if not rows.finished(cell.key)]
+    store, counts = CellStore(directory / CELLS), replica_blocks(directory, specification)
+    return [cell for cell in all_in_blocks(chosen, counts) if not store.finished(cell.key)]
 
 
 def run_sweep(
@@ -41,18 +52,24 @@ def run_sweep(
     executor: Executor,
     finished: Callable[[str, CellResult], None],
 ) -> None:
-    """Run the chosen cells, then write result files for all finished cells of the experiment."""
+    """Run the chosen cells, then write result files for all finished cells of the experiment.
+
+    If the directory has fewer replicas, only the further ones are run.
+    """
     begin = time.perf_counter()
-    claim_directory(directory, specification)
+    counts = replica_blocks(directory, specification)
+    claim_directory(directory, specification, **{BLOCKS: counts})
     store = CellStore(directory / CELLS)
-    sweep({cell.key: cell for cell in chosen}, run_cell, store, executor, finished)
-    write_results(directory, _stored(specification, store))
+    blocks = all_in_blocks(chosen, counts)
+    sweep({cell.key: cell for cell in blocks}, run_cell, store, executor, finished)
+    write_results(directory, _stored(specification, counts, store))
     section, finals = specification.statements, Finals.read(directory)
     write_statements(directory, statements_of(section, finals))
     write_environment_checks(
         directory, list(environment_checks(section, finals, specification.observations))
     )
-    close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
+    seconds = round(time.perf_counter() - begin, 2)
+    close_directory(directory, specification, seconds=seconds, **{BLOCKS: counts})
 
 
 def run_offline(
@@ -84,10 +101,9 @@ def run_illustration(specification: Specification, directory: Path) -> None:
     close_directory(directory, specification, seconds=round(time.perf_counter() - begin, 2))
 
 
-def _stored(specification: Specification, store: CellStore) -> list[FinishedCell]:
-    """All finished cells, in the order of the experiment."""
-    return [
-        FinishedCell(cell, store.read(cell.key))
-        for cell in cells(specification)
-        if store.finished(cell.key)
-    ]
+def _stored(
+    specification: Specification, counts: Sequence[int], store: CellStore
+) -> list[FinishedCell]:
+    """All finished cells with all their replicas, in the order of the experiment."""
+    results = ((cell, merged_result(cell, counts, store)) for cell in cells(specification))
+    return [FinishedCell(cell, result) for cell, result in results if result is not None]

@@ -15,6 +15,7 @@ from submax.policies.specification import PolicySpecification
 PAPER = resources.files("submax.experiments") / "paper"
 BEYOND = resources.files("submax.experiments") / "beyond"
 BAKEOFF = resources.files("submax.experiments") / "bakeoff"
+RIVALS = resources.files("submax.experiments") / "rivals"
 QUICK_REPLICAS = 10
 """The most replicas of a quick look whose specification gives no other number."""
 TYPE_WORDS = {
@@ -28,6 +29,8 @@ TYPE_WORDS = {
 """The types that msgspec names in its messages, in the words of TOML."""
 MERGED = ("environment", "delay", "quick", "define")
 """The tables whose keys a file with ``extends`` replaces one by one."""
+WHOLE_NUMBERS = ("observations", "replicas", "points", "seed")
+"""The keys whose values are whole numbers, which may be written as 1e6."""
 EXAMPLES = {
     "observations": "such as observations = 5000",
     "environment": 'such as [environment] with kind = "bernoulli" and arms = 10',
@@ -120,6 +123,11 @@ def bakeoff_experiments() -> list[str]:
     return sorted(path.name.removesuffix(".toml") for path in BAKEOFF.iterdir())
 
 
+def rival_experiments() -> list[str]:
+    """The names of the experiments with methods of the related work that are not in the paper."""
+    return sorted(path.name.removesuffix(".toml") for path in RIVALS.iterdir())
+
+
 def load_named(name: str) -> Specification:
     """Load one of the experiments that come with submax."""
     return parse(_named_text(name), name)
@@ -152,6 +160,7 @@ def parse(text: str, name: str) -> Specification:
     fields = [field for field in Specification.__struct_fields__ if field != "name"]
     for key in table:
         one_of(f"key in {name}.toml:", key, fields)
+    table = _with_whole_numbers(table)
     try:
         given = msgspec.convert({"name": name, **table}, Specification)
     except msgspec.ValidationError as error:
@@ -168,6 +177,7 @@ def _named_text(name: str) -> str:
     found = dict.fromkeys(paper_experiments(), PAPER)
     found |= dict.fromkeys(beyond_experiments(), BEYOND)
     found |= dict.fromkeys(bakeoff_experiments(), BAKEOFF)
+    found |= dict.fromkeys(rival_experiments(), RIVALS)
     one_of("experiment", name, found)
     return (found[name] / f"{name}.toml").read_text(encoding="utf-8")
 
@@ -184,6 +194,18 @@ def _table(text: str, name: str) -> dict[str, Any]:
     base = _table(_named_text(extended), extended)
     merged = {key: base[key] | table[key] for key in MERGED if key in base and key in table}
     return base | table | merged
+
+
+def _with_whole_numbers(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with numbers of decisions such as 1e6, which TOML reads as floats, as ints."""
+    numbers = {
+        key: int(table[key])
+        for key in WHOLE_NUMBERS
+        if isinstance(table.get(key), float) and table[key].is_integer()
+    }
+    quick = table.get("quick")
+    rest = {"quick": _with_whole_numbers(quick)} if isinstance(quick, dict) else {}
+    return {**table, **numbers, **rest}
 
 
 def _explained(message: str, table: dict[str, Any]) -> str:

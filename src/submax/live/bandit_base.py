@@ -16,6 +16,7 @@ from submax.live.fitting.learner import Learner
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.log.bandits import log_stream, settings_stream
 from submax.live.log.ledger import Ledger
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.decision_draws import DecisionDraws
 from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
@@ -50,10 +51,9 @@ class BanditBase:
         self.store, self.name, self._closed = store, name, False
         self._live_state = LiveState(store, name, own)
         self._rng = rng or np.random.default_rng()
-        stream = log_stream(name)
-        units = UnitDraws(store, stream, name, clock)
+        units = UnitDraws(store, log_stream(name), name, clock)
         draws = DecisionDraws(units, self._rng)
-        self.requests = Requests(store, stream, self._live_state, draws, units)
+        self.requests = Requests(store, name, self._live_state, draws, units)
         self._background: list[Background] = []
 
     @property
@@ -83,6 +83,11 @@ class BanditBase:
         return history[-1].version if history else 0
 
     @property
+    def published_at(self) -> list[float]:
+        """The times at which a version began to decide, oldest first."""
+        return list(self._live_state.projection.published_at)
+
+    @property
     def held(self) -> bool:
         """Whether an operator chose the version, so that newer ones do not replace it."""
         return self._live_state.projection.held
@@ -107,6 +112,10 @@ class BanditBase:
         """Counts of events and outcomes of decisions; empty if another process reads the log."""
         return self._learner.counts()
 
+    def follow(self) -> None:
+        """Read new settings, choices and versions now, and not within a second."""
+        self._live_state.follow()
+
     def refit(self) -> RefitResult:
         """Learn now from decisions that have matured; the result says what was learned or why not.
 
@@ -122,6 +131,13 @@ class BanditBase:
     def ledger(self) -> Ledger:
         """The ledger, after the whole log was read."""
         return self._learner.catch_up()
+
+    def rollups(self) -> Rollups | None:
+        """Sums of decisions and rewards by time, choice and version; see ``Rollups``.
+
+        They are those of a moment ago. None if nothing has been counted yet.
+        """
+        return self._learner.rollups()
 
     def snapshot(self) -> None:
         """Write a snapshot of the ledger to the store, so that the next opening is quick."""

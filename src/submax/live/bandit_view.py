@@ -7,6 +7,7 @@ from submax.core.summary import LINES, Summary, counted, number, percentage
 from submax.live.declaring.settings import Settings
 from submax.live.log.action_tally import ActionTally, ChoiceTally, ValueTally
 from submax.live.log.ledger import Ledger
+from submax.live.operating.notices import missing_rails
 from submax.live.serving.serving import Serving
 from submax.policies.specification import PolicySpecification
 from submax.schema.choices import Slot
@@ -40,6 +41,9 @@ def bandit_summary(
     failed = [f"{count:,} {kind}" for kind, count in failures.items() if count]
     if failed:
         sentences.append(f"failures after which the bandit went on: {', '.join(failed)}")
+    if settings.status != "active":
+        sentences.append(f"the bandit is {settings.status}")
+    sentences += missing_rails(settings.guard_rails, menu)
     if ledger is None:
         sentences.append("the log is read by another process, so that nothing was counted here")
     tally = ActionTally.empty(len(menu.slots), len(menu.ranges))

@@ -13,7 +13,7 @@ from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name
 from submax.live.log.history import read_segment
 from submax.live.log.ledger import Ledger, ledger_of
-from submax.live.log.row_segments import DamagedRowsError
+from submax.live.log.rows.row_segments import DamagedRowsError
 from submax.live.log.snapshot import read_snapshot
 from submax.live.store.integrity.sqlite_versions import caution
 from submax.live.store.sqlite_store import SQLiteStore
@@ -93,12 +93,12 @@ def _bandit(store: Store, name: str) -> Iterator[Finding]:
     yield from _archive(store, name)
     ledger = ledger_of(store, name, projection.settings)
     ledger.follow()
-    counts = ledger.counts
+    counts, waiting = ledger.counts, len(ledger.collected.early.values)
     yield Finding(
         "ok",
         f"{name}: {counts['decisions']} decisions, {counts['rewards']} rewards, "
         f"{counts['late rewards']} late, {counts['matured']} matured, {len(ledger.rows)} learned, "
-        f"{len(ledger.quarantine)} in quarantine, {counts['dropped from quarantine']} dropped from "
+        f"{waiting} in quarantine, {counts['dropped from quarantine']} dropped from "
         f"it, {counts['orphans']} orphans",
     )
     yield from _history(store, name, projection)

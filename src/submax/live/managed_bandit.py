@@ -1,16 +1,25 @@
 """Operating a bandit: its choices come and go, its versions are published."""
 
+import warnings
 from collections.abc import Mapping
+from typing import Unpack
 
 import msgspec
 
+from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.live.audit_log import PYTHON, AuditEntry, AuditLog
 from submax.live.bandit_base import BanditBase
+from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.delete import delete_bandit
+from submax.live.declaring.settings import MEMORY_ONLY, STORE_ONLY, BanditOptions, Settings
 from submax.live.fitting.online_learner import OnlineLearner
-from submax.live.lift.lift_report import LiftReport, lift_reports
+from submax.live.lift.lift_report import LiftReport
+from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
+from submax.live.operating.arm_status import ArmStatus, arm_statuses
+from submax.live.operating.guard_rail_warning import GuardRailWarning
+from submax.live.operating.notices import missing_rails, notices
 from submax.live.store.event import Entry
 from submax.schema.action_features import clean_features
 from submax.schema.choices import ARMS, STATUS, Change
@@ -34,17 +43,60 @@ class ManagedBandit(BanditBase):
         cleaned = clean_features(choice, {} if features is None else features)
         self.change(Change("add", choice, slot, cleaned))
 
-    def pause(self, choice: str, *, slot: str = ARMS) -> None:
-        """Make a choice ineligible until ``resume``."""
-        self.change(Change("pause", choice, slot))
+    def pause(self, choice: str | None = None, *, slot: str = ARMS) -> None:
+        """Make a choice ineligible until ``resume``; without a choice, pause the whole bandit.
 
-    def resume(self, choice: str, *, slot: str = ARMS) -> None:
-        """Make a paused choice eligible again."""
-        self.change(Change("resume", choice, slot))
+        A paused bandit answers with the control, or else the baseline, or else uniformly, and does
+        not learn from these decisions.
+        """
+        if choice is None:
+            self.set(status="paused")
+        else:
+            self._take_away(Change("pause", choice, slot))
+
+    def resume(self, choice: str | None = None, *, slot: str = ARMS) -> None:
+        """Make a paused choice eligible again; without a choice, resume the whole bandit."""
+        if choice is None:
+            self.set(status="active")
+        else:
+            self.change(Change("resume", choice, slot))
+
+    def archive(self) -> None:
+        """Refuse decisions and rewards until ``resume``; the log can still be read."""
+        self.set(status="archived")
+
+    def set(self, **changes: Unpack[BanditOptions]) -> Settings:
+        """Change settings while the bandit is in use, all or none, and return all settings.
+
+        They are checked as in a declaration. None stands for a setting's default. A table of guard
+        rails changes those that it names. The change is recorded in the audit, and holds in all
+        processes that have the bandit open within a second.
+        """
+        self._check_open()
+        in_memory = isinstance(self._learner, OnlineLearner)
+        for word in STORE_ONLY if in_memory else MEMORY_ONLY:
+            if word in changes:
+                raise InputError(
+                    f"{word} was given, and it is a setting of bandits "
+                    f"{'with a store' if in_memory else 'in memory'}: leave it out"
+                )
+        policy = changes.get("policy")
+        own = policy if isinstance(policy, Policy) else self._live_state.own
+        settings = change_settings(self.store, self.name, changes, own)
+        if own is not None:
+            self._live_state.use_policy(own)
+        self._live_state.follow()
+        if in_memory:
+            # The state of the policy that decided until now does not fit another policy.
+            self._learner.refit()
+        else:
+            detail = ", ".join(f"{word}={value!r}" for word, value in changes.items())
+            AuditLog(self.store).write(AuditEntry("set", self.name, "", PYTHON, detail))
+        return settings
 
     def retire(self, choice: str, *, slot: str = ARMS) -> None:
         """Make a choice ineligible for ever; its name cannot be used again."""
-        self.change(Change("retire", choice, slot))
+        self._take_away(Change("retire", choice, slot))
 
     def change(self, change: Change) -> None:
         """Apply a change to a choice."""
@@ -64,6 +116,24 @@ class ManagedBandit(BanditBase):
                 f"{change.choice!r} was changed by another process at the same moment: look at the "
                 "menu, and repeat the call if it is still needed"
             )
+
+    def _take_away(self, change: Change) -> None:
+        """Pause or retire a choice, and warn if a guard rail loses its effect by this."""
+        before = missing_rails(self.settings.guard_rails, self.menu)
+        self.change(change)
+        for sentence in missing_rails(self.settings.guard_rails, self.menu):
+            if sentence not in before:
+                warnings.warn(sentence, GuardRailWarning, stacklevel=3)
+
+    def arms(self) -> list[ArmStatus]:
+        """The decisions, share, reward rate and current probability of each choice."""
+        serving = self._live_state.serving
+        return self._learner.inspect(lambda ledger: arm_statuses(serving, ledger))
+
+    def notices(self) -> list[str]:
+        """Sentences about what an operator should look at; empty if there is nothing."""
+        projection, arms = self._live_state.projection, self.arms()
+        return self._learner.inspect(lambda ledger: notices(projection, arms, ledger))
 
     def delete(self) -> None:
         """Delete the bandit with its log, versions and settings, and close it.
@@ -88,10 +158,9 @@ class ManagedBandit(BanditBase):
         One report for each of the two that is declared. The intervals are valid however often one
         looks; decisions count when they have matured.
         """
-        ledger = self.ledger()
-        projection = self._live_state.projection
-        return lift_reports(
-            projection.settings, ledger.comparisons.by_group, projection.groups_since
+        settings, since = self.settings, self._live_state.projection.groups_since
+        return self._learner.inspect(
+            lambda ledger: lift_reports(settings, ledger.comparisons.by_group, since)
         )
 
     def versions(self) -> list[Fitted]:

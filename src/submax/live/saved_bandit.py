@@ -23,7 +23,7 @@ from submax.schema.model import Model
 
 KIND = "bandit"
 """The entry in the header of a state file that marks it as the file of a bandit."""
-FORMAT = 2
+FORMAT = 3
 """The version of the format, raised whenever an older submax could not read the contents."""
 NO_HASH = "0" * 64
 """Written in place of the file's hash while the hash is computed."""

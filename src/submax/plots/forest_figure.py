@@ -30,12 +30,15 @@ ROW_INCHES = 0.2
 """The height of one estimate in the figure, in inches."""
 
 
-def draw_forest(directory: Path) -> list[Path]:
+def draw_forest(directory: Path, policies: Sequence[str] = ()) -> list[Path]:
     """Draw the estimates of an evaluation as PNG and PDF files in their directory.
 
-    A hollow circle is an estimate with a warning. The dashed line is the mean reward of the log.
+    If ``policies`` are given, only these are drawn. The recommended estimate of each policy is a
+    diamond, the others are circles. A hollow mark is an estimate with a warning. The dashed line is
+    the mean reward of the log.
     """
     logging, *others = read_estimates(directory)
+    others = [row for row in others if not policies or row["policy"] in policies]
     with figure_style():
         height = ROW_INCHES * (len(others) + 1.5 * len({row["policy"] for row in others}) + 4)
         figure = Figure(figsize=(7.0, max(height, 2.0)), layout="constrained")
@@ -83,6 +86,8 @@ def _draw_policies(axes: Axes, rows: list[dict[str, str]]) -> None:
     axes.set_ylim(height - 1, -0.5)
     if any(row["warnings"] for row in rows):
         axes.plot([], [], "o", color="#555555", markerfacecolor="white", label="with a warning")
+    if any(row.get("recommended") == "True" for row in rows):
+        axes.plot([], [], "D", color="#555555", markersize=4, label="recommended", linestyle="none")
 
 
 def _draw_estimate(axes: Axes, height: float, row: dict[str, str], colour: str) -> None:
@@ -90,4 +95,6 @@ def _draw_estimate(axes: Axes, height: float, row: dict[str, str], colour: str) 
     value, low, high = (float(row[key]) for key in ("value", "low", "high"))
     axes.plot([low, high], [height, height], color=colour, alpha=0.4 if has_warning else 1.0)
     face = "white" if has_warning else colour
-    axes.plot([value], [height], "o", color=colour, markerfacecolor=face, markersize=4)
+    # Files of earlier versions do not say which estimate is recommended.
+    sign = "D" if row.get("recommended") == "True" else "o"
+    axes.plot([value], [height], sign, color=colour, markerfacecolor=face, markersize=4)

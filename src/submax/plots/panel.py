@@ -26,13 +26,17 @@ AXES_LEFT_INCHES, AXES_WIDTH_INCHES = 0.86, 3.89
 
 
 class PanelCurve(NamedTuple):
-    """The curve of one policy: mean and central 95 % range over replicas at each step."""
+    """The curve of one policy: mean and central 95 % range over replicas at each step.
+
+    ``error`` is the standard error of the mean, None if it is not known.
+    """
 
     name: str
     steps: Integers
     mean: Floats
     q025: Floats
     q975: Floats
+    error: Floats | None = None
 
 
 def curves(traces: Mapping[str, Trace], measure: str = "regret", title: str = "") -> Figure:

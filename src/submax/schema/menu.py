@@ -13,6 +13,7 @@ from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
 from submax.core.spaces.slots import Slots
 from submax.core.spaces.space import Space
+from submax.schema.action import Action
 from submax.schema.action_features import check_new_features, described, encoded_features
 from submax.schema.choices import (
     ARMS,
@@ -37,8 +38,6 @@ LISTED = 65_536
 MOST_SLOTS = 64
 """Largest number of slots, named ones and ranges of numbers together."""
 
-Action = str | dict[str, str | float]
-"""The name of an arm, or the choice in each slot."""
 EncodedAction = list[int | float]
 """The index of the choice in each slot, then the real-valued parts."""
 ChoiceIndices = tuple[tuple[int, ...], ...]

@@ -10,11 +10,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from submax.dashboard.asset_files import Assets
+from submax.server.access.key import BROWSER_SCOPES
+from submax.server.access.origins import Origins
 from submax.server.interface.description import description
 from submax.server.interface.operations import operations
 from submax.server.interface.request_pipeline import RATE, Endpoint, Incoming, RequestPipeline
 from submax.server.interface.responses import ENCODER
 from submax.server.metrics import Metrics
+from submax.server.pages.operations import page_operations
+from submax.server.pages.page_endpoint import Pages
 from submax.server.service import Service
 
 
@@ -23,20 +28,31 @@ def make_app(
     rate: float = RATE,
     metrics: Metrics | None = None,
     pipeline: RequestPipeline | None = None,
+    origins: Origins | None = None,
 ) -> Starlette:
     """The application that serves a service, which it starts and closes.
 
-    A ``pipeline``, if given, is used for all requests, and has its own rate and metrics.
+    A ``pipeline``, if given, is used for all requests, and has its own rate, metrics and origins.
     """
-    pipeline = pipeline or RequestPipeline(service, rate, metrics or Metrics(service.opened))
-    all_operations = [*operations(), *pipeline.operations()]
+    pipeline = pipeline or RequestPipeline(
+        service, rate, metrics or Metrics(service.opened), origins
+    )
+    all_operations = [*operations(), *page_operations(), *pipeline.operations()]
     text = ENCODER.encode(description(all_operations))
     pipeline.described = text
+    pages = Pages(Assets(), service.sessions)
     # One route for each path, so that the answer to a wrong method names all right ones.
     methods: dict[str, dict[str, Endpoint]] = {}
     for one in all_operations:
         methods.setdefault(one.path, {})[one.method] = pipeline.endpoint(one)
+    for path, endpoint in pages.endpoints(all_operations, pipeline):
+        methods.setdefault(path, {})["GET"] = endpoint
+    # Pages of declared origins may decide and reward; a browser asks first.
+    for one in all_operations:
+        if one.scope in BROWSER_SCOPES:
+            methods[one.path]["OPTIONS"] = pipeline.preflight
     routes = [Route(path, _by_method(one), methods=list(one)) for path, one in methods.items()]
+    routes.append(Route("/assets/{tag}/{path:path}", pages.asset, methods=["GET"]))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

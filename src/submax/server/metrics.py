@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
@@ -12,6 +12,16 @@ from submax.live.bandit import Bandit
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """Upper limits, in seconds, of the buckets of the histogram of durations. Most limits are at most
 0.05, because 99 of 100 decisions should be answered within this time (docs/server.md)."""
+
+ALWAYS_COUNTED = (
+    "decisions",
+    "rewards",
+    "late rewards",
+    "matured",
+    "orphans",
+    "dropped from quarantine",
+)
+"""Kinds of events with a number even if it is 0: Prometheus sees no increase from nothing to 1."""
 
 
 class Metrics:
@@ -43,6 +53,8 @@ class Metrics:
         )
         self._labelled: dict[tuple[str, int], tuple[Counter, Histogram | None]] = {}
         self._registry.register(BanditCounts(opened))
+        # Memory, processor time and open files of this process.
+        ProcessCollector(registry=self._registry)
 
     def count(self, operation: str, status: int, seconds: float | None = None) -> None:
         """Count one answered request, with its HTTP status and the seconds that it took.
@@ -112,7 +124,10 @@ class BanditCounts(Collector):
             smallest = bandit.smallest_propensity()
             if smallest is not None:
                 propensity.add_metric([bandit.name], smallest)
-            for kind, count in bandit.counts().items():
+            counts = bandit.counts()
+            if counts:
+                counts = dict.fromkeys(ALWAYS_COUNTED, 0) | counts
+            for kind, count in counts.items():
                 events.add_metric([bandit.name, kind.replace(" ", "_")], count)
             version.add_metric([bandit.name], bandit.version)
             for kind, count in bandit.failures.items():

@@ -1,9 +1,11 @@
 """Start the server, and stop it gracefully."""
 
 import logging
+import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -13,21 +15,26 @@ import uvicorn
 
 from submax.core.checks import positive
 from submax.core.errors import InputError
+from submax.core.running.extras import require_extra
 from submax.live.alarms.webhook_options import WebhookOptions
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
 from submax.server.access.addresses import is_loopback
+from submax.server.access.origins import Origins
 from submax.server.app import make_app, quick_endpoints
 from submax.server.connections.admission import Admission
 from submax.server.connections.connection_table import ConnectionTable
 from submax.server.connections.quick_protocol import QuickProtocol
-from submax.server.ending import Ending
 from submax.server.interface.request_pipeline import RequestPipeline
 from submax.server.metrics import Metrics
+from submax.server.observing.log_setup import set_up_log
+from submax.server.running.ending import Ending
+from submax.server.running.serve_options import ServeOptions, misspelt_variables
+from submax.server.running.stoppable_server import StoppableServer
 from submax.server.service import Service
-from submax.server.stoppable_server import StoppableServer
 
+LOG = logging.getLogger("submax")
 GRACE_SECONDS = 4
 """How long requests under way may still take after the server was asked to stop."""
 SWITCH_SECONDS = 0.0005
@@ -40,48 +47,57 @@ RESERVED_FILES = 100
 """Files and sockets that the process opens beside connections: the store, exports, libraries."""
 
 
-def serve(
-    place: str | Path,
-    host: str,
-    port: int,
-    rate: float,
-    learned: Path | None = None,
-    *,
-    trust: bool = False,
-) -> None:
+def serve(options: ServeOptions) -> None:
     """Serve the bandits of a store until SIGTERM or Ctrl-C; one may start from a learned policy.
 
     Then no new requests are accepted, those under way are finished and written, and the process
     ends. With ``trust`` the class of the learned policy may be in somebody's own file, which is
     run.
     """
-    check_port(port)
-    positive("rate", rate)
+    check_port(options.port)
+    positive("rate", options.rate)
     # A wrong value is refused at the start, and not when the first alarm is to be sent.
     WebhookOptions.from_environment()
-    policy = None if learned is None else Learned.read(learned, trust=trust)
-    service, listening = _opened(place, host, port, policy)
-    logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
-    for name in ("submax", "uvicorn"):
-        logging.getLogger(name).setLevel(logging.INFO)
+    learned = options.learned
+    if options.telemetry:
+        require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
+    policy = None if learned is None else Learned.read(learned, trust=options.trust)
+    service, listening = _opened(options.store, options.host, options.port, policy)
+    set_up_log(options.log_format, options.log_level)
     # The writing thread and the answering thread must not wait long for each other.
     sys.setswitchinterval(SWITCH_SECONDS)
-    configuration, ending = _configuration(service, rate), Ending()
-    bracketed = f"[{host}]" if ":" in host else host
-    number = listening.getsockname()[1]
-    names = ", ".join(service.names()) or "no bandit yet"
-    address = f"http://{bracketed}:{number}"
+    pipeline = RequestPipeline(
+        service, options.rate, Metrics(service.opened), Origins(options.origin)
+    )
+    configuration, ending = _configuration(service, pipeline, options.proxy), Ending()
+    if options.telemetry:
+        from submax.server.observing.telemetry import Telemetry
+
+        pipeline.telemetry = Telemetry.of_environment()
     try:
         # A SIGTERM before the server handles signals must still close the store.
         signal.signal(signal.SIGTERM, partial(_interrupt, ending))
-        print(
-            f"submax serves {_without_password(place)} ({names}) at {address}",
-            file=sys.stderr,
-            flush=True,
-        )
+        announce(options, listening.getsockname()[1], service.names())
         StoppableServer(configuration, ending).run(sockets=[listening])
     except KeyboardInterrupt:
         service.close()
+    finally:
+        if pipeline.telemetry is not None:
+            pipeline.telemetry.close()
+
+
+def announce(options: ServeOptions, port: int, names: list[str]) -> None:
+    """Say at which address the server listens, even if only errors are logged."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    place, address = _without_password(options.store), f"http://{host}:{port}"
+    said = f"submax serves {place} ({', '.join(names) or 'no bandit yet'}) at {address}"
+    if options.log_format == "json":
+        fields = {"store": place, "address": address, "bandits": names}
+        LOG.info("%s", said, extra={"event": "serving", "fields": fields})
+    else:
+        print(said, file=sys.stderr, flush=True)
+    for sentence in misspelt_variables(os.environ):
+        LOG.warning("%s", sentence)
 
 
 def _interrupt(ending: Ending, number: int, frame: FrameType | None) -> None:
@@ -89,11 +105,12 @@ def _interrupt(ending: Ending, number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def _configuration(service: Service, rate: float) -> uvicorn.Config:
+def _configuration(
+    service: Service, pipeline: RequestPipeline, proxies: Sequence[str]
+) -> uvicorn.Config:
     """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
-    metrics, most = Metrics(service.opened), _most_connections()
+    metrics, most = pipeline.metrics, _most_connections()
     table = ConnectionTable(most, metrics.count_closed)
-    pipeline = RequestPipeline(service, rate, metrics)
     app = make_app(service, pipeline=pipeline)
     admission = Admission(app, service.keys, most, lambda: metrics.count("none", 503))
     protocol = partial(
@@ -106,6 +123,7 @@ def _configuration(service: Service, rate: float) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        forwarded_allow_ips=list(proxies),
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )

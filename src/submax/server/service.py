@@ -12,16 +12,17 @@ from submax.core.running.names_file import names_file
 from submax.live.audit_log import AuditLog
 from submax.live.background import Background
 from submax.live.bandit import Bandit
+from submax.live.declaring.change_settings import change_settings
 from submax.live.declaring.declare import declare
 from submax.live.declaring.delete import delete_bandit
 from submax.live.declaring.names import check_bandit
-from submax.live.declaring.settings import Settings
 from submax.live.log.bandits import bandit_names, settings_stream
 from submax.live.log.records import DECLARED
 from submax.live.scheduler import Scheduler
 from submax.live.store.store import Store
 from submax.server.access.key_registry import KeyRegistry
 from submax.server.access.last_use import LastUse
+from submax.server.access.sessions import Sessions
 from submax.server.deciding.durable_writes import DurableWrites
 from submax.server.deciding.gathered_decisions import GatheredDecisions
 from submax.server.deciding.timed_draws import TimedDraws
@@ -54,6 +55,7 @@ class Service:
         self._trial = trial or TrialProcess()
         self._owns_trial = trial is None
         self.keys, self.last_use = KeyRegistry(store), LastUse(store)
+        self.sessions = Sessions(store, self.keys)
         self.audit, self.writes = AuditLog(store), DurableWrites(store)
         self.probe, self.exports = WriteProbe(store), ExportRunner(store)
         self.ready = False
@@ -158,10 +160,30 @@ class Service:
     def set_shadow(self, bandit: Bandit, policy: str | dict[str, Any] | None) -> None:
         """Set a shadow, which is tried in another process first, as a new bandit would be."""
         if policy is not None:
-            refuse_files(policy)
-            check_parameters({"policy": policy})
-            self._trial.check(bandit.name, {**_declaration(bandit.settings), "policy": policy})
+            self._try_policy(bandit, policy)
         bandit.set_shadow(policy, by="")
+
+    def change(self, bandit: Bandit, changes: Mapping[str, Any]) -> None:
+        """Change settings of a bandit, all or none.
+
+        Another policy is tried first, as for a new bandit. The caller writes the audit.
+        """
+        check_parameters(changes)
+        for word in ("policy", "shadow"):
+            if changes.get(word) is not None:
+                self._try_policy(bandit, changes[word])
+        change_settings(self.store, bandit.name, changes)
+        bandit.follow()
+
+    def _try_policy(self, bandit: Bandit, policy: Any) -> None:
+        """Refuse a policy of a file, and one that cannot decide and learn soon."""
+        refuse_files(policy)
+        check_parameters({"policy": policy})
+        settings = bandit.settings
+        kept = {"rewards": settings.rewards, "policy": policy}
+        fields = zip(settings.context.names, settings.context.fields, strict=True)
+        declaration = {"actions": bandit.menu.declaration, "context": dict(fields), **kept}
+        self._trial.check(bandit.name, declaration)
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""
@@ -241,18 +263,6 @@ def _stop_all(bandits: "SimpleQueue[Bandit]") -> None:
             bandits.get_nowait().stop()
         except Empty:
             return
-
-
-def _declaration(settings: Settings) -> dict[str, Any]:
-    """The words of a declaration that a policy depends on."""
-    return {
-        "actions": settings.menu.declaration,
-        "context": dict(zip(settings.context.names, settings.context.fields, strict=True)),
-        "rewards": settings.rewards,
-        "reward_wait": settings.reward_wait,
-        "combine": settings.combine,
-        "default_reward": settings.default_reward,
-    }
 
 
 def refuse_files(specification: object) -> None:

@@ -34,6 +34,10 @@ class BatchFlush(Delay):
     def length(self) -> int:
         return self.size
 
+    @property
+    def immediate(self) -> bool:
+        return self.size == 1
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """No delay, and batches that do and do not divide a run."""

@@ -23,6 +23,8 @@ class CellStore:
     def write(self, key: str, result: CellResult) -> None:
         """Store a result; after a crash the file is the old or the new one, never a partial one."""
         self._directory.mkdir(parents=True, exist_ok=True)
+        curves = result.replica_curves
+        more = {} if curves is None else {"replica_curves": curves}
         with whole_file(self._path(key)) as file:
             np.savez(
                 file,
@@ -34,6 +36,7 @@ class CellStore:
                 late_slope=result.late_slope,
                 seconds=np.array(result.seconds),
                 fallbacks=np.array(result.fallbacks),
+                **more,  # type: ignore[arg-type]  # savez takes arrays by any name
             )
 
     def read(self, key: str) -> CellResult:
@@ -48,6 +51,7 @@ class CellStore:
                 late_slope=file["late_slope"],
                 seconds=Seconds(*file["seconds"].tolist()),
                 fallbacks=int(file["fallbacks"]),
+                replica_curves=file.get("replica_curves"),
             )
 
     def _path(self, key: str) -> Path:

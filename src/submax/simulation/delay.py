@@ -24,6 +24,11 @@ class Delay(ABC):
     def length(self) -> int:
         """The delay as one number, for tables and figures."""
 
+    @property
+    def immediate(self) -> bool:
+        """Whether every decision is taken alone and its reward comes back before the next one."""
+        return False
+
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:

@@ -34,6 +34,10 @@ class Lag(Delay):
     def length(self) -> int:
         return self.steps
 
+    @property
+    def immediate(self) -> bool:
+        return self.steps == 0
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """No lag, a short one, and one longer than most runs."""

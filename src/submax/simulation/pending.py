@@ -28,7 +28,7 @@ class Pending:
                 piece = _rows_of(piece, slice(None, count))
             pieces.append(piece)
             count -= rows
-        return pieces[0] if len(pieces) == 1 else _joined(pieces)
+        return joined(pieces)
 
 
 def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
@@ -42,7 +42,10 @@ def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
     )
 
 
-def _joined(pieces: list[Feedback]) -> Feedback:
+def joined(pieces: list[Feedback]) -> Feedback:
+    """Return the decisions of all pieces, one after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
     context, action, reward, log_prob, weight = zip(*pieces, strict=True)
     return Feedback(
         context=np.concatenate(context, axis=1),

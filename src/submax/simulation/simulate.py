@@ -1,21 +1,32 @@
 """The simulation of one policy in one environment, over many replicas."""
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats
-from submax.core.checks import instance_of, whole_number
+from submax.core.arrays import Floats
+from submax.core.checks import as_whole_number, instance_of, whole_number
+from submax.core.contracts.checked_feedback import CheckedFeedback
+from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
 from submax.core.contracts.environment import Environment
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
-from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.simulation.batch_flush import BatchFlush
-from submax.simulation.delay import Delay
+from submax.simulation.delay import Delay, Step
 from submax.simulation.pending import Pending
-from submax.simulation.trace import Recorder, Trace
+from submax.simulation.random_delay import RandomDelay
+from submax.simulation.running.drifting_world import DriftingWorld
+from submax.simulation.running.progress_bar import progress_bar
+from submax.simulation.running.progress_tally import Progress, ProgressTally
+from submax.simulation.running.recording import Recording
+from submax.simulation.running.simulated_world import SimulatedWorld, WorldRandomness
+from submax.simulation.running.single_steps import stepper_of, take_single_steps
+from submax.simulation.running.still_world import StillWorld
+from submax.simulation.running.waiting_rewards import WaitingRewards
+from submax.simulation.trace import Trace
 
 
 def simulate(
@@ -27,16 +38,17 @@ def simulate(
     delay: Delay = BatchFlush(1),
     seed: int | Sequence[int] = 0,
     points: int | None = 500,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | bool | None = None,
 ) -> Trace:
     """Run ``policy`` for ``observations`` decisions in ``replicas`` independent worlds.
 
     Worlds, contexts, rewards and the policy each have a random stream of their own, so that two
-    policies with the same seed meet the same worlds. Regret is the best expected reward minus the
+    policies with the same seed meet the same worlds. A truth that drifts moves with every decision
+    and is the same for all policies and delays. Regret is the best expected reward minus the
     expected reward of the action taken, summed over decisions. The trace keeps at most ``points``
-    decisions, or all of them if ``points`` is None. After every step of the ``delay``, ``progress``
-    is called with the number of decisions and the number of updates of this step, over all
-    replicas.
+    decisions, or all of them if ``points`` is None. While the simulation runs, ``progress`` is
+    called from time to time with the number of decisions and the number of updates since the last
+    call, over all replicas; True shows a bar in a terminal or a notebook.
 
     >>> from submax.environments.arms.bernoulli import Bernoulli
     >>> from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
@@ -48,44 +60,119 @@ def simulate(
     (20, 500)
     """
     _check_parts(environment, policy, delay)
-    whole_number("observations", observations, at_least=1)
+    observations = as_whole_number("observations", observations, at_least=1)
     _check_length(environment, observations)
-    whole_number("replicas", replicas, at_least=1)
-    if points is not None:
-        whole_number("points", points, at_least=1)
+    replicas = as_whole_number("replicas", replicas, at_least=1)
+    points = None if points is None else as_whole_number("points", points, at_least=1)
     for number in seed if isinstance(seed, Sequence) else [seed]:
         whole_number("seed", number, at_least=0)
-    world_rng, context_rng, reward_rng, policy_rng = (
-        np.random.Generator(np.random.SFC64(stream))
-        for stream in np.random.SeedSequence(seed).spawn(4)
+    _warn_of_ignored_context(environment, policy)
+    if progress is True:
+        with progress_bar(type(policy).__name__, observations * replicas) as shown:
+            return _simulated(
+                environment, policy, observations, replicas, delay, seed, points, shown
+            )
+    return _simulated(
+        environment, policy, observations, replicas, delay, seed, points, progress or None
     )
-    world = environment.reset(replicas, world_rng)
-    problem = environment.problem
-    state = policy.init(problem, replicas, policy_rng)
-    slots = problem.space.slots
-    recorder, pending = Recorder(observations, points, replicas, problem.space), Pending()
-    for step in delay.schedule(observations):
-        context = environment.contexts(world, step.decide, context_rng)
-        action, log_prob = policy.act(state, context, policy_rng)
-        _check_action(action, (replicas, step.decide, slots), problem, policy)
-        state = policy.record(state, action)
-        reward, mean = environment.outcome(world, context, action, reward_rng)
-        _check_reward(reward, problem, environment)
-        regret = environment.best_reward(world, context) - mean
-        recorder.add(action, reward, regret)
-        pending.put(Feedback(context, action, reward, log_prob, np.ones(reward.shape)))
-        world = environment.advance(world, step.decide, world_rng)
-        if step.receive:
-            state = policy.update(state, pending.take(step.receive), policy_rng)
-        if progress is not None:
-            progress(step.decide * replicas, replicas if step.receive else 0)
-    trace = recorder.trace()
-    if not np.isfinite(trace.final_regret).all():
-        raise InputError(
-            f"{environment} gave an expected reward that is not a finite number: let mean_reward "
-            "and best_reward of this environment return finite numbers"
-        )
+
+
+def _simulated(
+    environment: Environment[Any],
+    policy: Policy[Any],
+    observations: int,
+    replicas: int,
+    delay: Delay,
+    seed: int | Sequence[int],
+    points: int | None,
+    progress: Progress | None,
+) -> Trace:
+    *streams, policy_rng, delay_rng = (
+        np.random.Generator(np.random.SFC64(stream))
+        for stream in np.random.SeedSequence(seed).spawn(5)
+    )
+    kind = DriftingWorld if environment.drifts else StillWorld
+    world = kind(environment, replicas, WorldRandomness(*streams))
+    recording = Recording(environment, policy, replicas, observations, points)
+    tally = ProgressTally(progress, replicas, recording)
+    stepper = (
+        stepper_of(policy, environment.problem, replicas, policy_rng) if delay.immediate else None
+    )
+    try:
+        if stepper is not None:
+            take_single_steps(stepper, world, recording, observations, policy_rng, tally.add)
+        elif isinstance(delay, RandomDelay):
+            rngs = policy_rng, delay_rng
+            _take_delayed(policy, world, recording, delay, observations, rngs, tally)
+        else:
+            _take_blocks(policy, world, recording, delay.schedule(observations), policy_rng, tally)
+    except Exception:
+        # If an action or a reward that was not checked yet caused the error, the check explains it.
+        recording.explain_error()
+        raise
+    trace = recording.trace()
+    tally.finish()
     return trace
+
+
+def _take_blocks(
+    policy: Policy[Any],
+    world: SimulatedWorld,
+    recording: Recording,
+    schedule: Iterable[Step],
+    rng: np.random.Generator,
+    tally: ProgressTally,
+) -> None:
+    """Take the decisions of every step of the schedule together, then learn what comes back."""
+    state, pending = policy.init(world.environment.problem, world.replicas, rng), Pending()
+    weights: dict[int, Floats] = {}
+    for step in schedule:
+        context = world.contexts(step.decide)
+        action, log_prob = policy.act(state, context, rng)
+        recording.check(action, step.decide)
+        state = policy.record(state, action)
+        reward, regret = world.play(context, action)
+        recording.add(action, reward, regret)
+        if step.decide not in weights:
+            weights[step.decide] = np.ones(reward.shape)
+        # The recording checks single decisions together.
+        kind = CheckedFeedback if step.decide == 1 else Feedback
+        pending.put(kind(context, action, reward, log_prob, weights[step.decide]))
+        if step.receive:
+            state = policy.update(state, pending.take(step.receive), rng)
+        tally.add(step.decide, 1 if step.receive else 0)
+
+
+def _take_delayed(
+    policy: Policy[Any],
+    world: SimulatedWorld,
+    recording: Recording,
+    delay: RandomDelay,
+    observations: int,
+    rngs: tuple[np.random.Generator, np.random.Generator],
+    tally: ProgressTally,
+) -> None:
+    """Take single decisions, whose rewards come back after random times, or never.
+
+    ``rngs`` are the random streams of the policy and of the delay.
+    """
+    rng, delay_rng = rngs
+    space, waiting = world.environment.problem.space, WaitingRewards()
+    state = policy.init(world.environment.problem, world.replicas, rng)
+    weight = np.ones((world.replicas, 1))
+    for _ in range(observations):
+        context = world.contexts(1)
+        action, log_prob = policy.act(state, context, rng)
+        recording.check(action, 1)
+        state = policy.record(state, action)
+        reward, regret = world.play(context, action)
+        recording.add(action, reward, regret)
+        feedback = CheckedFeedback(context, action, reward, log_prob, weight)
+        waiting.put(feedback, delay.waits(space.index(action)[:, 0], delay_rng))
+        back = waiting.take()
+        if back is not None:
+            state = policy.update(state, back, rng)
+        tally.add(1, 0 if back is None else 1)
 
 
 def _check_parts(environment: object, policy: object, delay: object) -> None:
@@ -110,24 +197,12 @@ def _check_length(environment: Environment[Any], observations: int) -> None:
         )
 
 
-def _check_action(
-    action: Actions, shape: tuple[int, int, int], problem: Problem, policy: Policy[Any]
-) -> None:
-    """Refuse actions outside the space, which would read the arms of another replica."""
-    fits = action.shape == shape and action.dtype == problem.space.dtype
-    if not (fits and problem.space.contains(action)):
-        raise InputError(
-            f"the actions of {policy} must be {problem.space.dtype.__name__} numbers of shape "
-            f"{shape} in {problem.space}, not {action.dtype} numbers of shape {action.shape} from "
-            f"{action.min(initial=0)} to {action.max(initial=0)}: correct its act method"
-        )
-
-
-def _check_reward(reward: Floats, problem: Problem, environment: Environment[Any]) -> None:
-    """Refuse rewards outside the scale that the environment declares."""
-    if not problem.scale.contains(reward).all():
-        outside = reward[~problem.scale.contains(reward)][0]
-        raise InputError(
-            f"{environment} gave a reward of {outside}, which its scale {problem.scale} does not "
-            "contain: correct the scale in its problem, or the rewards"
+def _warn_of_ignored_context(environment: Environment[Any], policy: Policy[Any]) -> None:
+    facts = policy.facts
+    if environment.problem.context_width and facts.learns and not facts.uses_context:
+        warnings.warn(
+            f"the policy {policy} does not look at the context of {environment}: the default, "
+            "rcp-adaptive, does",
+            ContextIgnoredWarning,
+            stacklevel=3,
         )

@@ -1,11 +1,15 @@
 """The trace of a simulation: regret and reward at selected decisions."""
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Actions, Floats, Integers
+from submax.core.errors import InputError
 from submax.core.numerics.standard_error import standard_error
+from submax.core.running.extras import require_module
+from submax.core.running.whole_file import whole_file
 from submax.core.spaces.space import Space
 from submax.core.summary import Summary, counted, number
 
@@ -37,6 +41,60 @@ class Trace(NamedTuple):
     def final_reward(self) -> Floats:
         """Accumulated reward of each replica after the last decision, ``[R]``."""
         return self.accumulated_reward[:, -1]
+
+    def save(self, path: Path | str) -> None:
+        """Write the trace into an ``.npz`` file, which `Trace.load` reads."""
+        with whole_file(Path(path)) as file:
+            np.savez_compressed(file, **self._asdict())
+
+    @classmethod
+    def load(cls, path: Path | str) -> "Trace":
+        """Read a trace that ``save`` has written."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return cls(*(file[name] for name in cls._fields))
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(
+                f"{str(path)!r} cannot be read as a trace: {error}; give a file that Trace.save "
+                "has written"
+            ) from error
+
+    def to_pandas(self) -> Any:
+        """Return a table of pandas with a row for each replica and kept decision.
+
+        Its columns are ``replica``, ``step``, ``action`` (``action_0`` and so on for several
+        slots), ``reward``, ``accumulated_reward`` and ``accumulated_regret``.
+        """
+        require_module("to_pandas", "pandas")
+        import pandas  # type: ignore[import-untyped,unused-ignore]  # optional
+
+        replicas, points, slots = self.actions.shape
+        names = ["action"] if slots == 1 else [f"action_{slot}" for slot in range(slots)]
+        columns: dict[str, Any] = {
+            "replica": np.repeat(np.arange(replicas), points),
+            "step": np.tile(self.steps, replicas),
+        }
+        columns |= {name: self.actions[..., slot].ravel() for slot, name in enumerate(names)}
+        columns["reward"] = self.rewards.ravel()
+        columns["accumulated_reward"] = self.accumulated_reward.ravel()
+        columns["accumulated_regret"] = self.accumulated_regret.ravel()
+        return pandas.DataFrame(columns)
+
+    def to_xarray(self) -> Any:
+        """Return a data set of xarray with the dimensions replica, step and slot."""
+        require_module("to_xarray", "xarray")
+        import xarray  # type: ignore[import-not-found,unused-ignore]  # optional
+
+        plane = ("replica", "step")
+        return xarray.Dataset(
+            {
+                "action": ((*plane, "slot"), self.actions),
+                "reward": (plane, self.rewards),
+                "accumulated_reward": (plane, self.accumulated_reward),
+                "accumulated_regret": (plane, self.accumulated_regret),
+            },
+            coords={"step": self.steps, "replica": np.arange(len(self.rewards))},
+        )
 
     def __repr__(self) -> str:
         return str(self._summary())
@@ -101,6 +159,26 @@ class Recorder:
         ):
             sums = before + np.add.reduceat(values, pieces, axis=1).cumsum(axis=1)
             so_far[:, begin:end] = sums[:, : len(kept)]
+            before[:] = sums[:, -1:]
+        self._done += count
+
+    def add_one_by_one(self, actions: Actions, rewards: Floats, regret: Floats) -> None:
+        """Record n decisions as ``add`` would if it was called for each of them.
+
+        The sums are the same to the last bit, because numbers are added in the same order.
+        """
+        steps, all_actions, all_rewards, reward_so_far, regret_so_far = self._trace
+        count = rewards.shape[1]
+        begin, end = np.searchsorted(steps, [self._done + 1, self._done + count + 1])
+        kept = steps[begin:end] - self._done - 1
+        all_actions[:, begin:end] = actions[:, kept]
+        all_rewards[:, begin:end] = rewards[:, kept]
+        for so_far, before, values in (
+            (reward_so_far, self._reward, rewards),
+            (regret_so_far, self._regret, regret),
+        ):
+            sums = np.concatenate([before, values], axis=1).cumsum(axis=1)
+            so_far[:, begin:end] = sums[:, kept + 1]
             before[:] = sums[:, -1:]
         self._done += count
 

@@ -7,7 +7,9 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.environment import Environment
 from submax.core.spaces.space import Space
+from submax.testing.rules.compare import require_at_most, require_close
 from submax.testing.rules.require import (
+    on_problem,
     require,
     require_equal_copy,
     require_instance,
@@ -19,6 +21,8 @@ ROWS = 3
 DRAWS = 1000
 ACTIONS_DRAWN = 16
 ACTIONS_LISTED = 2**16
+LATER = 2
+"""Decisions after which the mean rewards of an environment that does not drift are compared."""
 FALSE_ALARM = 1e-9
 """The chance that a right environment fails the comparison of one mean."""
 
@@ -27,11 +31,13 @@ def check_environment(environment: Environment[Any], seed: int = 0) -> None:
     """Raise an AssertionError if ``environment`` breaks its contract."""
     require_instance(environment, Environment)
     _check_record(environment)
-    _check_shapes(environment, seed)
-    _check_means(environment, seed)
-    _check_outcome(environment, seed)
-    _check_best(environment, seed)
-    _check_worlds(environment, seed)
+    with on_problem(environment, environment.problem):
+        _check_shapes(environment, seed)
+        _check_means(environment, seed)
+        _check_outcome(environment, seed)
+        _check_best(environment, seed)
+        _check_worlds(environment, seed)
+        _check_drift(environment, seed)
 
 
 def _check_record(environment: Environment[Any]) -> None:
@@ -74,8 +80,11 @@ def _check_means(environment: Environment[Any], seed: int) -> None:
         reward = environment.reward(world, context, action, rng)
         surprise = np.abs(np.sum(reward - mean, axis=1))
         allowed = _allowed(environment, mean, reward)
-        rule = "the average of many rewards must be near mean_reward"
-        require(np.all(surprise <= allowed), environment, rule)
+        rule = (
+            f"the average of {DRAWS} rewards of action {one.tolist()} must be near mean_reward; "
+            "this is the distance of the average, and what chance allows"
+        )
+        require_at_most(surprise / DRAWS, allowed / DRAWS, environment, rule)
 
 
 def _check_outcome(environment: Environment[Any], seed: int) -> None:
@@ -88,8 +97,8 @@ def _check_outcome(environment: Environment[Any], seed: int) -> None:
     reward = environment.reward(world, context, action, np.random.default_rng(seed))
     mean = environment.mean_reward(world, context, action)
     rule = "outcome must be what reward and mean_reward give"
-    require(np.array_equal(both.reward, reward), environment, rule)
-    require(np.array_equal(both.mean, mean), environment, rule)
+    require_close(both.reward, reward, environment, rule, rtol=0, atol=0)
+    require_close(both.mean, mean, environment, rule, rtol=0, atol=0)
 
 
 def _allowed(environment: Environment[Any], mean: Floats, reward: Floats) -> Floats:
@@ -115,12 +124,11 @@ def _check_best(environment: Environment[Any], seed: int) -> None:
     for context in np.split(environment.contexts(world, ROWS, rng), ROWS, axis=1):
         means = _listed_means(environment, world, context)
         best = environment.best_reward(world, context)
-        require(
-            np.all(means <= best + 1e-9), environment, "no action may be better than best_reward"
-        )
+        rule = "no action may be better than best_reward"
+        require_at_most(means, best + 1e-9, environment, rule)
         if _listable(environment.problem.space):
-            reached = np.isclose(means.max(axis=1, keepdims=True), best, rtol=0, atol=1e-9)
-            require(np.all(reached), environment, "some action must earn best_reward")
+            rule, highest = "some action must earn best_reward", means.max(axis=1, keepdims=True)
+            require_close(highest, best, environment, rule, rtol=0, atol=1e-9)
 
 
 def _check_worlds(environment: Environment[Any], seed: int) -> None:
@@ -137,6 +145,20 @@ def _check_worlds(environment: Environment[Any], seed: int) -> None:
         environment,
         "different replicas must not all meet the same contexts and mean rewards",
     )
+
+
+def _check_drift(environment: Environment[Any], seed: int) -> None:
+    """Only an environment that drifts may change its mean rewards as decisions are taken."""
+    rng = np.random.default_rng(seed)
+    world = environment.reset(REPLICAS, rng)
+    context = environment.contexts(world, 1, rng)
+    before = _listed_means(environment, world, context)
+    for _ in range(LATER):
+        world = environment.advance(world, 1, rng)
+    if not environment.drifts:
+        rule = "it says that it does not drift, and its mean rewards change: let drifts be true"
+        after = _listed_means(environment, world, context)
+        require_close(after, before, environment, rule, rtol=0, atol=0)
 
 
 def _met(environment: Environment[Any], seed: int) -> tuple[Floats, Floats]:

@@ -9,6 +9,7 @@ from submax.testing.rules.policy_decisions import check_decisions, check_frequen
 from submax.testing.rules.policy_densities import REAL, check_densities
 from submax.testing.rules.policy_facts import check_facts
 from submax.testing.rules.policy_learning import check_learning
+from submax.testing.rules.policy_steps import check_steps
 from submax.testing.rules.require import (
     on_problem,
     require,
@@ -29,6 +30,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
             for replicas in replica_counts(policy, problem):
                 check_decisions(policy, problem, replicas, seed)
                 check_learning(policy, problem, replicas, seed)
+                check_steps(policy, problem, replicas, seed)
             if problem.space.size > 1:
                 check_frequencies(policy, problem, seed)
     # Networks are compiled for every problem: two scales show how a policy treats rewards.
@@ -37,6 +39,7 @@ def check_policy(policy: Policy[Any], seed: int = 0) -> None:
         with on_problem(policy, problem):
             check_decisions(policy, problem, REPLICAS[-1], seed)
             check_learning(policy, problem, REPLICAS[-1], seed)
+            check_steps(policy, problem, REPLICAS[-1], seed)
     for problem in accepted(policy, REAL):
         with on_problem(policy, problem):
             check_densities(policy, problem, seed)

@@ -2,23 +2,28 @@
 
 import contextlib
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from submax.core.errors import InputError, StoreError
-from submax.live.store.event import AppendResult, Entry, Event
-from submax.live.store.event_columns import EventColumns
+from submax.live.store.event import AppendResult, Entry
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.live.store.store import Store
 from submax.testing.rules.require import require
+from submax.testing.rules.store_blobs import check_pieces, check_segments
+from submax.testing.rules.store_events import (
+    ALL,
+    EVERY_BYTE,
+    append_now,
+    check_about,
+    check_append,
+    check_keys,
+    check_paging,
+    check_streams,
+    check_texts,
+    positions_rise,
+)
 from submax.testing.rules.store_threads import check_keys_in_threads, check_polling
-
-EVERY_BYTE = bytes(range(256))
-TEXTS = ("", "a", "A", "ä", "a\u0308", "日本語", "🦆", "'; --", "%s {}", " a", "a\n")
-"""All different, whatever a database thinks of letters."""
-PATIENCE_SECONDS = 60.0
-ALL = 1_000_000
 
 
 def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
@@ -28,17 +33,17 @@ def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
     that lives as long as its object: closing it may then do nothing.
     """
     for check in (
-        _check_append,
-        _check_keys,
-        _check_about,
-        _check_texts,
-        _check_paging,
-        _check_streams,
-        _check_pieces,
+        check_append,
+        check_keys,
+        check_about,
+        check_texts,
+        check_paging,
+        check_streams,
+        check_pieces,
         _check_giving_up,
         _check_deleting,
         _check_sealed,
-        _check_segments,
+        check_segments,
         _check_lead,
         check_keys_in_threads,
         check_polling,
@@ -54,146 +59,10 @@ def check_store(make: Callable[[], Store], *, forgets: bool = False) -> None:
         _check_closed(make())
 
 
-def _append(store: Store, stream: str, *entries: Entry) -> list[AppendResult]:
-    return store.append(stream, entries).result(PATIENCE_SECONDS)
-
-
-def _check_append(store: Store) -> None:
-    require(store.read("append") == [], store, "a stream without events is empty")
-    entries = [Entry("kind", EVERY_BYTE[: 100 * size]) for size in range(3)]
-    written = _append(store, "append", *entries) + _append(store, "append", entries[2])
-    events = [each.event for each in written]
-    require(all(each.new for each in written), store, "entries without keys are always new")
-    require(
-        [event.body for event in events] == [entry.body for entry in (*entries, entries[2])],
-        store,
-        "an append returns its entries in order",
-    )
-    require(_rises(events), store, "positions rise, and times do not fall")
-    require(store.read("append") == events, store, "what is read is what was returned")
-    columns = [list(column) for column in store.read_columns("append")]
-    require(columns == list(EventColumns.of(events)), store, "columns hold the same events")
-    require(_append(store, "append") == [], store, "an append of nothing returns nothing")
-
-
-def _rises(events: list[Event]) -> bool:
-    return events[0].position > 0 and all(
-        first.position < second.position and first.at <= second.at
-        for first, second in pairwise(events)
-    )
-
-
-def _check_keys(store: Store) -> None:
-    first, again = _append(store, "keys", Entry("a", b"1", "k"), Entry("b", b"2", "k"))
-    (later,) = _append(store, "keys", Entry("c", b"3", "k"))
-    (other,) = _append(store, "other keys", Entry("d", b"4", "k"))
-    require(first.new and first.event.body == b"1", store, "the first entry with a key is new")
-    for repeated in (again, later):
-        require(
-            repeated == AppendResult(first.event, new=False),
-            store,
-            "an entry whose key is there gives the event that stands, and is not new",
-        )
-    require(store.read("keys") == [first.event], store, "a key is written once")
-    require(other.new and other.event.body == b"4", store, "keys are those of one stream")
-    require(store.find("keys", "k") == first.event, store, "an event is found by its key")
-    require(store.find("keys", "other") is None, store, "an unknown key finds nothing")
-    require(store.find("none", "k") is None, store, "an unknown stream finds nothing")
-
-
-def _check_about(store: Store) -> None:
-    entries = (
-        Entry("early", b"", "early", "late"),
-        Entry("about", b"", "about early", "early"),
-        Entry("about", b"", None, "nothing"),
-        Entry("about", b"", None, None),
-    )
-    early, within, *unknown = (each.event for each in _append(store, "about", *entries))
-    (later,) = (each.event for each in _append(store, "about", Entry("a", b"", "late", "early")))
-    (elsewhere,) = (each.event for each in _append(store, "else", Entry("a", b"", None, "early")))
-    for event in (within, later):
-        require(
-            (event.about, event.about_position, event.about_at)
-            == ("early", early.position, early.at),
-            store,
-            "an entry about another knows where and when that was written, in one append too",
-        )
-    for event in (early, *unknown, elsewhere):
-        require(
-            (event.about_position, event.about_at) == (0, 0.0),
-            store,
-            "what an entry is about is at 0 where it had not been written in the stream",
-        )
-    require(
-        store.read("about") == [early, within, *unknown, later],
-        store,
-        "what an entry is about stays as it was when it was written",
-    )
-
-
-def _check_texts(store: Store) -> None:
-    for stream in TEXTS[1:]:
-        written = _append(store, stream, *(Entry(text, text.encode(), text) for text in TEXTS))
-        events = [each.event for each in written]
-        require(all(each.new for each in written), store, "different texts are different keys")
-        require(store.read(stream) == events, store, "texts are read as they were written")
-        require(
-            [store.find(stream, text) for text in TEXTS] == events,
-            store,
-            "every text is found as a key",
-        )
-
-
-def _check_paging(store: Store) -> None:
-    names = ("first page", "second page")
-    wanted: dict[str, list[Event]] = {name: [] for name in names}
-    for number in range(12):
-        name = names[number % 2]
-        entries = [Entry("page", b"%d" % number)] * (number + 1)
-        wanted[name] += [each.event for each in _append(store, name, *entries)]
-    for name in names:
-        for limit in (1, 5, len(wanted[name]), 1000):
-            require(
-                _paged(store, name, limit) == wanted[name],
-                store,
-                f"pages of {limit} give every event once and in order",
-            )
-
-
-def _paged(store: Store, stream: str, limit: int) -> list[Event]:
-    events: list[Event] = []
-    while page := store.read(stream, events[-1].position if events else 0, limit):
-        require(len(page) <= limit, store, "a page holds no more than its limit")
-        events += page
-    return events
-
-
-def _check_streams(store: Store) -> None:
-    names = ("streams b", "streams a", "streams B", "streams ä", "streams Z")
-    for name in names:
-        _append(store, name, Entry("kind", b""))
-    streams = store.streams()
-    require(set(names) <= set(streams), store, "a stream with events is among the streams")
-    require(streams == sorted(set(streams)), store, "streams are sorted, each named once")
-
-
-def _check_pieces(store: Store) -> None:
-    require(store.get_blob("piece") is None, store, "nothing is kept under a new name")
-    for data in (EVERY_BYTE, b"", b"\0", EVERY_BYTE * 4096):
-        store.put_blob("piece", data)
-        store.put_blob("other 🦆", data[::-1])
-        require(store.get_blob("piece") == data, store, "the last data put under a name are kept")
-        require(store.get_blob("other 🦆") == data[::-1], store, "data are kept by their names")
-    for _ in range(2):
-        store.delete_blob("piece")
-        require(store.get_blob("piece") is None, store, "data that were dropped are gone")
-    require(store.get_blob("other 🦆") is not None, store, "data of other names are not dropped")
-
-
 def _check_giving_up(store: Store) -> None:
     for number in range(20):
         store.append("giving up", [Entry("kind", b"%d" % number)]).cancel()
-    (last,) = _append(store, "giving up", Entry("kind", b"last"))
+    (last,) = append_now(store, "giving up", Entry("kind", b"last"))
     require(
         store.read("giving up")[-1:] == [last.event],
         store,
@@ -202,8 +71,8 @@ def _check_giving_up(store: Store) -> None:
 
 
 def _check_deleting(store: Store) -> None:
-    written = _append(store, "delete", *(Entry("kind", b"%d" % n, f"k{n}") for n in range(5)))
-    (other,) = _append(store, "delete not", Entry("kind", b"", "k0"))
+    written = append_now(store, "delete", *(Entry("kind", b"%d" % n, f"k{n}") for n in range(5)))
+    (other,) = append_now(store, "delete not", Entry("kind", b"", "k0"))
     for name in ("delete/a", "delete/b", "delete%b", "Delete/a"):
         store.put_blob(name, b"1")
     store.delete_events("delete", written[2].event.position)
@@ -212,9 +81,13 @@ def _check_deleting(store: Store) -> None:
     require(store.read("delete") == rest, store, "events up to a position are deleted, and no more")
     require(store.read("delete not") == [other.event], store, "other streams keep their events")
     require(store.find("delete", "k0") is None, store, "the key of a deleted event is unknown")
-    (again,) = _append(store, "delete", Entry("kind", b"", "k0"))
+    (again,) = append_now(store, "delete", Entry("kind", b"", "k0"))
     require(again.new, store, "the key of a deleted event can be used again")
-    require(_rises([*rest, again.event]), store, "positions of deleted events are not used again")
+    require(
+        positions_rise([*rest, again.event]),
+        store,
+        "positions of deleted events are not used again",
+    )
     require(not list(store.damage()), store, "the events that are left follow each other")
     store.delete_events("delete", again.event.position)
     require("delete" not in store.streams(), store, "a stream without events is not listed")
@@ -226,8 +99,8 @@ def _check_deleting(store: Store) -> None:
 
 def _check_sealed(store: Store) -> None:
     require(store.read_sealed("sealed", 0, 9) == [], store, "an empty stream has no sealed events")
-    written = _append(store, "sealed", *(Entry("kind", b"%d" % n, f"k{n}") for n in range(5)))
-    _append(store, "not sealed", Entry("kind", b""))
+    written = append_now(store, "sealed", *(Entry("kind", b"%d" % n, f"k{n}") for n in range(5)))
+    append_now(store, "not sealed", Entry("kind", b""))
     events = [each.event for each in written]
     sealed = store.read_sealed("sealed", 0, ALL)
     require([one.event for one in sealed] == events, store, "sealed events are those of the stream")
@@ -237,22 +110,6 @@ def _check_sealed(store: Store) -> None:
     require(links == positions[:-1], store, "a sealed event knows the one before it")
     middle = store.read_sealed("sealed", events[1].position, 2)
     require(middle == sealed[2:4], store, "sealed events are read by pages")
-
-
-def _check_segments(store: Store) -> None:
-    require(store.get_segment("page", "1") is None, store, "a segment is unknown at first")
-    store.put_segment("page", "1", EVERY_BYTE)
-    store.put_segment("page", "2", b"2")
-    store.put_segment("page-2", "1", b"other")
-    store.put_segment("page", "1", EVERY_BYTE)
-    require(store.get_segment("page", "1") == EVERY_BYTE, store, "a segment is kept")
-    store.shrink()
-    require(not list(store.damage()), store, "a store that was shrunk is whole")
-    store.delete_segments("page")
-    store.delete_segments("never there")
-    left = [store.get_segment(*one) for one in (("page", "1"), ("page", "2"), ("page-2", "1"))]
-    require(left == [None, None, b"other"], store, "segments are deleted by the name of the bandit")
-    store.delete_segments("page-2")
 
 
 def _check_lead(store: Store) -> None:
@@ -268,7 +125,7 @@ def _check_lead(store: Store) -> None:
 
 
 def _check_backup(store: Store) -> None:
-    _append(store, "backup", Entry("a", b"1", "k"), Entry("b", EVERY_BYTE, "l", "k"))
+    append_now(store, "backup", Entry("a", b"1", "k"), Entry("b", EVERY_BYTE, "l", "k"))
     store.put_blob("backup", EVERY_BYTE)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "copy.db"
@@ -280,7 +137,7 @@ def _check_backup(store: Store) -> None:
                 same = copy.read(stream, limit=ALL) == store.read(stream, limit=ALL)
                 require(same, store, "a backup has all events, in their places")
             require(copy.get_blob("backup") == EVERY_BYTE, store, "a backup has what was kept")
-            (written,) = _append(copy, "backup", Entry("c", b"", "m"))
+            (written,) = append_now(copy, "backup", Entry("c", b"", "m"))
             later = written.event.position > store.read("backup")[-1].position
             require(later, store, "a backup goes on behind the last position")
         finally:
@@ -292,7 +149,7 @@ def _check_backup(store: Store) -> None:
 
 def _check_reopening(make: Callable[[], Store]) -> None:
     store = make()
-    written = _append(store, "reopening", Entry("kind", b"1", "k"), Entry("kind", b"2"))
+    written = append_now(store, "reopening", Entry("kind", b"1", "k"), Entry("kind", b"2"))
     last = store.append("reopening", [Entry("kind", b"3")])
     store.put_blob("reopening", EVERY_BYTE)
     before = {name: store.read(name) for name in store.streams()}
@@ -306,7 +163,7 @@ def _check_reopening(make: Callable[[], Store]) -> None:
         before["reopening"] = events
         require(before == after, again, "a store that is opened again shows the same events")
         require(again.get_blob("reopening") == EVERY_BYTE, again, "data are kept when it is closed")
-        (repeated,) = _append(again, "reopening", Entry("kind", b"4", "k"))
+        (repeated,) = append_now(again, "reopening", Entry("kind", b"4", "k"))
         require(
             repeated == AppendResult(events[0], new=False), again, "keys are known when reopened"
         )
@@ -318,7 +175,7 @@ def _check_reopening(make: Callable[[], Store]) -> None:
 def _check_closed(store: Store) -> None:
     store.close()
     uses: dict[str, Callable[[], object]] = {
-        "an append": lambda: _append(store, "closed", Entry("kind", b"")),
+        "an append": lambda: append_now(store, "closed", Entry("kind", b"")),
         "keeping": lambda: store.put_blob("closed", b""),
         "reading": lambda: store.read("closed"),
     }

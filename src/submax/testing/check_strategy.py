@@ -8,6 +8,7 @@ from submax.core.arrays import Floats
 from submax.core.conditioning.strategy import Strategy
 from submax.core.conditioning.table import SampleSizes, Table
 from submax.core.conditioning.weighted_strategy import WeightedStrategy
+from submax.testing.rules.compare import require_close
 from submax.testing.rules.leaves import copied, unchanged
 from submax.testing.rules.require import (
     require,
@@ -87,7 +88,7 @@ def _check_policy(strategy: Strategy, table: Table) -> None:
     require(np.all(np.isfinite(policy)), strategy, f"probabilities must be finite on {table}")
     require(np.all(policy >= 0), strategy, f"no probability may be negative on {table}")
     sums = policy.sum(axis=-1)
-    require(np.allclose(sums, 1, atol=1e-9), strategy, f"they must sum to one on {table}")
+    require_close(sums, 1, strategy, f"they must sum to one on {table}", rtol=1e-5, atol=1e-9)
 
 
 def _check_weights(strategy: Strategy, table: Table) -> None:
@@ -110,16 +111,28 @@ def _check_permutation(strategy: Strategy, table: Table, rng: np.random.Generato
     for order in (np.roll(np.arange(size), 1), rng.permutation(size)):
         permuted = table._replace(probabilities=table.probabilities[..., order])
         expected = strategy.probabilities(table)[..., order]
-        same = np.allclose(strategy.probabilities(permuted), expected, rtol=1e-9, atol=1e-9)
-        require(same, strategy, "a permutation of the actions must permute the policy")
+        require_close(
+            strategy.probabilities(permuted),
+            expected,
+            strategy,
+            "a permutation of the actions must permute the policy",
+            rtol=1e-9,
+            atol=1e-9,
+        )
 
 
 def _check_leading_axes(strategy: Strategy, table: Table) -> None:
     together = strategy.probabilities(table)
     for place in np.ndindex(table.prior.shape[:-1]):
         alone = strategy.probabilities(_part(table, place))
-        same = np.allclose(alone, together[place], rtol=1e-12, atol=1e-12)
-        require(same, strategy, "the entries of the leading axes must be independent")
+        require_close(
+            alone,
+            together[place],
+            strategy,
+            "the entries of the leading axes must be independent",
+            rtol=1e-12,
+            atol=1e-12,
+        )
 
 
 def _part(table: Table, place: tuple[int, ...]) -> Table:
@@ -145,4 +158,4 @@ def _check_unseen_levels(strategy: Strategy, table: Table) -> None:
         carries: Floats = strategy.weights(changed)[..., level]
         policy = strategy.probabilities(changed)[carries != 0]
         rule = "it must be uniform where a level that carries weight was never observed"
-        require(np.allclose(policy, uniform), strategy, rule)
+        require_close(policy, uniform, strategy, rule, rtol=1e-5, atol=1e-8)

@@ -71,4 +71,4 @@ def test_an_overridden_method_is_the_only_one_that_changes(seed):
 
 def test_a_wrapper_has_no_examples_of_its_own():
     assert list(Wrapped.examples()) == []
-    assert Wrapped(make_policy("random")).facts == Facts(uses_context=False)
+    assert Wrapped(make_policy("random")).facts == Facts(uses_context=False, learns=False)

@@ -6,7 +6,7 @@ from pyarrow import parquet
 
 from submax.core.errors import InputError
 from submax.evaluation import Log
-from submax.evaluation.reading import csv_source, csv_text, source
+from submax.evaluation.reading.sources import csv_source, csv_text, source
 
 HEADER = "action,reward,propensity,context_age"
 GOOD = "A,1,0.5,3"
@@ -173,7 +173,7 @@ def test_a_table_and_a_parquet_file_without_rows_are_refused(tmp_path):
 
 
 def test_what_is_no_file_is_refused(tmp_path):
-    refused(tmp_path, "is a folder")
+    refused(tmp_path, "has no file of a log")
     refused(tmp_path / "nothing.csv", "there is no file")
     for other in (5, None, b"log.csv", [1, 2], {"action": 5}, {"action": "abc", "reward": [1]}):
         refused(other, "")

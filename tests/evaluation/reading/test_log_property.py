@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
 from submax.core.errors import InputError
 from submax.evaluation import Log
-from submax.evaluation.reading import csv_source, source
+from submax.evaluation.reading.sources import csv_source, source
 
 HEADER = ["id", "action", "reward", "propensity", "context_age", "context_land", "eligible"]
 ACTIONS, LANDS = ["A", "B, C", "D"], ["de", "fr"]

@@ -52,7 +52,7 @@ def log():
 
 
 def test_the_policy_that_wrote_the_log_is_first(log):
-    found = compare(log, ["random", "linucb"])
+    found = compare(log, ["random", "linucb"], interval="normal")
     first = found.estimates[0]
     assert (first.policy, first.estimator, first.cautions) == (LOGGING_POLICY, "mean", ())
     rewards = log.reward[200:]
@@ -275,7 +275,9 @@ def test_rows_with_eligible_choices_are_compared():
     }
     found = compare(Log.read(table), ["ucb1"], estimators=["ips"]).find("ucb1", "ips")
     assert found.interval.low <= 1.0 <= found.interval.high
-    assert found.cautions == ()
+    # ucb1 takes the action that always earns 1, and the mean weight is not exactly 1.
+    allowed = ("no row that counts for the policy has another reward than 1", "the estimate is")
+    assert all(sentence.startswith(allowed) for sentence in found.cautions)
 
 
 def retired_log(seed):

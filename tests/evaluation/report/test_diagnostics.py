@@ -269,7 +269,7 @@ def test_one_large_weight(largest, expected):
 def test_few_rewards(earning, expected):
     reward = np.zeros(500)
     reward[:earning] = 1.0
-    assert ("have another reward" in sentences(of_weights(np.ones(500), reward))) is expected
+    assert ("with another reward" in sentences(of_weights(np.ones(500), reward))) is expected
 
 
 def test_estimated_propensities(seed):

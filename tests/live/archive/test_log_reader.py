@@ -15,7 +15,7 @@ class DamagedStore(MemoryStore):
         return super().read(stream, 0, limit)[::-1]
 
 
-@pytest.mark.parametrize("method", ["read", "read_columns"])
+@pytest.mark.parametrize("method", ["read", "read_page"])
 def test_events_out_of_order_are_refused(method):
     store = DamagedStore()
     store.append("page/log", [Entry("tick", b""), Entry("tick", b"")]).result()

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import submax
 from submax.core.errors import InputError
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.log.bandits import log_stream
@@ -102,7 +103,8 @@ def test_a_control_that_is_not_eligible_has_nothing(opened):
     bandit = opened({"control": "B", "control_share": 0.2})
     assert probabilities(bandit, eligible=["A", "C"]) == {"A": 1.0, "C": 0.0}
     assert probabilities(bandit, eligible=["B"]) == {"B": 1.0}
-    bandit.pause("B")
+    with pytest.warns(submax.GuardRailWarning, match="the control"):
+        bandit.pause("B")
     assert "B" not in probabilities(bandit)
 
 
@@ -264,5 +266,6 @@ def test_the_holdout_is_never_shown_what_is_not_eligible(opened):
         "B",
         "C",
     }
-    bandit.pause("A")
+    with pytest.warns(submax.GuardRailWarning, match="the baseline"):
+        bandit.pause("A")
     assert "A" not in {one.action for one in bandit.decide_many([{}] * 100)}

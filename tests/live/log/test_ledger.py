@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from submax.live.log import training_rows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger
+from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -19,10 +19,11 @@ from submax.live.log.records import (
     body_of,
     identifier_of,
 )
-from submax.live.log.row_segments import DamagedRowsError, StoredSegments
+from submax.live.log.rows import training_rows
+from submax.live.log.rows.row_segments import DamagedRowsError, StoredSegments
 from submax.live.log.snapshot import read_snapshot, write_snapshot
 from submax.live.open import open_bandit
-from submax.live.store.event_columns import EventColumns
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
 from submax.testing import ManualClock
@@ -172,7 +173,9 @@ def test_nothing_is_remembered_of_what_is_settled_or_given_up(bandit, clock):
     clock.now += max(WAIT, QUARANTINE)
     bandit.decide()
     ledger = bandit.ledger()
-    assert (ledger.rewards, len(ledger.quarantine), ledger.activated) == ({}, 0, set())
+    known = ledger.collected
+    assert (known.given.values, known.activated, known.early.values) == ({}, set(), {})
+    assert len(known.early.quarantine) == 0
 
 
 def test_a_decision_that_was_never_shown_is_not_learned_from(bandit, clock):
@@ -408,7 +411,9 @@ def state_of(ledger):
         columns.hash,
         ledger.rows.segments.hashes,
         (ledger.read_position, ledger.settled),
-        (ledger.rewards, ledger.activated, list(ledger.quarantine.items().items())),
+        (ledger.collected.given.values, ledger.collected.activated),
+        (ledger.collected.early.values, [*ledger.collected.early.quarantine.items().items()]),
+        ledger.tally,
         +ledger.counts,
         (ledger.clock.elapsed, ledger.clock.last),
     )
@@ -424,7 +429,7 @@ class Growing:
 
     def __call__(self, after):
         events = [event for event in self.log[: self.length] if event.position > after]
-        return EventColumns.of(events[: self.page])
+        return LogPage.of(EventColumns.of(events[: self.page]))
 
 
 @settings(max_examples=150)
@@ -468,7 +473,7 @@ def test_a_damaged_snapshot_is_not_believed(bandit, clock, seed):
         damaged = bytearray(whole)
         damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
         bandit.store.put_blob(name, bytes(damaged))
-        fresh = Ledger(bandit.settings, lambda after: EventColumns())
+        fresh = Ledger(bandit.settings, lambda after: LogPage.of(EventColumns.of([])))
         assert not read_snapshot(bandit.store, bandit.name, fresh)
     assert state_of(opened(bandit.store, clock).ledger()) == expected
 

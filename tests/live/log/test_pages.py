@@ -3,6 +3,7 @@
 import math
 import random
 from collections import Counter
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from unittest import mock
 
@@ -12,12 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from submax.live.archive.segment_reader import SegmentReader
+from submax.live.archive.segment_writer import SegmentWriter
+from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.bandits import log_stream
+from submax.live.log.decisions import encoded_decisions
 from submax.live.log.export import Export
 from submax.live.log.exporting import outcome_file
+from submax.live.log.group_draw import GROUP_RECORD, group_record
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
-from submax.live.log.pages import page_buffer
+from submax.live.log.outcomes import STATUSES
+from submax.live.log.pages import reward_values, second_reader
+from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -28,7 +36,7 @@ from submax.live.log.records import (
     identifier_of,
 )
 from submax.live.open import open_bandit
-from submax.live.store.event_columns import EventColumns
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.memory_store import MemoryStore
 from submax.testing import ManualClock
 
@@ -46,6 +54,7 @@ class EventByEvent:
         self.settings, self.events = settings, events
         self.rows, self.outcomes, self.late = [], {}, Counter()
         self.rewards, self.activated, self.waiting = {}, set(), {}
+        self.comparisons = GroupComparisons.of(settings)
         self.counts, self.closed, self.settled = Counter(), set(), 0
         self.clock, self.settled_clock, self.next = LogClock(), LogClock(), 0
         self.decisions = {one.key: one for one in events if one.kind == DECISION}
@@ -120,11 +129,17 @@ class EventByEvent:
             outcome, reward = "never activated", given
         elif made.holdout:
             outcome = "held out"
+        elif made.paused:
+            outcome = "paused"
         elif reward is None:
             outcome = "without reward"
         else:
             self.rows.append((made.context, made.action, reward, math.log(made.propensity)))
             self.counts["by default"] += given is None
+        if activated and made.group is not None and reward is not None:
+            record = np.array([group_record(made.group)], GROUP_RECORD)
+            unit = np.array([made.unit], np.object_)
+            self.comparisons.add(record, np.array([reward]), unit)
         self.counts["matured"] += 1
         self.counts[outcome] += 1
         self.outcomes[event.position] = outcome, reward
@@ -134,7 +149,7 @@ STEPS = st.one_of(
     st.integers(0, 40).map(float), st.sampled_from([0.0, 100.0, 300.0, 4000.0, -1.0, -5000.0])
 )
 ACTS = st.tuples(
-    st.sampled_from(["decide", "decide", "reward", "reward", "activate", "tick"]),
+    st.sampled_from(["decide", "decide", "reward", "reward", "activate", "tick", "pause"]),
     st.integers(0, 9),
     st.booleans(),
 )
@@ -153,7 +168,14 @@ DECLARED = st.fixed_dictionaries(
             ]
         ),
         "context": st.sampled_from([None, {"x": float}, {"x": float, "y": ["u", "v"]}]),
-        "guard_rails": st.sampled_from([{}, {"holdout": 0.3, "baseline": "A"}]),
+        "guard_rails": st.sampled_from(
+            [
+                {},
+                {"holdout": 0.3, "baseline": "A"},
+                {"holdout": 0.2, "baseline": "A", "control": "B", "control_share": 0.4},
+            ]
+        ),
+        "units": st.sampled_from([None, 3]),
     }
 )
 
@@ -170,6 +192,7 @@ def lived(log, declared):
         default_reward=declared["default_reward"],
         context=declared["context"],
         guard_rails=declared["guard_rails"],
+        sticky=50,
         **declared["waits"],
         background=False,
         clock=clock,
@@ -180,8 +203,11 @@ def lived(log, declared):
     for number, (step, (verb, one, flag)) in enumerate(log):
         clock.now += step
         if verb == "decide":
-            bandit.decide(context, id=f"d{one}", activate=flag)
+            unit = declared["units"] and f"visitor-{number % declared['units']}"
+            bandit.decide(context, id=f"d{one}", activate=flag, unit=unit)
             decided.add(one)
+        elif verb == "pause":
+            bandit.set(status="paused" if flag else "active")
         elif verb == "reward":
             bandit.reward(f"d{one}", float(number % 7), key=str(number))
         elif verb == "activate" and one in decided:
@@ -191,25 +217,75 @@ def lived(log, declared):
     return bandit
 
 
-def read_by_pages(bandit, events, page, buffered):
+class Observed:
+    """What a ledger tells its observer."""
+
+    def __init__(self):
+        self.outcomes, self.late = {}, Counter()
+
+    def matured(self, position, outcomes):
+        for one, status, reward in zip(
+            position.tolist(), outcomes.status.tolist(), outcomes.reward.tolist(), strict=True
+        ):
+            assert one not in self.outcomes
+            self.outcomes[one] = STATUSES[status], None if math.isnan(reward) else reward
+
+    def late_rewards(self, position):
+        self.late.update(position.tolist())
+
+
+def page_of(events, settings, archived):
+    """The page of some events: as from a store, or as from a segment of the archive."""
+    if not archived or not events:
+        return LogPage.of(EventColumns.of(events))
+    writer = SegmentWriter(settings)
+    writer.add(events)
+    return SegmentReader(writer.finish()).log_page(0)
+
+
+def read_by_pages(bandit, events, page, buffered, archived):
     def read(after):
-        return EventColumns.of([one for one in events if one.position > after][:page])
+        chosen = [one for one in events if one.position > after][:page]
+        return page_of(chosen, bandit.settings, archived)
 
-    found = []
-    keys = {event.key: event for event in events}
-    with mock.patch.object(page_buffer, "MAX_EVENTS", buffered):
-        ledger = Ledger(bandit.settings, read, lambda *observed: found.append(observed), keys.get)
+    def find(position):
+        chosen = [event for event in events if event.position == position]
+        return page_of(chosen, bandit.settings, archived) if chosen else None
+
+    observed = Observed()
+    with mock.patch.object(second_reader, "MAX_BYTES", buffered):
+        ledger = Ledger(bandit.settings, read, observed, find)
         ledger.follow()
-    return ledger, found
+    return ledger, observed
 
 
-@settings(max_examples=200, deadline=None)
-@given(LOGS, DECLARED, st.integers(1, 20), st.sampled_from([0, 1, 5, 1000]))
-def test_a_ledger_read_by_pages_is_that_of_single_events(log, declared, page, buffered):
+@contextmanager
+def decoded_together(fewest):
+    """Bodies are decoded by numpy if at least this many have the same layout."""
+    with (
+        mock.patch.object(encoded_decisions, "FEWEST", fewest),
+        mock.patch.object(reward_values, "FEWEST", fewest),
+    ):
+        yield
+
+
+@settings(max_examples=250, deadline=None)
+@given(
+    LOGS,
+    DECLARED,
+    st.integers(1, 20),
+    st.sampled_from([0, 5000, 10**9]),
+    st.sampled_from([1, 3, 100]),
+    st.booleans(),
+)
+def test_a_ledger_read_by_pages_is_that_of_single_events(
+    log, declared, page, buffered, fewest, archived
+):
     bandit = lived(log, declared)
     events = bandit.store.read(log_stream(bandit.name))
     expected = EventByEvent(bandit.settings, events)
-    ledger, observed = read_by_pages(bandit, events, page, buffered)
+    with decoded_together(fewest):
+        ledger, observed = read_by_pages(bandit, events, page, buffered, archived)
     columns = ledger.rows.columns()
     schema = bandit.settings.context
     assert columns.context.tolist() == [
@@ -219,16 +295,22 @@ def test_a_ledger_read_by_pages_is_that_of_single_events(log, declared, page, bu
         (list(map(float, action)), reward, chance) for _, action, reward, chance in expected.rows
     ]
     assert +ledger.counts == +expected.counts
-    assert (ledger.rewards, ledger.activated) == (expected.rewards, expected.activated)
-    assert list(ledger.quarantine.items()) == list(expected.waiting)
+    known, name = (
+        ledger.collected,
+        {one.position: identifier_of(one.key) for one in events if one.key},
+    )
+    assert {name[one]: value for one, value in known.given.values.items()} | known.early.values == (
+        expected.rewards
+    )
+    assert {name[one] for one in known.activated} == expected.activated
+    assert list(known.early.quarantine.items()) == list(expected.waiting)
     assert (ledger.clock.elapsed, ledger.clock.last) == (
         expected.clock.elapsed,
         expected.clock.last,
     )
-    late = [position for position, outcome, *_ in observed if outcome == "late reward"]
-    assert {one: late.count(one) for one in late} == dict(+expected.late)
-    matured = {one: rest for one, *rest, _ in observed if not rest[0].startswith("late")}
-    assert {one: tuple(rest) for one, rest in matured.items()} == expected.outcomes
+    assert ledger.comparisons.by_group == expected.comparisons.by_group
+    assert observed.late == +expected.late
+    assert observed.outcomes == expected.outcomes
     for index, tally in enumerate(ledger.tally.choices[0]):
         rewards = [row[2] for row in expected.rows if row[1][0] == index]
         assert (tally.rows, tally.reward) == (len(rewards), sum(rewards))
@@ -286,10 +368,13 @@ def rewards_row_by_row(events):
 
 
 @settings(max_examples=60, deadline=None)
-@given(LOGS, DECLARED, st.sampled_from([1, 4, 10_000]))
-def test_an_export_by_columns_is_that_of_single_rows(tmp_path_factory, log, declared, buffered):
+@given(LOGS, DECLARED, st.sampled_from([1, 4, 10_000]), st.sampled_from([1, 3, 100]))
+def test_an_export_by_columns_is_that_of_single_rows(
+    tmp_path_factory, log, declared, buffered, fewest
+):
     bandit, folder = lived(log, declared), tmp_path_factory.mktemp("export")
     with (
+        decoded_together(fewest),
         mock.patch.object(outcome_file, "BUFFERED", buffered),
         mock.patch.object(outcome_file, "BLOCK", 8),
     ):

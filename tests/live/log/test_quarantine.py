@@ -2,8 +2,10 @@
 
 import pytest
 
-from submax.live.log import quarantine as module
-from submax.live.log.quarantine import Quarantine, Waiting
+from submax.live.log.bandits import log_stream
+from submax.live.log.collecting import quarantine as module
+from submax.live.log.collecting.quarantine import Quarantine, Waiting
+from submax.live.log.records import decision_key
 from submax.live.open import open_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.postgres_store import PostgresStore
@@ -40,7 +42,7 @@ def opened(store):
 
 
 def waiting(bandit):
-    return list(bandit.ledger().quarantine.items())
+    return list(bandit.ledger().collected.early.quarantine.items())
 
 
 @pytest.mark.usefixtures("small")
@@ -54,7 +56,7 @@ def test_the_oldest_rewards_of_unknown_decisions_are_dropped_and_counted(reopene
             *(f"a{number}" for number in range(40, 50)),
             *(f"b{number}" for number in range(30, 50)),
         ]
-        assert len(bandit.ledger().rewards) == MOST
+        assert len(bandit.ledger().collected.early.values) == MOST
         assert bandit.counts()["dropped from quarantine"] == 70
         assert "70 rewards of unknown decisions were dropped" in repr(bandit)
         before = waiting(bandit)
@@ -62,7 +64,10 @@ def test_the_oldest_rewards_of_unknown_decisions_are_dropped_and_counted(reopene
         assert waiting(bandit) == before
         bandit.decide(id="b30")
         bandit.decide(id="b1")
-        assert set(bandit.ledger().rewards) == set(before)
+        position = bandit.store.find(log_stream(bandit.name), decision_key("b30")).position
+        known = bandit.ledger().collected
+        assert set(known.given.values) == {position}
+        assert set(known.early.values) == set(before) - {"b30"}
         assert waiting(bandit) == [one for one in before if one != "b30"]
 
 

@@ -3,12 +3,12 @@ import sys
 
 import pytest
 
-from submax.live.store.file_lock import FileLock, holder_of
+from submax.live.store.locks.file_lock import FileLock, holder_of
 
 HOLD = """
 import sys
 from pathlib import Path
-from submax.live.store.file_lock import FileLock
+from submax.live.store.locks.file_lock import FileLock
 lock = FileLock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -24,7 +24,7 @@ KEYS = PROCESSES * APPENDS // 2
 WRITE = """
 import sys
 from submax.live.store.event import Entry
-from submax.live.store import postgres_connection
+from submax.live.store.postgres import connection as postgres_connection
 from submax.live.store.postgres_store import PostgresStore
 
 address, first, appends, keys = sys.argv[1], *map(int, sys.argv[2:])

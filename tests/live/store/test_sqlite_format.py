@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from submax.live.declaring.names import new_identifier
 from submax.live.log.records import ACTIVATION, DECISION, REWARD, TICK
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import Entry
-from submax.live.store.event_columns import EventColumns
 from submax.live.store.sqlite_format.event_row import KINDS
 from submax.live.store.sqlite_format.packed_key import packed, unpacked, unpacked_many
 from submax.live.store.sqlite_store import SQLiteStore
@@ -76,6 +76,5 @@ def test_events_are_read_as_they_were_appended(tmp_path_factory, given_entries):
         written = store.append("s", entries).result()
         events = [one.event for one in written if one.new]
         assert store.read("s") == events
-        found = [list(column) for column in store.read_columns("s")]
-        assert found == list(EventColumns.of(events))
+        assert store.read_columns("s").listed() == EventColumns.of(events).listed()
         assert list(store.damage()) == []

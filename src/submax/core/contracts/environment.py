@@ -73,6 +73,16 @@ class Environment(ABC, Generic[World]):
         """Whether all replicas have the same truth and no contexts, so that they are identical."""
         return False
 
+    @property
+    def drifts(self) -> bool:
+        """Whether the mean rewards or the contexts of the same world change with time.
+
+        If so, ``simulate`` calls ``advance`` after every single decision, so that the truth does
+        not depend on the delay. This is assumed of every environment that overrides ``advance``,
+        unless it says otherwise.
+        """
+        return type(self).advance is not Environment.advance
+
     def advance(self, world: World, count: int, rng: np.random.Generator) -> World:
         """Return the world after ``count`` more decisions. By default it does not change."""
         return world

@@ -13,6 +13,7 @@ class Facts:
     - ``trains_models``: every update fits a model, such as a network, to all stored rows. Callers
       should therefore pass many rows at a time.
     - ``forgets``: old feedback counts less than new feedback, or not at all.
+    - ``learns``: feedback changes decisions. Uniform choice is a baseline that does not learn.
 
     The conformance suite checks the first two of a policy: it compares decisions in different
     contexts, and passes feedback without propensities if they are not needed. If an estimator does
@@ -23,3 +24,4 @@ class Facts:
     needs_propensities: bool = False
     trains_models: bool = False
     forgets: bool = False
+    learns: bool = True

@@ -11,6 +11,7 @@ from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 
 
 class PolicyState(Protocol):
@@ -77,6 +78,13 @@ class Policy(ABC, Generic[State]):
         sensibly without ``action``: ``ucb1-pending`` then decides as ``ucb1``.
         """
         return state
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        """A fast form of this policy for simulations of single decisions, if it has one.
+
+        It begins as ``init`` does. None, the default, means that ``act`` and ``update`` are used.
+        """
+        return None
 
     @property
     def facts(self) -> Facts:

@@ -11,6 +11,7 @@ from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 
 
 class WrapperPolicy(Policy[Any]):
@@ -49,6 +50,9 @@ class WrapperPolicy(Policy[Any]):
         self, state: Any, action: Actions | None = None, *, upcoming: int | None = None
     ) -> Any:
         return self.wrapped(state.problem).record(state, action, upcoming=upcoming)
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        return self.wrapped(problem).stepper(problem, replicas, rng)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

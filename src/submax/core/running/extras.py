@@ -12,3 +12,9 @@ def require_extra(extra: str, what: str, *modules: str) -> None:
         raise MissingExtraError(
             f'{what} needs {", ".join(missing)}, not installed here: pip install "submax[{extra}]"'
         )
+
+
+def require_module(what: str, module: str) -> None:
+    """Raise a ``MissingExtraError`` unless a package is installed that no extra contains."""
+    if find_spec(module) is None:
+        raise MissingExtraError(f"{what} needs {module}, not installed here: pip install {module}")

@@ -1,10 +1,11 @@
 """Base class of environments with plain arms and no context."""
 
 from abc import abstractmethod
+from functools import lru_cache
 
 import numpy as np
 
-from submax.core.arrays import Actions, Floats
+from submax.core.arrays import Actions, Floats, Integers
 from submax.core.contracts.environment import Environment, World
 
 
@@ -14,16 +15,16 @@ class ArmEnvironment(Environment[World]):
     arms: int
 
     @abstractmethod
-    def means(self, world: World) -> Floats:
+    def arm_means(self, world: World) -> Floats:
         """The mean reward of every arm: ``[R, K]``."""
 
     def contexts(self, world: World, count: int, rng: np.random.Generator) -> Floats:
-        return np.zeros((len(self.means(world)), count, 0))
+        return np.zeros((len(self.arm_means(world)), count, 0))
 
     def mean_reward(self, world: World, context: Floats, action: Actions) -> Floats:
-        means = self.means(world)
-        rows = np.arange(len(means), dtype=np.int64)[:, None] * self.arms
-        return means.ravel().take(rows + action[..., 0])
+        means = self.arm_means(world)
+        first = _first_places(*means.shape)
+        return means.ravel().take(first + action[..., 0])
 
     def reward(
         self, world: World, context: Floats, action: Actions, rng: np.random.Generator
@@ -31,4 +32,12 @@ class ArmEnvironment(Environment[World]):
         return self.outcome(world, context, action, rng).reward
 
     def best_reward(self, world: World, context: Floats) -> Floats:
-        return np.broadcast_to(self.means(world).max(axis=-1)[:, None], context.shape[:2])
+        return np.broadcast_to(self.arm_means(world).max(axis=-1)[:, None], context.shape[:2])
+
+
+@lru_cache(16)
+def _first_places(replicas: int, arms: int) -> Integers:
+    """Return where the arms of each replica begin in the flattened table of means, ``[R, 1]``."""
+    first = np.arange(replicas, dtype=np.int64)[:, None] * arms
+    first.setflags(write=False)
+    return first

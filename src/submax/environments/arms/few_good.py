@@ -41,7 +41,7 @@ class FewGood(BinaryArmEnvironment[Floats]):
         probability[:, : self.good] = self.high
         return rng.permuted(probability, axis=1)
 
-    def means(self, world: Floats) -> Floats:
+    def arm_means(self, world: Floats) -> Floats:
         return world
 
     @classmethod

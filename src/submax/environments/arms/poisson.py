@@ -39,7 +39,7 @@ class Poisson(ArmEnvironment[Floats]):
     def reset(self, replicas: int, rng: np.random.Generator) -> Floats:
         return rng.gamma(self.shape, self.mean / self.shape, size=(replicas, self.arms))
 
-    def means(self, world: Floats) -> Floats:
+    def arm_means(self, world: Floats) -> Floats:
         return world
 
     def outcome(

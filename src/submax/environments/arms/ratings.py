@@ -47,7 +47,7 @@ class Ratings(ArmEnvironment[Floats]):
         prior = np.full(len(self.values), self.concentration)
         return rng.dirichlet(prior, size=(replicas, self.arms))
 
-    def means(self, world: Floats) -> Floats:
+    def arm_means(self, world: Floats) -> Floats:
         return self._mean(world)
 
     def outcome(

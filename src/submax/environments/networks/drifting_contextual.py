@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.checks import positive, whole_number
 from submax.core.spaces.arms import Arms
-from submax.environments.arms.drift import drifted
+from submax.environments.changing.drift import drifted
 from submax.environments.networks.network_environment import NetworkEnvironment
 from submax.environments.networks.truth_network import TruthNetwork, check_truth
 

@@ -142,6 +142,11 @@ class Classification(Environment[int | RowOrders]):
             )
         return features.take(world.order[:, world.position : end], axis=0)
 
+    @property
+    def drifts(self) -> bool:
+        """False: which rows come next changes, but neither their rewards nor their order."""
+        return False
+
     def advance(
         self, world: int | RowOrders, count: int, rng: np.random.Generator
     ) -> int | RowOrders:

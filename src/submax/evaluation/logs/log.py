@@ -33,7 +33,9 @@ class Log:
     not known; ``estimated [N]`` says which propensities were estimated by a model.
     ``eligible_set [N]`` is the index, in ``eligible_sets``, of the choices that were eligible in
     a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
-    logged. ``notes`` are sentences about what was left out or changed when the log was read.
+    logged. ``raised [N]`` is the factor by which an estimated propensity was raised to its floor;
+    None if none was. ``notes`` are sentences about what was left out or changed when the log was
+    read.
     """
 
     schema: Schema
@@ -45,6 +47,7 @@ class Log:
     eligible_sets: tuple[ChoiceIndices, ...]
     estimated: Booleans
     slot_propensity: Floats | None = None
+    raised: Floats | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -60,7 +63,11 @@ class Log:
         schema: Schema | None = None,
         skip_bad_rows: bool = False,
     ) -> Self:
-        """Read a log from a Parquet or CSV file, a data frame, or a table of columns.
+        """Read a log from a file, a folder of files, a data frame, or a table of columns.
+
+        Files are Parquet, CSV or JSON lines (one object in each line; ``{"context": {"age": 40}}``
+        has the column ``context_age``); gzip may have compressed the last two. A folder, or a
+        pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
         id, time, status. A role that is not given is filled by the column with its usual name.
@@ -179,6 +186,7 @@ class Log:
             eligible_set=self.eligible_set[which],
             estimated=self.estimated[which],
             slot_propensity=None if slots is None else slots[which],
+            raised=None if self.raised is None else self.raised[which],
         )
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
@@ -222,19 +230,34 @@ class Log:
         gaps = np.isnan(log.propensity)
         if not gaps.any():
             return log
-        estimates = log.estimated_slot_propensities(seed)
-        note = f"{int(gaps.sum())} propensities are not in the log: a model estimated them"
+        estimates, floors = log._modelled_propensities(seed)
+        raised = np.maximum(estimates, floors)
+        factor = np.where(gaps, (raised / estimates).prod(axis=1), 1.0)
+        notes = [f"{int(gaps.sum())} propensities are not in the log: a model estimated them"]
+        low = int(np.count_nonzero(factor > 1))
+        if low:
+            notes.append(
+                f"{low} estimated propensities were below the floor and were raised to it "
+                f"(the lowest from {estimates.prod(axis=1)[gaps].min():.2g})"
+            )
         slots = log.slot_propensity
         return replace(
             log,
-            propensity=np.where(gaps, estimates.prod(axis=1), log.propensity),
-            slot_propensity=estimates if slots is None and gaps.all() else slots,
+            propensity=np.where(gaps, raised.prod(axis=1), log.propensity),
+            slot_propensity=raised if slots is None and gaps.all() else slots,
             estimated=gaps,
-            notes=(*log.notes, note),
+            raised=factor if low else None,
+            notes=(*log.notes, *notes),
         )
 
     def estimated_slot_propensities(self, seed: int) -> Floats:
-        """Return a model's estimate of the propensity of each slot's choice, ``[N, S]``."""
+        """Return a model's estimate of the propensity of each slot's choice, ``[N, S]``.
+
+        Estimates below the floor of ``estimate_slot_propensities`` are raised to it.
+        """
+        return np.maximum(*self._modelled_propensities(seed))
+
+    def _modelled_propensities(self, seed: int) -> tuple[Floats, Floats]:
         eligible = [self.eligible_choices(slot) for slot in range(len(self.schema.menu.slots))]
         return estimate_slot_propensities(
             self.schema, self.context, self.parts, self.action, eligible, self.eligible_set, seed

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
 from submax.core.numerics.standard_error import standard_error
-from submax.core.summary import LINES, Summary, counted, number, percentage
+from submax.core.summary import LINES, Summary, counted, listed, number, percentage
 from submax.schema.schema import Schema
 
 MOST_NOTES = 3
@@ -29,7 +29,7 @@ def log_summary(
     propensities.
     """
     menu = schema.menu
-    fields = ", ".join(schema.context.names) or "no context"
+    fields = listed(schema.context.names) or "no context"
     mean = number(float(reward.mean()) if len(reward) else None)
     error = number(standard_error(reward), 2)
     sentences = [

@@ -20,6 +20,9 @@ PENALTY = 1.0
 """Ridge penalty of the coefficients of standardized contexts: a standard normal prior."""
 CONSTANT_PENALTY = 1e-6
 """Ridge penalty of the constants: nearly none, so that the frequency of choices is free."""
+FLOOR_SHARE = 0.05
+"""An estimate is at least this share of the frequency of its choice, unless 1 / √n is lower: the
+weight of a row is then at most 20 times that of a log which did not look at the context."""
 MOST_STEPS = 200
 """Iterations of L-BFGS; a logistic regression converges in fewer."""
 
@@ -32,11 +35,15 @@ def estimate_slot_propensities(
     eligible: Sequence[Booleans],
     eligible_set: NDArray[np.int32],
     seed: int,
-) -> Floats:
-    """Return the estimated probability of each row's choice in each slot, ``[N, S]``.
+) -> tuple[Floats, Floats]:
+    """Return the estimated probability of each row's choice, and its floor, both ``[N, S]``.
 
     p_s(a_s | x) = softmax(θ_s · (1, x))[a_s], fitted by penalized maximum likelihood; choices that
-    were not eligible have probability 0.
+    were not eligible have probability 0. The estimates are not yet raised to the floor.
+
+    A model extrapolates, so that an estimate can be much too small, and one row with a huge weight
+    then decides. The floor of choice a is min(1/√N, f_a / 20), where f_a is the share of rows that
+    took a: truncation at √N keeps an importance-weighted mean consistent (Ionides, 2008).
 
     ``context``, ``parts``, ``action`` and ``eligible_set`` are those of a ``Log``; ``eligible``
     has for each slot which choices are in each eligible set, ``[sets, choices]``. ``seed`` draws
@@ -68,7 +75,18 @@ def estimate_slot_propensities(
             chosen = action[rows, slot]
             estimates[rows, slot] = probabilities[np.arange(len(chosen)), chosen]
         first = rows.stop
-    return estimates
+    return estimates, _floors(action, [len(slot.choices) for slot in schema.menu.slots])
+
+
+def _floors(action: NDArray[Any], sizes: Sequence[int]) -> Floats:
+    """Return the lowest propensity of each row's choice in each slot, ``[N, S]``."""
+    count = len(action)
+    floors = np.empty((count, len(sizes)))
+    for slot, size in enumerate(sizes):
+        chosen = action[:, slot].astype(np.int64)
+        frequency = np.bincount(chosen, minlength=size) / count
+        floors[:, slot] = np.minimum(1 / np.sqrt(count), FLOOR_SHARE * frequency)[chosen]
+    return floors
 
 
 def with_constant(context: NDArray[np.float32], standardization: Standardization) -> Floats:

@@ -1,6 +1,6 @@
 """A model of the rewards of a log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,15 @@ class RewardModel(NamedTuple):
     def base(self, features: Floats) -> Floats:
         """Return the part of the reward that does not depend on the action, ``[n]``."""
         found: Floats = self.mean + features @ self.shared
+        return found
+
+    def expected(self, features: Floats, table: Floats, slot_tables: Sequence[Floats]) -> Floats:
+        """Return Σ_a π(a | x) q̂(x, a), which depends only on probabilities within each slot."""
+        slot_rewards = [
+            (slot_table * score).sum(axis=1)
+            for slot_table, score in zip(slot_tables, self.scores(features), strict=True)
+        ]
+        found: Floats = self.base(features) + sum(slot_rewards)
         return found
 
     def predict(self, features: Floats, action: NDArray[Any], powers: Floats) -> Floats:

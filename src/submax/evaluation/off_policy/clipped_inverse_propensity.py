@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import positive
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy.inverse_propensity import InversePropensity
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
 from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
@@ -43,9 +44,9 @@ class ClippedInversePropensity(OffPolicyEstimator):
         chosen = self.threshold or least_error_threshold(
             candidate_thresholds(weight), terms_and_lost
         )
-        width = evidence.width_of_terms(np.array([0.0, chosen]))
-        kept, lost = terms_and_lost(chosen)
-        return Terms(kept, width=width, threshold=chosen, lost=lost)
+        kept, _ = terms_and_lost(chosen)
+        reach = evidence.reach(np.array([0.0, chosen]))
+        return Terms(kept, None, reach, chosen, InversePropensity().terms(evidence))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

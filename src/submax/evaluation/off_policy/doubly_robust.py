@@ -24,8 +24,8 @@ class DoublyRobust(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         error = evidence.reward - evidence.predicted
-        width = evidence.width_of_terms(evidence.weight, corrects_model=True)
-        return Terms(evidence.expected + evidence.weight * error, width=width)
+        reach = evidence.reach(evidence.weight, corrects_model=True)
+        return Terms(evidence.expected + evidence.weight * error, reach=reach)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import positive
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy.doubly_robust import DoublyRobust
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
 from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
@@ -50,10 +51,10 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
         roots = np.append(ROOT_PER_THRESHOLD * thresholds, ROOT_WITHOUT_SHRINKAGE * thresholds[-1])
         root = np.sqrt(self.shrinkage or 0.0) or least_error_threshold(roots, terms_and_lost)
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
-        width = evidence.width_of_terms(np.minimum(evidence.weight, root / 2), corrects_model=True)
+        reach = evidence.reach(np.minimum(evidence.weight, root / 2), corrects_model=True)
         used = self.shrinkage or float(root**2)
-        kept, lost = terms_and_lost(float(root))
-        return Terms(kept, width=width, threshold=used, lost=lost)
+        kept, _ = terms_and_lost(float(root))
+        return Terms(kept, None, reach, used, DoublyRobust().terms(evidence))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -9,6 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats
 from submax.core.checks import positive
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.off_policy.doubly_robust import DoublyRobust
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
 from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
@@ -44,9 +45,9 @@ class SwitchDoublyRobust(OffPolicyEstimator):
         chosen = self.threshold or least_error_threshold(
             candidate_thresholds(evidence.weight), terms_and_lost
         )
-        width = evidence.width_of_terms(np.minimum(evidence.weight, chosen), corrects_model=True)
-        kept, lost = terms_and_lost(chosen)
-        return Terms(kept, width=width, threshold=chosen, lost=lost)
+        reach = evidence.reach(np.minimum(evidence.weight, chosen), corrects_model=True)
+        kept, _ = terms_and_lost(chosen)
+        return Terms(kept, None, reach, chosen, DoublyRobust().terms(evidence))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

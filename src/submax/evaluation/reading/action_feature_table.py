@@ -10,7 +10,8 @@ import pyarrow as pa
 from submax.core.errors import InputError
 from submax.evaluation.reading.bad_rows import BadRows
 from submax.evaluation.reading.cells import numbers
-from submax.evaluation.reading.source import Source, open_source
+from submax.evaluation.reading.sources.opening import open_source
+from submax.evaluation.reading.sources.source import Source
 from submax.evaluation.reading.vocabulary import as_name
 from submax.schema.action_features import described
 from submax.schema.choices import ARMS, Slot, of_slot

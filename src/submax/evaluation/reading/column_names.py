@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.core.summary import listed
 from submax.schema.choices import ARMS
 
 ROLES = ("action", "reward", "propensity", "context", "eligible", "id", "time", "status")
@@ -22,6 +24,8 @@ USUAL = {
 """For each role the names by which its column is found if the caller does not name one."""
 ACTION, CONTEXT, PROPENSITY = "action_", "context_", "propensity_"
 """Beginnings of the names of columns that hold slots, context fields and slots' propensities."""
+PATTERN_SIGNS = "*?["
+"""Signs that make the name of a column a pattern, unless a column has exactly this name."""
 STATUS = "status"
 """The column of an export that says what became of each decision."""
 EXPORTED = {STATUS, "activated", "holdout", "late_rewards"}
@@ -56,9 +60,10 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
 def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnNames:
     """Return the columns that the caller named, and those with the usual names for other roles.
 
-    ``given`` maps roles to columns. For actions and contexts it can be a list of columns, or a
-    table from names of slots or fields to columns. None says that there is no such column. The
-    status is read only from the export of a bandit, unless the caller names its column.
+    ``given`` maps roles to columns. For actions and contexts it can be a list of columns or of
+    patterns such as ``affinity_*``, or a table from names of slots or fields to columns. None says
+    that there is no such column. The status is read only from the export of a bandit, unless the
+    caller names its column.
     """
     for role in given:
         one_of("column role", str(role), ROLES)
@@ -87,10 +92,10 @@ def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> 
     for name in declared:
         if name not in found:
             part = f"the {what} {name!r} is" if name else "plain actions are"
-            listed = ", ".join(one or "plain actions" for one in found) or "none"
+            there = listed([one or "plain actions" for one in found], 20) or "none"
             raise InputError(
                 f"{part} declared, and the log has no column for it. There are columns for: "
-                f"{listed}. Name the column, or change the declaration"
+                f"{there}. Name the column, or change the declaration"
             )
     for name in found:
         if name not in declared:
@@ -141,7 +146,7 @@ def _context(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]
 def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
     """Return columns by name, from a list of columns or a table from names to columns."""
     if isinstance(wanted, (list, tuple)):
-        wanted = {str(name): name for name in wanted}
+        wanted = {name: name for one in wanted for name in _matching(role, columns, str(one))}
     if not isinstance(wanted, Mapping):
         raise InputError(
             f"the columns of the {role} are {wanted!r}, and must be a list of columns or a table "
@@ -152,9 +157,21 @@ def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:
     return dict(wanted)
 
 
+def _matching(role: str, columns: Sequence[str], wanted: str) -> list[str]:
+    """Return the columns that match a pattern such as ``affinity_*``; a name is itself."""
+    if wanted in columns or not any(sign in wanted for sign in PATTERN_SIGNS):
+        return [wanted]
+    found = [name for name in columns if fnmatchcase(name, wanted)]
+    if not found:
+        raise InputError(
+            f"no column matches {wanted!r}, which is given for the {role}. There are: "
+            f"{listed(columns)}. Change the pattern, or name the columns"
+        )
+    return found
+
+
 def _missing(role: str, columns: Sequence[str]) -> str:
-    listed = ", ".join(columns)[:300]
     return (
-        f"no column is called {role!r}. There are: {listed}. Say which column is the {role}: "
-        f"--column {role}=NAME (columns={{{role!r}: NAME}})"
+        f"no column is called {role!r}. There are: {listed(columns, 20)}. Say which column is the "
+        f"{role}: --column {role}=NAME (columns={{{role!r}: NAME}})"
     )

@@ -12,6 +12,7 @@ from submax.core.arrays import Booleans, Floats
 from submax.core.contracts.feedback import PROBABILITY_TOLERANCE
 from submax.core.errors import InputError
 from submax.core.rewards.scale import Scale
+from submax.core.summary import listed
 from submax.evaluation.reading.action_columns import ActionColumns
 from submax.evaluation.reading.action_feature_table import described_menu, read_action_features
 from submax.evaluation.reading.bad_rows import BadRows
@@ -20,7 +21,9 @@ from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, find_columns
 from submax.evaluation.reading.context_columns import ContextColumns
 from submax.evaluation.reading.row_order import IdOrder, in_order, without_repeats
-from submax.evaluation.reading.source import Source, open_source
+from submax.evaluation.reading.sources.opening import open_source
+from submax.evaluation.reading.sources.source import Source
+from submax.evaluation.reading.word_count import WordCount
 from submax.schema.choices import ARMS
 from submax.schema.context_schema import ContextSchema
 from submax.schema.menu import Menu
@@ -105,6 +108,7 @@ class _LogReader:
         self._id_order: IdOrder | None = IdOrder()
         self._columns: dict[str, list[NDArray[Any]]] = {}
         self._rows_read = 0
+        self._reward_words = WordCount()
 
     def read(self, skip_bad_rows: bool) -> dict[str, Any]:
         """Read all batches and return the values of the fields of a ``Log``."""
@@ -178,6 +182,7 @@ class _LogReader:
     def _reward(self, batch: CheckedBatch) -> Floats:
         column = self._names.reward
         values = batch.required_numbers(column)
+        self._reward_words.add(batch.column(column))
         if self._scale is not None:
             kind = self._rewards["kind"] if self._rewards else ""
             reason = (
@@ -238,10 +243,11 @@ class _LogReader:
         missing = int(np.count_nonzero(np.isnan(columns["propensity"])))
         if missing:
             yield f"{missing} of {len(columns['propensity'])} rows have no propensity"
+        yield from self._reward_words.notes(self._names.reward)
         yield from self._context.notes()
         unused = self._unused_columns()
         if unused:
-            yield f"columns that were not used: {', '.join(unused)[:200]}"
+            yield f"columns that were not used: {listed(unused)}"
 
     def _unused_columns(self) -> list[str]:
         names = self._names

@@ -13,6 +13,12 @@ from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.estimate import LOGGING_POLICY
 from submax.evaluation.report.logged_evidence import check_schema
+from submax.evaluation.targets.classifier_policy import ClassifierPolicy
+from submax.evaluation.targets.function_policy import FunctionPolicy
+from submax.evaluation.targets.given_probabilities import GivenProbabilities
+from submax.evaluation.targets.reward_model_policy import REWARD_MODEL, RewardModelPolicy
+from submax.evaluation.targets.sharpened import Sharpened, parsed_variant
+from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.policies import make_policy
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
@@ -26,13 +32,14 @@ FEWEST_STORED = 10_000
 """A policy that stores fewer rows than this, and not all it learned from, is not looked for."""
 HASH_SEED, HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """Constants of the hash by which rows are compared, from the generator SplitMix64."""
-Candidate = str | Path | Mapping[str, Any] | Policy[Any] | Learned
-"""A policy by name, file, table or object, or a learned policy."""
+Candidate = str | Path | Mapping[str, Any] | Policy[Any] | Learned | TargetPolicy | Any
+"""A policy by name (also with a variant, ``linucb@greedy``, or ``reward-model``), file, table or
+object, a learned policy, an array of probabilities, a function, or a fitted classifier."""
 
 
 def named(policies: Sequence[Candidate] | Mapping[str, Candidate]) -> dict[str, Candidate]:
     """Return the policies by name; refuse two policies of the same name."""
-    if isinstance(policies, (str, Path, Learned, Policy)):
+    if isinstance(policies, (str, Path, Learned, Policy, TargetPolicy, np.ndarray)):
         raise InputError(
             f"policies is one {type(policies).__name__}, and must be a list of policies or a "
             "table from names to policies: put it into a list, [...]"
@@ -58,7 +65,9 @@ def _name(policy: Candidate) -> str:
         return _name(policy.specification or policy.policy)
     if isinstance(policy, Mapping):
         return str(policy.get("name", policy.get("kind")))
-    return repr(policy) if isinstance(policy, Policy) else str(policy)
+    if isinstance(policy, (Policy, str, Path)):
+        return repr(policy) if isinstance(policy, Policy) else str(policy)
+    return as_target(policy).name
 
 
 def _is_file(candidate: Candidate) -> bool:
@@ -74,7 +83,37 @@ def _already_learned(candidate: Candidate) -> Learned | None:
     return None
 
 
-def checked(candidate: Any, log: Log) -> Learned | Policy[Any] | str | dict[str, Any]:
+def as_target(given: Any) -> TargetPolicy:
+    """Return a policy from an array of probabilities, a fitted classifier or a function."""
+    if isinstance(given, TargetPolicy):
+        return given
+    if hasattr(given, "predict_proba"):
+        return ClassifierPolicy(given)
+    if callable(given) and not isinstance(given, type):
+        return FunctionPolicy(given)
+    if isinstance(given, (np.ndarray, list, tuple)) or hasattr(given, "to_numpy"):
+        return GivenProbabilities(given)
+    raise InputError(
+        f"the policy is a {type(given).__name__}; a name, a file, a table, a policy, an array of "
+        "probabilities, a function or a fitted classifier is allowed: give one of them"
+    )
+
+
+def _variant(candidate: Any, log: Log) -> TargetPolicy | None:
+    """Return the policy of a text such as ``linucb@greedy`` or ``reward-model``; else None."""
+    if not isinstance(candidate, str):
+        return None
+    if candidate == REWARD_MODEL:
+        return RewardModelPolicy()
+    parsed = parsed_variant(candidate)
+    if parsed is None:
+        return None
+    return Sharpened(checked(parsed[0], log), parsed[1], candidate)
+
+
+def checked(
+    candidate: Any, log: Log
+) -> Learned | TargetPolicy | Policy[Any] | str | dict[str, Any]:
     """Return a candidate after checking that it suits the log; read a learned one from its file.
 
     The check takes place before any policy learns, so that a long run does not fail at its end.
@@ -83,6 +122,14 @@ def checked(candidate: Any, log: Log) -> Learned | Policy[Any] | str | dict[str,
     if learned is not None:
         check_schema(learned, log)
         return learned
+    variant = _variant(candidate, log)
+    if variant is not None:
+        return variant
+    if not isinstance(candidate, (str, Mapping, Policy)):
+        target = as_target(candidate)
+        if isinstance(target, GivenProbabilities):
+            target.check_rows(len(log))
+        return target
     if isinstance(candidate, Mapping):
         candidate = {key: value for key, value in candidate.items() if key != "name"}
     made = candidate if isinstance(candidate, Policy) else make_policy(candidate)

@@ -1,12 +1,12 @@
 """Reasons not to trust an estimate, as sentences."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
+from submax.evaluation.intervals.normal import normal
 from submax.evaluation.logs.log import Log
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.report.caution import Caution
 from submax.evaluation.report.diagnostics import (
     SIGNIFICANT_ERRORS,
     Diagnostics,
@@ -15,6 +15,8 @@ from submax.evaluation.report.diagnostics import (
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.propensity_calibration import worst_calibration
+from submax.evaluation.report.reward_cautions import large_reward_cautions, rare_reward_cautions
+from submax.evaluation.terms import Terms
 
 FEWEST_EFFECTIVE = 100.0
 """Effective rows below which weighted estimates are doubtful: the normal approximation of their
@@ -28,32 +30,10 @@ MOST_UNSUPPORTED = 0.01
 UNIFORM_TOLERANCE = 0.01
 """Relative difference of propensities up to which a log counts as uniform, or two propensities as
 equal: logged propensities are often rounded to two or three digits."""
-FEWEST_REWARDS = 10
-"""Rows with a reward other than the most frequent one that an interval needs."""
+FLOOR_LEVEL = 0.95
+"""Level of the upper bound of the bias of a floor of the propensities."""
 MOST_NAMES = 5
 """Names of choices that a sentence lists."""
-
-
-class Caution(NamedTuple):
-    """A sentence that says why some estimates should not be trusted.
-
-    ``about`` says which estimates: those that rely on the `weights`, the `propensities`, the
-    `slots`, those by `replay`, those that rely on the `model` of rewards alone, or `all`.
-    """
-
-    about: str
-    sentence: str
-
-    def concerns(self, estimator: OffPolicyEstimator) -> bool:
-        """Return whether the caution concerns the estimates of this estimator."""
-        return {
-            "weights": estimator.uses_weights,
-            "propensities": estimator.uses_propensities,
-            "model": estimator.uses_model and not estimator.uses_weights,
-            "slots": estimator.uses_slots,
-            "replay": estimator.short == "replay",
-            "all": True,
-        }[self.about]
 
 
 def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
@@ -86,6 +66,7 @@ def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
         )
     if not _uniform(log):
         yield Caution("replay", "replay needs a uniform log, and the propensities of this log vary")
+    yield from large_reward_cautions(log.reward)
     yield from _about_slots(logged)
 
 
@@ -103,12 +84,15 @@ def policy_cautions(
             "good: learn it from a share of the rows",
         )
     yield from _about_support(about_policy, found, logged)
+    yield from _about_floor(about_policy, logged)
     yield from _about_spread("weights", found)
-    yield from _about_rewards(about_policy, found)
+    yield from rare_reward_cautions(found)
     yield from _about_model(about_policy)
     slots = about_policy.evidence.slot_weight
     if slots is not None:
-        added = Diagnostics.of_weights(1 - slots.shape[1] + slots.sum(axis=1))
+        added = Diagnostics.of_weights(
+            1 - slots.shape[1] + slots.sum(axis=1), about_policy.evidence.reward
+        )
         yield from _about_spread("slots", added)
 
 
@@ -135,6 +119,30 @@ def _about_support(
         )
 
 
+def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterator[Caution]:
+    """Yield a caution with a bound of the bias if estimated propensities were raised to a floor.
+
+    Raising p to c p divides the weight w by c, so that the mean of w (c − 1) is the share of the
+    policy's decisions that is not counted. A share of decisions can change the value by at most
+    the share times the range of the rewards.
+    """
+    raised = logged.log.raised
+    if raised is None:
+        return
+    evidence = about_policy.evidence
+    lost = Terms(evidence.weight * (raised - 1))
+    if not lost.value > 0:
+        return
+    ((_, share),) = normal([lost], FLOOR_LEVEL, np.random.default_rng(0))
+    low, high = evidence.bounds or (float(evidence.reward.min()), float(evidence.reward.max()))
+    yield Caution(
+        "propensities",
+        f"{np.count_nonzero(raised > 1)} estimated propensities were raised to a floor, which "
+        f"leaves out {lost.value:.2%} of the decisions of the policy: the bias is at most "
+        f"{min(share, 1.0) * (high - low):.2g}",
+    )
+
+
 def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
     weights = "slot weights" if about == "slots" else "weights"
     if _few(found):
@@ -148,19 +156,6 @@ def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
             about,
             f"one row has {found.largest_share:.0%} of the sum of all {weights} (its weight is "
             f"{found.largest:.3g}): intervals are too short",
-        )
-
-
-def _about_rewards(about_policy: PolicyEvidence, found: Diagnostics) -> Iterator[Caution]:
-    """Yield a caution if almost all rows that have weight have the same reward."""
-    reward = about_policy.evidence.reward[about_policy.evidence.weight > 0]
-    values, counts = np.unique(reward, return_counts=True)
-    different = int(reward.size - counts.max()) if len(values) > 1 else int(reward.size)
-    if different < FEWEST_REWARDS and not _few(found):
-        yield Caution(
-            "weights",
-            f"only {different} rows that count for the policy have another reward than the most "
-            "frequent one: intervals are too short",
         )
 
 

@@ -1,6 +1,6 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,17 +8,19 @@ import numpy as np
 from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
-from submax.evaluation.report.cautions import Caution, log_cautions
+from submax.evaluation.report.caution import Caution
+from submax.evaluation.report.cautions import log_cautions
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.estimate import Estimate
 from submax.evaluation.report.estimator_set import EstimatorSet
-from submax.evaluation.report.intervals import INTERVALS
 from submax.evaluation.report.logged_evidence import LoggedEvidence
+from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.schema.learned import Learned
 
 USUAL = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage")
@@ -51,6 +53,7 @@ class Comparison(NamedTuple):
             {
                 "policy": one.policy,
                 "estimator": one.estimator,
+                "recommended": one.recommended,
                 "value": one.value,
                 "low": one.interval.low,
                 "high": one.interval.high,
@@ -67,6 +70,10 @@ class Comparison(NamedTuple):
     def _repr_html_(self) -> str:
         return comparison_summary(self.estimates, self.notes, self.level).html()
 
+    def recommended(self) -> list[Estimate]:
+        """Return the recommended estimate of each policy, the logging policy first."""
+        return [one for one in self.estimates if one.recommended]
+
     def find(self, policy: str, estimator: str) -> Estimate | None:
         """Return the estimate of a policy by an estimator; None if there is none."""
         for one in self.estimates:
@@ -80,12 +87,13 @@ def compare(
     policies: Sequence[Candidate] | Mapping[str, Candidate],
     *,
     estimators: Sequence[str | Mapping[str, Any]] = (),
-    interval: str = "normal",
+    interval: str = "gamma",
     level: float = 0.95,
     share: float = 0.5,
     by: By = "time",
     seed: int = 0,
     apart: bool = False,
+    reward_model: Any = None,
 ) -> Comparison:
     """Return what policies would have earned on a log, with that of the logging policy.
 
@@ -98,8 +106,18 @@ def compare(
     from all rows, its estimates have a caution. ``apart=True`` asserts that it learned from none
     of the rows.
 
-    Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `normal`,
-    `bootstrap` or `bernstein`.
+    ``linucb@greedy`` is the variant of a policy that takes its most likely action,
+    ``linucb@temperature=0.5`` one that is sharper, and ``reward-model`` takes the action with the
+    highest predicted reward. A policy can also be an array of its probabilities ``[N, M]`` in all
+    rows, a function from columns of context to actions or probabilities, or a fitted classifier.
+
+    ``reward_model`` is the model on which ``dm`` and ``dr`` rely: `bayesian` (the default), `auto`
+    (the better of it and boosted trees), a dotted name or an object of scikit-learn, or a list from
+    which the one with the least held-out error is chosen. All are cross-fitted.
+
+    Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
+    (which also holds for rare rewards), `normal`, `bootstrap` or `bernstein`. One estimate of each
+    policy is recommended, by the rule of ``recommendation.py``.
 
     >>> rng = np.random.default_rng(0)
     >>> action = rng.integers(2, size=2000)
@@ -118,13 +136,16 @@ def compare(
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     chosen = _chosen_estimators(estimators, log)
     first = np.zeros(len(log), dtype=bool)
-    if not all(isinstance(one, Learned) for one in candidates.values()):
+    if any(_learns(one) for one in candidates.values()):
         first = log.chosen(share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
     estimator_set = EstimatorSet(chosen or _applicable(rest), interval, level, seed)
-    logged = LoggedEvidence(rest, seed)
+    logged = LoggedEvidence(rest, seed, reward_model, np.flatnonzero(~first))
     cautions = list(log_cautions(logged))
-    evaluation = _Evaluation(log, first, estimator_set, logged, cautions, list(rest.notes), apart)
+    notes = [*rest.notes, *logged.model_choice.notes()]
+    evaluation = _Evaluation(
+        log, first, estimator_set, logged, cautions, notes, apart, reward_model
+    )
     if first.any():
         evaluation.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
     estimates = [estimator_set.logging_policy(logged)]
@@ -146,17 +167,21 @@ class _Evaluation(NamedTuple):
     cautions: list[Caution]
     notes: list[str]
     apart: bool
+    reward_model: Any
 
-    def estimates(self, name: str, candidate: Any) -> Iterator[Estimate]:
+    def estimates(self, name: str, candidate: Any) -> list[Estimate]:
         """Return the estimates of one policy, on rows it did not learn from if there are any."""
-        learned = candidate
-        if not isinstance(learned, Learned):
-            seed = self.estimator_set.seed
-            learned = learn(self.log.rows(self.first), candidate, seed=seed, keep_rows=0)
-        if self.log.schema.context.width and not learned.policy.facts.uses_context:
+        target, seed = candidate, self.estimator_set.seed
+        if isinstance(target, TargetPolicy) and target.learns:
+            target = target.learned_from(self.log.rows(self.first), seed)
+        elif _learns(target):
+            target = learn(self.log.rows(self.first), candidate, seed=seed, keep_rows=0)
+        learned = target.base if isinstance(target, TargetPolicy) else target
+        ignored = learned is not None and not learned.policy.facts.uses_context
+        if ignored and self.log.schema.context.width:
             self.notes.append(f"{name} does not look at the context")
-        learned_before = candidate is learned and not self.apart
-        unseen = unseen_rows(self.log, learned) if learned_before else None
+        learned_before = learned is not None and not _learns(candidate) and not self.apart
+        unseen = unseen_rows(self.log, learned) if learned_before and learned else None
         if unseen is None and learned_before:
             self.notes.append(
                 f"{name} was learned from another log: whether it learned from some of these rows "
@@ -164,7 +189,7 @@ class _Evaluation(NamedTuple):
             )
         logged, cautions = self._logged_for(name, unseen)
         saw_all = unseen is not None and not unseen.any()
-        return self.estimator_set.estimates(name, logged.about(learned), logged, cautions, saw_all)
+        return self.estimator_set.estimates(name, logged.about(target), logged, cautions, saw_all)
 
     def _logged_for(
         self, name: str, unseen: Booleans | None
@@ -176,11 +201,19 @@ class _Evaluation(NamedTuple):
         if unseen is None or not unseen.any() or np.array_equal(unseen, ~self.first):
             return self.logged, self.cautions
         seed = self.estimator_set.seed
-        own = LoggedEvidence(self.log.rows(unseen).with_estimated_propensities(seed), seed)
+        rows = self.log.rows(unseen).with_estimated_propensities(seed)
+        own = LoggedEvidence(rows, seed, self.reward_model, np.flatnonzero(unseen))
         self.notes.append(
             f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
         )
         return own, list(log_cautions(own))
+
+
+def _learns(candidate: Any) -> bool:
+    """Return whether a candidate has to learn from a part of the log before it is evaluated."""
+    if isinstance(candidate, TargetPolicy):
+        return candidate.learns
+    return not isinstance(candidate, Learned)
 
 
 def _has_slots(log: Log) -> bool:

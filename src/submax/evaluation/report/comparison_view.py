@@ -5,12 +5,6 @@ from collections.abc import Sequence
 from submax.core.summary import Summary, counted, number
 from submax.evaluation.report.estimate import Estimate
 
-MOST_ESTIMATES = 18
-"""Up to this many estimates are all listed, so that the text fits on a screen of 24 lines. If
-there are more, one estimate is listed for each policy."""
-PREFERRED = ("dr", "snips", "ips")
-"""If one estimate is listed for each policy, it is that of the first of these estimators that was
-used: doubly robust estimates need only one of two models to be right, self-normalized ones none."""
 MOST_NOTES = 3
 """Notes that are part of the text; the others are in the ``notes`` of the comparison."""
 
@@ -20,7 +14,7 @@ def comparison_summary(
 ) -> Summary:
     """Return a table with the logging policy first, then the other policies by their value."""
     policies = list(dict.fromkeys(one.policy for one in estimates))
-    chosen = list(estimates) if len(estimates) <= MOST_ESTIMATES else _one_each(estimates)
+    chosen = [one for one in estimates if one.recommended]
     chosen = chosen[:1] + sorted(chosen[1:], key=lambda one: -_sortable(one.value))
     sentences = [
         f"Comparison of {counted(len(policies) - 1, 'policy').replace('policys', 'policies')} "
@@ -28,7 +22,9 @@ def comparison_summary(
         *notes[:MOST_NOTES],
     ]
     if len(chosen) < len(estimates):
-        sentences.append(f"{len(estimates)} estimates in all: see rows() for all of them")
+        sentences.append(
+            f"the recommended estimate of each policy; all {len(estimates)} estimates: see rows()"
+        )
     if any(one.cautions for one in chosen):
         sentences.append("! marks a value with warnings: see rows() for the sentences")
     columns = ["policy", "estimator", "value", "low", "high", "!"]
@@ -39,20 +35,6 @@ def _row(one: Estimate) -> list[str]:
     interval = one.interval
     numbers = [number(value) for value in (one.value, interval.low, interval.high)]
     return [one.policy, one.estimator, *numbers, "!" if one.cautions else ""]
-
-
-def _one_each(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """Return for each policy its estimate by the most preferred estimator."""
-    found: dict[str, Estimate] = {}
-    for one in estimates:
-        before = found.get(one.policy)
-        if before is None or _rank(one) < _rank(before):
-            found[one.policy] = one
-    return list(found.values())
-
-
-def _rank(one: Estimate) -> int:
-    return PREFERRED.index(one.estimator) if one.estimator in PREFERRED else len(PREFERRED)
 
 
 def _sortable(value: float) -> float:

@@ -24,6 +24,8 @@ class Diagnostics(NamedTuple):
     ``largest_share`` its share of Σ w. ``mean_weight`` should be 1, up to ``mean_error``, its
     standard error; it is less if the logging policy could not take some actions of the policy.
     ``unsupported`` is the policy's probability of choices that none of the evaluated rows took.
+    ``effective_rewards`` are the effective rows whose reward is not ``usual``, the reward with the
+    largest share of Σ w: the share of the other rewards, times ``effective``.
     """
 
     rows: int
@@ -33,15 +35,19 @@ class Diagnostics(NamedTuple):
     mean_weight: float
     mean_error: float
     unsupported: float
+    effective_rewards: float
+    usual: float
 
     @classmethod
     def of(cls, about_policy: PolicyEvidence) -> "Diagnostics":
         """Return the diagnostics of the evidence about a policy."""
-        return cls.of_weights(about_policy.evidence.weight, float(about_policy.unsupported.mean()))
+        evidence = about_policy.evidence
+        unsupported = float(about_policy.unsupported.mean())
+        return cls.of_weights(evidence.weight, evidence.reward, unsupported)
 
     @classmethod
-    def of_weights(cls, weight: Floats, unsupported: float = 0.0) -> "Diagnostics":
-        """Return the diagnostics of weights.
+    def of_weights(cls, weight: Floats, reward: Floats, unsupported: float = 0.0) -> "Diagnostics":
+        """Return the diagnostics of weights and of the rewards of the same rows.
 
         Weights that were added up over slots may be negative: all but the mean are then those of
         the absolute values.
@@ -49,15 +55,30 @@ class Diagnostics(NamedTuple):
         size = np.abs(weight)
         total, square = float(size.sum()), float((size**2).sum())
         largest = float(size.max())
+        effective = total**2 / square if square > 0 else 0.0
+        usual, share = _usual_reward(reward, size)
         return cls(
             rows=len(weight),
-            effective=total**2 / square if square > 0 else 0.0,
+            effective=effective,
             largest=largest,
             largest_share=largest / total if total > 0 else 0.0,
             mean_weight=float(weight.mean()),
             mean_error=float(weight.std() / np.sqrt(len(weight))),
             unsupported=unsupported,
+            effective_rewards=(1 - share) * effective,
+            usual=usual,
         )
+
+
+def _usual_reward(reward: Floats, weight: Floats) -> tuple[float, float]:
+    """Return the reward with the largest share of the weight, and this share.
+
+    If all weights are 0, it is the lowest reward, with a share of 1.
+    """
+    values, number = np.unique(reward, return_inverse=True)
+    shares = np.bincount(number.ravel(), weights=weight)
+    largest, total = int(np.argmax(shares)), float(shares.sum())
+    return float(values[largest]), float(shares[largest]) / total if total > 0 else 1.0
 
 
 def errors_from_one(terms: Floats, largest: float) -> float:

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
+from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.report.diagnostics import Diagnostics
-from submax.evaluation.report.intervals import ConfidenceInterval
 
 LOGGING_POLICY = "logging policy"
 """The name, in every comparison, of the policy that wrote the log."""
@@ -13,7 +13,8 @@ class Estimate(NamedTuple):
     """The reward that a policy would have earned per decision, by one estimator.
 
     ``threshold`` is the one that the estimator used, if it has one. ``cautions`` are sentences
-    about reasons not to trust the ``value`` or its ``interval``.
+    about reasons not to trust the ``value`` or its ``interval``. One estimate of each policy is
+    ``recommended``.
     """
 
     policy: str
@@ -23,3 +24,4 @@ class Estimate(NamedTuple):
     threshold: float | None
     diagnostics: Diagnostics
     cautions: tuple[str, ...]
+    recommended: bool = False

@@ -1,18 +1,22 @@
 """Several off-policy estimators that evaluate the same policies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from submax.evaluation.intervals import INTERVALS
+from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.report.cautions import Caution, policy_cautions
+from submax.evaluation.report.caution import Caution
+from submax.evaluation.report.cautions import policy_cautions
 from submax.evaluation.report.diagnostics import Diagnostics
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
-from submax.evaluation.report.intervals import INTERVALS, ConfidenceInterval
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.recommendation import recommended
+from submax.evaluation.report.reward_cautions import large_reward_cautions, rare_reward_cautions
 from submax.evaluation.terms import Terms
 
 
@@ -31,9 +35,16 @@ class EstimatorSet(NamedTuple):
         """Return the mean reward of the evaluated rows, as the value of the logging policy."""
         about_log = logged.about_logging_policy()
         terms = make_off_policy("ips").terms(about_log.evidence)
-        (interval,) = self._intervals([terms], about_log)
         diagnostics = Diagnostics.of(about_log)
-        return Estimate(LOGGING_POLICY, "mean", terms.value, interval, None, diagnostics, ())
+        cautions = [
+            *rare_reward_cautions(diagnostics),
+            *large_reward_cautions(about_log.evidence.reward),
+        ]
+        (found,) = self._bounded([terms], about_log)
+        sentences = tuple(one.sentence for one in cautions)
+        return Estimate(
+            LOGGING_POLICY, "mean", *found[:2], None, diagnostics, sentences, recommended=True
+        )
 
     def estimates(
         self,
@@ -42,8 +53,8 @@ class EstimatorSet(NamedTuple):
         logged: LoggedEvidence,
         log_cautions: Sequence[Caution],
         same_rows: bool,
-    ) -> Iterator[Estimate]:
-        """Yield the value of one policy by each estimator.
+    ) -> list[Estimate]:
+        """Return the value of one policy by each estimator; one of them is recommended.
 
         ``log_cautions`` concern the log and so all policies. ``same_rows`` says that the policy
         was learned from the rows on which it is evaluated.
@@ -51,20 +62,42 @@ class EstimatorSet(NamedTuple):
         diagnostics = Diagnostics.of(about_policy)
         cautions = [*policy_cautions(about_policy, diagnostics, logged, same_rows), *log_cautions]
         terms = [estimator.terms(about_policy.evidence) for estimator in self.estimators.values()]
-        intervals = self._intervals(terms, about_policy)
-        for (label, estimator), one, interval in zip(
-            self.estimators.items(), terms, intervals, strict=True
-        ):
-            sentences = tuple(each.sentence for each in cautions if each.concerns(estimator))
-            yield Estimate(name, label, one.value, interval, one.threshold, diagnostics, sentences)
+        found = [
+            Estimate(
+                name,
+                label,
+                value,
+                interval,
+                one.threshold,
+                diagnostics,
+                (*(each.sentence for each in cautions if each.concerns(estimator)), *beyond),
+            )
+            for (label, estimator), one, (value, interval, beyond) in zip(
+                self.estimators.items(), terms, self._bounded(terms, about_policy), strict=True
+            )
+        ]
+        best = recommended(found)
+        return [one._replace(recommended=one is best) for one in found]
 
-    def _intervals(
+    def _bounded(
         self, terms: list[Terms], about_policy: PolicyEvidence
-    ) -> list[ConfidenceInterval]:
-        """Return the interval of each estimate, cut off at the bounds of rewards if known."""
+    ) -> list[tuple[float, ConfidenceInterval, list[str]]]:
+        """Return value and interval of each estimate, and a sentence if the value was cut off.
+
+        Both are cut off at the bounds of rewards if these are known, because no policy can earn
+        more or less. The value is always inside of its interval.
+        """
         intervals = INTERVALS[self.interval](terms, self.level, np.random.default_rng(self.seed))
-        bounds = about_policy.evidence.bounds
-        if bounds is None:
-            return intervals
-        ends = np.clip(np.array(intervals), *bounds).tolist()
-        return [ConfidenceInterval(low, high) for low, high in ends]
+        low, high = about_policy.evidence.bounds or (-np.inf, np.inf)
+        found = []
+        for one, ends in zip(terms, intervals, strict=True):
+            value = float(np.clip(one.value, low, high))
+            # The percentiles of a bootstrap can lie on one side of the value.
+            around = ends.joined(ConfidenceInterval(one.value, one.value))
+            interval = ConfidenceInterval(*np.clip(around, low, high).tolist())
+            sentence = (
+                f"the estimate is {one.value:.4g} and was cut off at {value:g}, because "
+                f"rewards are from {low:g} to {high:g}"
+            )
+            found.append((value, interval, [sentence] if abs(one.value - value) > 0 else []))
+        return found

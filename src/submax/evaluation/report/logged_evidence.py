@@ -12,9 +12,18 @@ from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.logs.log import Log
+from submax.evaluation.models.fold_model import FoldModel
+from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
-from submax.evaluation.models.reward_model import RewardModel, fitted_models, fold_numbers
+from submax.evaluation.models.reward_model import fold_numbers
 from submax.evaluation.report.policy_evidence import PolicyEvidence
+from submax.evaluation.report.probability_tables import (
+    among_eligible,
+    slot_probabilities,
+    tables_of_slots,
+    unsupported_share,
+)
+from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
 from submax.schema.model import reindexed
@@ -36,17 +45,21 @@ UNIFORM_TOLERANCE = 1e-6
 class LoggedEvidence:
     """A log on which policies are evaluated, with all that is the same for every policy.
 
-    These are models of the rewards, cross-fitted so that every row is predicted by a model fitted
-    without it, and the propensities of each slot (``slot_propensity [n, S]``, None for plain arms;
-    ``slots_estimated`` says whether a model estimated them).
+    ``numbers [n]`` are the numbers of these rows in the log that the caller has. The others
+    are models of the rewards (``model_choice``), cross-fitted so that every row is predicted by a
+    model fitted without it, and the propensities of each slot (``slot_propensity [n, S]``, None for
+    plain arms; ``slots_estimated`` says whether a model estimated them).
     """
 
-    def __init__(self, log: Log, seed: int = 0) -> None:
+    def __init__(
+        self, log: Log, seed: int = 0, reward_model: Any = None, numbers: Integers | None = None
+    ) -> None:
         self.log = log
+        self.numbers = np.arange(len(log)) if numbers is None else numbers
         # The log may have choices that are no longer active: policies give them probability 0.
         menu = log.schema.menu.revived
         self._space: Space = menu.space(menu.active)
-        self._models = fitted_models(log)
+        self.model_choice = chosen_models(log, reward_model, seed)
         self._fold = fold_numbers(len(log))
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
@@ -56,11 +69,20 @@ class LoggedEvidence:
             for slot, one in enumerate(log.schema.menu.slots)
         ]
 
-    def about(self, learned: Learned) -> PolicyEvidence:
-        """Return the evidence about a learned policy."""
-        check_schema(learned, self.log)
-        compute = self._by_listing if self._can_list() else self._by_drawing
-        parts = [compute(learned, *rows) for rows in self._rows()]
+    def about(self, learned: Learned | TargetPolicy) -> PolicyEvidence:
+        """Return the evidence about a learned policy, or about a policy of another kind."""
+        if isinstance(learned, Learned):
+            check_schema(learned, self.log)
+        elif not self._can_list():
+            raise InputError(
+                f"this log has {self._space.size} joint actions or real-valued ones; policies "
+                f"that give all probabilities are allowed for up to {MOST_LISTED} joint actions: "
+                "evaluate a policy by name"
+            )
+        if isinstance(learned, Learned) and not self._can_list():
+            parts = [self._by_drawing(learned, *rows) for rows in self._rows()]
+        else:
+            parts = [self._by_listing(learned, *rows) for rows in self._rows()]
         evidence = Evidence.joined([part.evidence for part in parts])
         return PolicyEvidence(evidence, np.concatenate([part.unsupported for part in parts]))
 
@@ -105,9 +127,9 @@ class LoggedEvidence:
                 yield piece, slice(first + begin, first + begin + len(piece.reward))
             first += len(part.reward)
 
-    def _folds(self, rows: slice) -> Iterator[tuple[RewardModel, Integers]]:
+    def _folds(self, rows: slice) -> Iterator[tuple[FoldModel, Integers]]:
         """Yield each model with the rows of a part that it was fitted without."""
-        for fold, model in enumerate(self._models):
+        for fold, model in enumerate(self.model_choice.models):
             yield model, np.flatnonzero(self._fold[rows] == fold)
 
     def _predicted(self, part: Columns, rows: slice) -> Floats:
@@ -118,25 +140,26 @@ class LoggedEvidence:
             predicted[fold] = model.predict(features, part.action[fold], powers[fold])
         return predicted
 
-    def _by_listing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
+    def _by_listing(
+        self, learned: Learned | TargetPolicy, part: Columns, rows: slice
+    ) -> PolicyEvidence:
         """Return the evidence of a part from the probabilities of all joint actions."""
-        table = learned.probabilities(part.context)
+        if isinstance(learned, Learned):
+            table = learned.probabilities(part.context)
+        else:
+            table = learned.probabilities(self.log.schema, part.context, self.numbers[rows])
         if len(self.log.eligible_sets) > 1:
-            table = _among_eligible(table, self._eligible_masks[self.log.eligible_set[rows]])
+            table = among_eligible(table, self._eligible_masks[self.log.eligible_set[rows]])
         index = self._space.index(part.action.astype(np.int64))
         probability = table[np.arange(len(index)), index]
-        slot_tables = _slot_tables(table, self._space.choices)
+        slot_tables = tables_of_slots(table, self._space.choices)
         expected = np.empty(len(index))
         for model, fold in self._folds(rows):
             features = model.features(part.context[fold])
-            scores = model.scores(features)
-            slot_rewards = [
-                (slot_table[fold] * score).sum(axis=1)
-                for slot_table, score in zip(slot_tables, scores, strict=True)
-            ]
-            expected[fold] = model.base(features) + sum(slot_rewards)
-        slot_probability = _slot_probabilities(slot_tables, part.action)
-        unsupported = _unsupported(slot_tables, self._untaken)
+            of_fold = [slot_table[fold] for slot_table in slot_tables]
+            expected[fold] = model.expected(features, table[fold], of_fold)
+        slot_probability = slot_probabilities(slot_tables, part.action)
+        unsupported = unsupported_share(slot_tables, self._untaken)
         return self._evidence(part, rows, probability, expected, slot_probability, unsupported)
 
     def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
@@ -235,49 +258,6 @@ def _probability_of(
         log_prob = learned.policy.log_prob(learned.model.state, context[known][None], actions)
         probability[known] = np.exp(log_prob[0])
     return probability
-
-
-def _among_eligible(table: Floats, mask: Booleans) -> Floats:
-    """Return the probabilities given that the action is eligible.
-
-    They are uniform over the eligible actions if the policy gives all of them probability 0.
-    """
-    eligible = np.where(mask, table, 0.0)
-    total = eligible.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        uniform = mask / mask.sum(axis=1, keepdims=True)
-        restricted: Floats = np.where(total > 0, eligible / total, uniform)
-    return restricted
-
-
-def _slot_tables(table: Floats, sizes: tuple[int, ...]) -> list[Floats]:
-    """Return the marginal probabilities of the choices of each slot, ``[n, choices]`` each."""
-    if len(sizes) == 1:
-        return [table]
-    joint = table.reshape(len(table), *sizes)
-    axes = range(1, len(sizes) + 1)
-    return [joint.sum(axis=tuple(axis for axis in axes if axis != slot)) for slot in axes]
-
-
-def _slot_probabilities(slot_tables: list[Floats], action: NDArray[Any]) -> Floats:
-    """Return the probability of the choice in each slot of each row's action, ``[n, S]``."""
-    row = np.arange(len(action))
-    probabilities = [
-        table[row, chosen.astype(np.int64)]
-        for table, chosen in zip(slot_tables, action.T, strict=True)
-    ]
-    return np.stack(probabilities, axis=1)
-
-
-def _unsupported(slot_tables: list[Floats], untaken: list[Booleans]) -> Floats:
-    """Return the probability that any slot takes a choice that no row of the log took.
-
-    Slots are treated as independent.
-    """
-    supported = np.ones(len(slot_tables[0]))
-    for table, never in zip(slot_tables, untaken, strict=True):
-        supported *= 1 - table[:, never].sum(axis=1)
-    return 1 - supported
 
 
 def _slot_propensities(log: Log, seed: int) -> tuple[Floats | None, bool]:

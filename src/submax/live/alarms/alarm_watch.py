@@ -1,12 +1,13 @@
 """Watches a log for what should not happen."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
+from submax.core.arrays import Floats
 from submax.live.alarms.alarm_records import (
     CONTEXT,
     MISSING_REWARDS,
@@ -17,17 +18,13 @@ from submax.live.alarms.alarm_records import (
 from submax.live.alarms.fall_detector import BLOCK, FallDetector
 from submax.live.alarms.range_detector import RangeDetector
 from submax.live.declaring.settings import Settings
-from submax.live.log.ledger import BY_DEFAULT, Parts
-from submax.live.log.pages.lean_decision import LeanDecision
+from submax.live.log.outcomes import LEARNED, WITHOUT_REWARD, Outcomes
 from submax.live.log.pages.log_page import LogPage
-from submax.live.log.records import DECISION
-from submax.schema.context_schema import Number, Value
+from submax.live.serving.action_sampler import MAX_LOGGED_PROBABILITIES
+from submax.schema.context_schema import Number
 
 STATED_DECISIONS = 100_000
 """The number of decisions for which the chance of a false alarm is stated."""
-CONTEXTS = msgspec.msgpack.Decoder(list[Value])
-NOT_LISTED = b"\xc0"
-"""A list of probabilities that is missing, in MessagePack."""
 
 
 class Raised(NamedTuple):
@@ -91,23 +88,25 @@ class AlarmWatch:
         self.state.rewards.error = self.state.came.error = self._error(settings)
         return self
 
-    def observe(self, position: int, outcome: str, reward: float | None, parts: Parts) -> None:
-        """Note a decision that has matured; an observer of a ledger."""
-        if outcome == "learned" and reward is not None:
-            self._rewards.append(reward)
-        if outcome in ("learned", "without reward"):
-            self._came.append(0.0 if parts is BY_DEFAULT else 1.0)
+    def matured(self, position: NDArray[np.int64], outcomes: Outcomes) -> None:
+        """Note decisions that have matured; called by a ledger."""
+        learned = outcomes.status == LEARNED
+        counted = learned | (outcomes.status == WITHOUT_REWARD)
+        self._rewards += outcomes.reward[learned].tolist()
+        self._came += (learned & ~outcomes.by_default)[counted].astype(np.float64).tolist()
 
-    def read_page(self, page: LogPage, end: int) -> None:
+    def late_rewards(self, position: NDArray[np.int64]) -> None:
+        """Do nothing: late rewards are counted by the ledger."""
+
+    def read_page(self, page: LogPage, begin: int, end: int) -> None:
         """Look at the decisions of a page, and at what has matured meanwhile."""
-        decisions = [
-            body for kind, body in zip(page.kind[:end], page.body, strict=False) if kind == DECISION
-        ]
-        self._look_at_propensities([one for one in decisions if not one.holdout])
-        self._look_at_contexts(decisions)
+        first, stop = np.searchsorted(page.decisions, [begin, end]).tolist()
+        if first < stop:
+            drawn = ~page.made.holdout[first:stop]
+            self._look_at_propensities(page.made.propensity[first:stop][drawn])
+            self._look_at_contexts(page, first, stop)
         self._look_at_rewards()
-        if end:
-            self.state.position = page.position[end - 1]
+        self.state.position = int(page.position[end - 1])
 
     def _look_at_rewards(self) -> None:
         for kind, values, detector, what in (
@@ -124,11 +123,13 @@ class AlarmWatch:
                 self.raised.append(Raised(alarm, f"{kind} {fall.at}"))
             values.clear()
 
-    def _look_at_propensities(self, decisions: Sequence[LeanDecision]) -> None:
-        listed = [one.propensity for one in decisions if bytes(one.probabilities) != NOT_LISTED]
-        if not listed:
+    def _look_at_propensities(self, propensities: Floats) -> None:
+        menu = self._settings.menu
+        joint = math.prod(map(len, menu.active))
+        # Of many joint actions, or of numbers, every single one is improbable.
+        if not len(propensities) or menu.ranges or joint > MAX_LOGGED_PROBABILITIES:
             return
-        least, limit = min(listed), self._settings.alarms.smallest_propensity
+        least, limit = float(propensities.min()), self._settings.alarms.smallest_propensity
         known = math.inf if self.state.smallest is None else self.state.smallest
         if least < limit and least < known:
             sentence = (
@@ -139,13 +140,14 @@ class AlarmWatch:
             self.raised.append(Raised(alarm, f"{PROPENSITY} {least!r}"))
         self.state.smallest = min(least, known)
 
-    def _look_at_contexts(self, decisions: Sequence[LeanDecision]) -> None:
-        if not self.state.fields or not decisions:
+    def _look_at_contexts(self, page: LogPage, first: int, stop: int) -> None:
+        if not self.state.fields:
             return
-        rows = [CONTEXTS.decode(one.context) for one in decisions]
-        places = {name: place for place, name in enumerate(self._settings.context.names)}
-        for name, detector in self.state.fields.items():
-            values = np.array([row[places[name]] for row in rows], dtype=np.float64)
+        schema = self._settings.context
+        encoded = page.made.encoded_contexts(schema)[first:stop]
+        # Numbers have one column each, in the order of the fields.
+        columns = encoded[:, np.flatnonzero(schema.numeric)].astype(np.float64)
+        for (name, detector), values in zip(self.state.fields.items(), columns.T, strict=True):
             for outside in detector.add(values):
                 sentence = (
                     f"{outside.values} of 100 values of the context field {name!r} are far outside "

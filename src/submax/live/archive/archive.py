@@ -8,6 +8,7 @@ import msgspec
 from submax.live.archive.archived_segment import ArchivedSegment, segment_key
 from submax.live.archive.segment_reader import SegmentReader
 from submax.live.log.bandits import settings_stream
+from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event
 from submax.live.store.store import Store
 
@@ -15,7 +16,7 @@ OPEN_SEGMENTS = 2
 """Segments whose bytes are held in memory: a ledger reads the log at two places. Each has about
 7 MB with 20 numbers in a context."""
 OPEN_PAGES = 3
-"""Pages of restored events that are held in memory, each of some megabytes."""
+"""Pages of events that are held in memory, each of some megabytes."""
 
 
 class Archive:
@@ -28,7 +29,7 @@ class Archive:
         self._store, self._name = store, name
         self.segments: list[ArchivedSegment] = []
         self._readers: OrderedDict[int, SegmentReader] = OrderedDict()
-        self._pages: OrderedDict[tuple[int, int], list[Event]] = OrderedDict()
+        self._pages: OrderedDict[tuple[int, int], LogPage] = OrderedDict()
 
     @property
     def end(self) -> int:
@@ -43,17 +44,27 @@ class Archive:
 
     def read(self, after: int) -> list[Event]:
         """Some events after a position, in order; at least one if ``after`` is below ``end``."""
-        place = bisect_left(self.segments, after + 1, key=lambda segment: segment.last)
-        number = self.reader(self.segments[place]).page_after(after)
-        page = self._page(self.segments[place], number)
+        segment, number = self._place(after)
+        page = self.reader(segment).page(number)
         return page[bisect_left(page, after + 1, key=lambda event: event.position) :]
 
-    def at(self, position: int) -> Event | None:
-        """The event at a position; None if it is not in the archive."""
-        if not 0 < position <= self.end:
-            return None
-        event = self.read(position - 1)[0]
-        return event if event.position == position else None
+    def read_page(self, after: int) -> LogPage:
+        """The page with the first event after a position, which must be below ``end``."""
+        segment, number = self._place(after)
+        which = segment.number, number
+        found = self._pages.get(which)
+        if found is None:
+            found = self._pages[which] = self.reader(segment).log_page(number)
+            if len(self._pages) > OPEN_PAGES:
+                self._pages.popitem(last=False)
+        self._pages.move_to_end(which)
+        return found
+
+    def _place(self, after: int) -> tuple[ArchivedSegment, int]:
+        """The segment and the number of the page with the first event after a position."""
+        place = bisect_left(self.segments, after + 1, key=lambda segment: segment.last)
+        segment = self.segments[place]
+        return segment, self.reader(segment).page_after(after)
 
     def reader(self, segment: ArchivedSegment) -> SegmentReader:
         """Open a segment; an ``InputError`` if it is missing or damaged."""
@@ -65,14 +76,4 @@ class Archive:
             if len(self._readers) > OPEN_SEGMENTS:
                 self._readers.popitem(last=False)
         self._readers.move_to_end(segment.number)
-        return found
-
-    def _page(self, segment: ArchivedSegment, number: int) -> list[Event]:
-        which = segment.number, number
-        found = self._pages.get(which)
-        if found is None:
-            found = self._pages[which] = self.reader(segment).page(number)
-            if len(self._pages) > OPEN_PAGES:
-                self._pages.popitem(last=False)
-        self._pages.move_to_end(which)
         return found

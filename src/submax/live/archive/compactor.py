@@ -8,7 +8,7 @@ from submax.core.errors import InputError
 from submax.live.archive.compaction import SEGMENT_EVENTS, Compaction
 from submax.live.declaring.settings import Settings
 from submax.live.log.ledger import Ledger
-from submax.live.log.training_rows import SEGMENT
+from submax.live.log.rows.training_rows import SEGMENT
 from submax.live.store.store import Store
 
 LOG = logging.getLogger("submax")
@@ -17,8 +17,9 @@ CHECKS = 100
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 3600.0
 """The shortest and the longest pause between two checks."""
 KEPT_ROWS = 13 * SEGMENT
-"""The newest training rows stay in the store: policies that train networks read the last 100,000
-for every version. Older ones are read only if a version is fitted from scratch."""
+"""The newest training rows stay in the store if the policy trains a model, such as a network: it
+reads the last 100,000 for every version. All others are read only if a version is fitted from
+scratch, and are then computed from the log."""
 
 
 class Compactor:
@@ -37,18 +38,18 @@ class Compactor:
         self._finished: Compaction | None = None
         self._next_check, self._pause = 0.0, MIN_PAUSE_SECONDS
 
-    def prepare(self, settings: Settings, ledger: Ledger) -> None:
+    def prepare(self, settings: Settings, ledger: Ledger, trains_models: bool) -> None:
         """Begin with the next piece of work, if there is any; the ledger must have read the log.
 
-        Nobody else may use the ledger meanwhile.
+        Nobody else may use the ledger meanwhile. ``trains_models`` is a fact of the policy.
         """
         if settings.archive_after is None:
             self._work = None
         elif self._finished is not None:
             # The ledger has read all that was written before the events were deleted. Nothing that
             # comes later can be about an event that is no longer in the store.
-            ledger.closed.forget_up_to(self._finished.archive.end)
-            self._work = removed_rows(ledger, self._finished)
+            ledger.collected.closed.forget_up_to(self._finished.archive.end)
+            self._work = removed_rows(ledger, self._finished, trains_models)
             self._finished = None
         elif self._work is None and time.monotonic() >= self._next_check:
             pause = settings.archive_after / CHECKS
@@ -79,10 +80,15 @@ class Compactor:
             self._finished = compaction
 
 
-def removed_rows(ledger: Ledger, compaction: Compaction) -> Iterator[None]:
-    """Remove stored training rows of archived decisions, and yield after each segment of them."""
+def removed_rows(
+    ledger: Ledger, compaction: Compaction, trains_models: bool = True
+) -> Iterator[None]:
+    """Remove stored training rows of archived decisions, and yield after each segment of them.
+
+    ``trains_models`` says whether the policy trains a model, and so reads the newest rows often.
+    """
     archived = sum(segment.decisions for segment in compaction.archive.segments)
     in_store = ledger.counts["decisions"] - archived
-    rows = len(ledger.rows) - max(in_store, KEPT_ROWS)
+    rows = len(ledger.rows) - max(in_store, KEPT_ROWS if trains_models else 0)
     segments = ledger.rows.segments
     return segments.remove(max(0, rows) // SEGMENT)

@@ -5,7 +5,7 @@ from threading import Lock
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.log.ledger import Ledger
-from submax.live.log.row_segments import DamagedRowsError, RowSegments
+from submax.live.log.rows.row_segments import DamagedRowsError, RowSegments
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -37,17 +37,17 @@ class DerivedRows(RowSegments):
         self._found, self.hashes = {}, []
         self._log = LogReader(self._store, self._name)
         self._ledger = Ledger(
-            self._settings, self._log.read_columns, find=self._log.find, segments=self
+            self._settings, self._log.read_page, find=self._log.find, segments=self
         )
 
     def _read_page(self, number: int) -> None:
-        page = self._log.read_columns(self._ledger.read_position)
-        if not page.position:
+        page = self._log.read_page(self._ledger.read_position)
+        if not len(page):
             raise DamagedRowsError(
                 f"segment {number} of the rows of {self._name!r} does not follow from the log: "
                 "run submax doctor, and restore a backup"
             )
-        self._ledger.follow(until=page.position[-1])
+        self._ledger.follow(until=int(page.position[-1]))
 
     def _keep(self, number: int, rows: Columns) -> None:
         self._found[number] = rows

@@ -1,12 +1,13 @@
 """Reads the whole log of a bandit: the archive, and then the store."""
 
-from collections.abc import Sequence
+import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.errors import InputError
 from submax.live.archive.archive import Archive
 from submax.live.log.bandits import log_stream
+from submax.live.log.pages.log_page import LogPage
 from submax.live.store.event import Event
-from submax.live.store.event_columns import EventColumns
 from submax.live.store.store import PAGE, Store
 
 
@@ -30,37 +31,37 @@ class LogReader:
             return self._archive.read(after)
         page = self._store.read(self._stream, after, PAGE)
         if page:
-            _check_order(after, [event.position for event in page])
+            _check_order(after, np.array([event.position for event in page]))
             self._archive.follow()
         return self._archive.read(after) if page and after < self._archive.end else page
 
-    def read_columns(self, after: int) -> EventColumns:
-        """The same events as ``read``, by columns."""
+    def read_page(self, after: int) -> LogPage:
+        """A page with the same events as ``read``, by columns; it may begin before them."""
         if after < self._archive.end:
-            return EventColumns.of(self._archive.read(after))
-        page = self._store.read_columns(self._stream, after, PAGE)
-        if page.position:
-            _check_order(after, page.position)
+            return self._archive.read_page(after)
+        events = self._store.read_columns(self._stream, after, PAGE)
+        if len(events):
+            _check_order(after, events.position)
             self._archive.follow()
-        return self.read_columns(after) if page.position and after < self._archive.end else page
+        if len(events) and after < self._archive.end:
+            return self._archive.read_page(after)
+        return LogPage.of(events)
 
-    def find(self, key: str, position: int) -> Event | None:
-        """The event with a key at a position; None if the log has none.
-
-        A key can be used again after its event was archived, so that only both together are unique.
-        """
-        event = self._store.find(self._stream, key)
-        if event is not None and event.position == position:
-            return event
+    def find(self, position: int) -> LogPage | None:
+        """A page with the event at a position; None if the log has none."""
+        events = self._store.read_columns(self._stream, position - 1, 1)
+        if len(events) and events.position[0] == position:
+            return LogPage.of(events)
         self._archive.follow()
-        event = self._archive.at(position)
-        return event if event is not None and event.key == key else None
+        if not 0 < position <= self._archive.end:
+            return None
+        page = self._archive.read_page(position - 1)
+        return page if position in page.position else None
 
 
-def _check_order(after: int, positions: Sequence[int]) -> None:
+def _check_order(after: int, positions: NDArray[np.int64]) -> None:
     """Refuse positions that do not rise: whoever reads on after the last one would never end."""
-    before = [after, *positions[:-1]]
-    if any(one <= last for last, one in zip(before, positions, strict=True)):
+    if (np.diff(positions, prepend=after) <= 0).any():
         raise InputError(
             f"the events after position {after} are not in order, so that the store is damaged: "
             "run submax doctor, or restore a backup"

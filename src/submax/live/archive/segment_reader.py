@@ -7,17 +7,21 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import InputError
+from submax.live.archive.archived_page import archived_page
 from submax.live.archive.archived_segment import ArchivedSegment
 from submax.live.archive.event_forms import all_floats, float_of, keys_of, listed_probability
 from submax.live.archive.id_halves import identifier_from
 from submax.live.archive.segment_schema import ACTION, CONTEXT
 from submax.live.log.group_draw import GroupDraw
+from submax.live.log.pages.log_page import LogPage
 from submax.live.log.records import DECISION, REWARD, DecisionMade, RewardGiven, identifier_of
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import Event
 from submax.schema.menu import ChoiceIndices
 
 ENCODER = msgspec.msgpack.Encoder()
 Columns = dict[str, list[Any]]
+ID_COLUMNS = ["id", "id_high", "id_low"]
 
 
 class SegmentReader:
@@ -64,6 +68,18 @@ class SegmentReader:
         positions: list[int] = self._file.read_row_group(page, ["position"])["position"].to_pylist()
         return positions
 
+    def decision_ids(self) -> Any:
+        """The ids of the decisions, as a table of the columns ``id``, ``id_high`` and ``id_low``.
+
+        Decisions with keys of another form are left out.
+        """
+        import pyarrow.compute as pc
+
+        table = self._file.read(["kind", *ID_COLUMNS])
+        known = pc.or_(table["id"].is_valid(), table["id_high"].is_valid())
+        chosen = pc.and_(pc.equal(table["kind"], DECISION), known)
+        return table.filter(chosen).select(ID_COLUMNS).combine_chunks()
+
     def page_after(self, position: int) -> int:
         """The number of the page with the first event after a position."""
         return bisect_left(self.ends, position + 1)
@@ -92,6 +108,11 @@ class SegmentReader:
             if kind == DECISION:
                 by_position[position] = event
         return events
+
+    def log_page(self, number: int) -> LogPage:
+        """The same events as ``page``, by columns."""
+        found = archived_page(self._file.read_row_group(number))
+        return LogPage.of(EventColumns.of(self.page(number))) if found is None else found
 
     def _body(self, columns: Columns, row: int, kind: str) -> bytes:
         body = columns["body"][row]

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from submax.core.checks import one_of
+from submax.core.contracts.context_ignored_warning import ContextIgnoredWarning
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, InputError
 from submax.live.declaring.misplaced_word import refuse_misplaced
@@ -27,10 +28,6 @@ from submax.live.log.records import CHANGED, DECLARED
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.learned import Learned
-
-
-class ContextIgnoredWarning(UserWarning):
-    """A context was declared, and the policy does not use it."""
 
 
 def check_words(declaration: Mapping[str, Any]) -> None:
@@ -115,7 +112,7 @@ def check_new(name: str, declaration: Mapping[str, Any], learned: Learned | None
 def _check_standing(store: Store, name: str, given: Mapping[str, Any], learned: Learned) -> None:
     """Refuse a learned policy that does not suit a bandit that exists."""
     projection, own = SettingsProjection.of(store, name), _own(given)
-    settings = _settings_again(projection, given, own)
+    settings = settings_again(projection, given, own)
     check_start(settings, projection.menu, learned, settings.build_policy(own))
     if projection.history is None:
         check_choices(projection.menu, learned)
@@ -149,13 +146,13 @@ def _declare_again(
     own: Policy[Any] | None,
 ) -> None:
     """Compare a declaration with the settings of a bandit, and write settings that change."""
-    settings = _settings_again(projection, given, own)
+    settings = settings_again(projection, given, own)
     if settings != projection.settings:
         store.append(stream, [Entry(CHANGED, msgspec.msgpack.encode(settings))]).result()
         projection.follow()
 
 
-def _settings_again(
+def settings_again(
     projection: SettingsProjection, given: Mapping[str, Any], own: Policy[Any] | None
 ) -> Settings:
     """The settings of a bandit with those of a declaration, or an error if they contradict."""

@@ -4,7 +4,8 @@ import msgspec
 
 from submax.core.checks import below_one, whole_number
 from submax.core.errors import InputError
-from submax.schema.menu import LISTED, Action, Menu
+from submax.schema.action import Action
+from submax.schema.menu import LISTED, Menu
 
 
 class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,7 +28,13 @@ class GuardRails(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     aa_test: bool = False
 
     def check(self, menu: Menu) -> None:
-        """Refuse limits that contradict each other or the actions."""
+        """Refuse limits that contradict each other or the actions, with the code `guard-rail`."""
+        try:
+            self._check(menu)
+        except InputError as error:
+            raise InputError(str(error), code="guard-rail") from error
+
+    def _check(self, menu: Menu) -> None:
         below_one("minimum", self.minimum)
         below_one("control_share", self.control_share)
         below_one("holdout", self.holdout)

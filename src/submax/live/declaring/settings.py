@@ -35,6 +35,7 @@ from submax.schema.schema import Schema
 MAX_SECONDS = 1e9
 """The longest duration that can be declared: 31 years, far from where clocks lose precision."""
 Combination = Literal["first", "last", "max", "sum"]
+Status = Literal["active", "paused", "archived"]
 Stickiness = Literal["none", "version"]
 Sticky = Stickiness | Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -129,6 +130,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             description="Seconds after which a version is fitted even if fewer have matured.",
         ),
     ] = 60.0
+    status: Annotated[
+        Status,
+        Meta(
+            description="'active'; 'paused': decisions are the control or the baseline, or else "
+            "uniform, and are not learned from; 'archived': decisions and rewards are refused, and "
+            "the log can be read."
+        ),
+    ] = "active"
     seed: Annotated[
         int,
         Meta(
@@ -178,6 +187,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             given.setdefault("combine", "first")
         if "combine" in given:
             one_of("combine", str(given["combine"]), typing.get_args(Combination))
+        if "status" in given:
+            one_of("status", str(given["status"]), typing.get_args(Status))
         if isinstance(given.get("sticky"), str):
             one_of("sticky", given["sticky"], typing.get_args(Stickiness))
         elif "sticky" in given:
@@ -379,6 +390,7 @@ class BanditOptions(TypedDict, total=False):
     guard_rails: GuardRails | Mapping[str, Any]
     alarms: AlarmSettings | Mapping[str, Any]
     sticky: Stickiness | float | timedelta
+    status: Status
     refit_rows: int
     refit_seconds: float | timedelta
     seed: int

@@ -37,11 +37,11 @@ class SettingsProjection:
 
     ``settings`` are those that were declared or changed last, ``menu`` has the actions with their
     current status, ``versions`` all fitted versions by number, ``published`` the publications in
-    order, ``history`` says what the bandit had learned before its first decision, and
-    ``promotions`` are those of shadows that were not taken back.
+    order, ``published_at`` their times, ``history`` says what the bandit had learned before its
+    first decision, and ``promotions`` are those of shadows that were not taken back.
     ``deleted`` is true once the bandit is being deleted. ``read_position`` is the position up to
-    which the stream was read, and ``groups_since`` that of the last change of the holdout or the
-    control.
+    which the stream was read, ``changed_at`` that of the last change of settings, and
+    ``groups_since`` that of the last change of the holdout or the control.
     """
 
     def __init__(self, declared: Event, read: Reader) -> None:
@@ -49,11 +49,12 @@ class SettingsProjection:
         self.menu = self.settings.menu
         self.versions: dict[int, Fitted] = {}
         self.published: list[Published] = []
+        self.published_at: list[float] = []
         self.history: History | None = None
         self.promotions: list[Promoted] = []
         self.read_position = 0
         self.deleted = False
-        self.groups_since = declared.position
+        self.groups_since = self.changed_at = declared.position
         self._declared_at, self._read = declared.position, read
 
     @classmethod
@@ -99,7 +100,7 @@ class SettingsProjection:
             fitted = body_of(event, Fitted)
             self.versions[fitted.version] = fitted
         elif event.kind == PUBLISHED:
-            self._publish(body_of(event, Published))
+            self._publish(body_of(event, Published), event.at)
         elif event.kind == PROMOTED:
             self._promote(body_of(event, Promoted))
         elif event.kind == HISTORY:
@@ -115,6 +116,7 @@ class SettingsProjection:
 
     def _change_settings(self, event: Event) -> None:
         before, self.settings = self.settings, body_of(event, Settings)
+        self.changed_at = event.position
         if self.settings.groups != before.groups:
             self.groups_since = event.position
 
@@ -124,13 +126,14 @@ class SettingsProjection:
         elif self.promotions:
             self.promotions.pop()
 
-    def _publish(self, published: Published) -> None:
+    def _publish(self, published: Published, at: float) -> None:
         """Note a publication; see ``Published`` for when an automatic one is ignored."""
         if published.model is not None:
             fitted = self.versions.get(published.version)
             if self.held or fitted is None or fitted.model != published.model:
                 return
         self.published.append(published)
+        self.published_at.append(at)
 
     def _change(self, change: Change) -> None:
         """Apply a change; one that another process made first is ignored here."""

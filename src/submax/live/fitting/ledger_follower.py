@@ -7,10 +7,11 @@ from submax.core.errors import StoreError
 from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
-from submax.live.log.ledger import Ledger, ignore, ledger_of
+from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
-from submax.live.log.row_segments import StoredSegments
+from submax.live.log.rows.row_segments import StoredSegments
 from submax.live.log.snapshot import read_snapshot, snapshot_name, write_snapshot
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
@@ -27,7 +28,8 @@ SNAPSHOT_EVENTS = 50_000
 class LedgerFollower:
     """Reads the log into a ledger; in the one process that leads, writes ticks and snapshots.
 
-    ``restored`` is the ledger; None if it must be restored first. ``after_snapshot`` is called
+    ``restored`` is the ledger; None if it must be restored first. ``rollups`` are those after the
+    last reading, which other threads may look at. ``after_snapshot`` is called
     whenever a snapshot was written. Callers hold a lock: no method may be called from two threads
     at once.
     """
@@ -42,6 +44,7 @@ class LedgerFollower:
         alarms: AlarmDesk | None = None,
     ) -> None:
         self.restored: Ledger | None = None
+        self.rollups: Rollups | None = None
         self._store, self._name, self._clock = store, name, clock
         self._live_state, self._after_snapshot = live_state, after_snapshot
         self._alarms = alarms
@@ -83,14 +86,14 @@ class LedgerFollower:
             # An event may have been processed in part, so the ledger is restored next time.
             self.restored = None
             raise
-        if self._live_state.deleted or not self._store.leads(self._name):
-            if self._alarms is not None:
-                self._alarms.drop()
-            return ledger
-        if self._must_tick(ledger):
+        leads = not self._live_state.deleted and self._store.leads(self._name)
+        if leads and self._must_tick(ledger):
             self._tick(ledger)
+        self.rollups = ledger.rollups.copy()
         if self._alarms is not None:
-            self._alarms.write()
+            self._alarms.write() if leads else self._alarms.drop()
+        if not leads:
+            return ledger
         if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
             self._write_snapshot(ledger)
         return ledger
@@ -127,7 +130,7 @@ class LedgerFollower:
         settings = self._live_state.projection.settings
         derived = DerivedRows(self._store, self._name, settings)
         segments = StoredSegments(self._store, self._name, leads=self.may_write, derived=derived)
-        observer = ignore if self._alarms is None else self._alarms.watch.observe
+        observer = None if self._alarms is None else self._alarms.watch
         return ledger_of(self._store, self._name, settings, observer, segments)
 
     def _must_tick(self, ledger: Ledger) -> bool:

@@ -8,7 +8,7 @@ from threading import RLock
 import numpy as np
 
 from submax.core.errors import one_line
-from submax.live.fitting.learner import Learner
+from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.learning_warning import LearningWarning
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.recent_rows import RecentRows
@@ -17,6 +17,7 @@ from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
 from submax.live.log.records import TICK
 from submax.live.log.snapshot import Snapshot
+from submax.live.rollups.rollups import Rollups
 from submax.live.saved_bandit import SavedBandit, encoded, generator_state
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
@@ -66,6 +67,8 @@ class OnlineLearner(Learner):
         self.ledger = ledger_of(store, name, live_state.settings)
         self.model = live_state.serving.model
         self.version, self.learned, self.fitted_rows = 0, 0, 0
+        # The specification of the policy whose state the model is.
+        self._policy = live_state.settings.policy
         self.recent = RecentRows(self._most_rows)
         self._failure: str | None = None
         self._rows_to_retry = 0
@@ -101,11 +104,19 @@ class OnlineLearner(Learner):
             self._forget()
             return self.ledger
 
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        with self._lock:
+            return function(self.catch_up())
+
     def ledger_if_read(self) -> Ledger:
         return self.catch_up()
 
     def counts(self) -> dict[str, int]:
         return dict(self.catch_up().counts)
+
+    def rollups(self) -> Rollups:
+        with self._lock:
+            return self.catch_up().rollups.copy()
 
     def snapshot(self) -> None:
         """Do nothing: a bandit in memory is kept by ``save``."""
@@ -155,8 +166,9 @@ class OnlineLearner(Learner):
         return max(1, math.ceil(share * self.learned))
 
     def _outdated(self) -> bool:
-        """Whether the model was made for other choices than the active ones."""
-        return self.model.active != self._live_state.serving.active
+        """Whether the model was made for other choices than the active ones, or another policy."""
+        other_policy = self._live_state.settings.policy != self._policy
+        return other_policy or self.model.active != self._live_state.serving.active
 
     def _try_to_learn(self) -> bool:
         """Learn from the new rows; False if the policy raised an error."""
@@ -185,6 +197,7 @@ class OnlineLearner(Learner):
             self.fitted_rows = learned
         else:
             self.model = self._updated(new, learned)
+        self._policy = self._live_state.settings.policy
         # Rows are cleared after the policy has learned: if it fails, they are not lost.
         self.ledger.rows.clear()
         self.recent.add(new)
@@ -236,5 +249,5 @@ class OnlineLearner(Learner):
             if self._live_state.settings.longest_wait < math.inf:
                 up_to = min(up_to, self.ledger.settled)
             else:
-                self.ledger.closed.forget_up_to(up_to)
+                self.ledger.collected.closed.forget_up_to(up_to)
             self._store.delete_events(log_stream(self._name), up_to)

@@ -11,20 +11,23 @@ import msgspec
 
 from submax.core.contracts.policy import Policy
 from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
+from submax.core.running.spans import SPANS
 from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.fitting.learner import Learner
+from submax.live.fitting.learner import Answer, Learner
 from submax.live.fitting.ledger_follower import LedgerFollower
 from submax.live.fitting.reasons import why_nothing_matured
 from submax.live.fitting.refit_result import RefitResult
 from submax.live.fitting.version_fitter import FitInput, VersionFitter
 from submax.live.log.bandits import log_stream, model_name, settings_stream
 from submax.live.log.history import read_history
-from submax.live.log.lazy_rows import LazyRows, RowPart
 from submax.live.log.ledger import Ledger
 from submax.live.log.records import PUBLISHED, VERSION, Fitted, Published
-from submax.live.log.row_segments import DamagedRowsError
+from submax.live.log.rows.lazy_rows import LazyRows, RowPart
+from submax.live.log.rows.row_segments import DamagedRowsError
+from submax.live.log.snapshot import read_rollups
+from submax.live.rollups.rollups import Rollups
 from submax.live.serving.live_state import LiveState
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
@@ -92,18 +95,20 @@ class Refitter(Learner):
     def _step(self) -> Fitted | None:
         with self._fitting:
             with self._lock:
-                if self._live_state.deleted or not self._follower.try_lead():
+                is_active = self._live_state.settings.status != "archived"
+                if self._live_state.deleted or not is_active or not self._follower.try_lead():
                     return None
                 ledger = self._follower.read()
                 fit_input = self._fit_input() if self._is_time() else None
-                self._compactor.prepare(self._live_state.settings, ledger)
+                trains_models = self._live_state.policy.facts.trains_models
+                self._compactor.prepare(self._live_state.settings, ledger, trains_models)
             self._compactor.work()
             return None if fit_input is None else self._fit_unless_deleted(fit_input)
 
     def refit(self) -> RefitResult:
         with self._fitting:
             with self._lock:
-                self._live_state.check_exists()
+                self._live_state.check_answers()
                 if not self._follower.try_lead():
                     raise ConflictError(
                         f"another process fits the versions of {self._name!r}, and one process at "
@@ -134,6 +139,10 @@ class Refitter(Learner):
         with self._lock:
             return self._follower.read()
 
+    def inspect(self, function: Callable[[Ledger], Answer]) -> Answer:
+        with self._lock:
+            return function(self._follower.read())
+
     def ledger_if_read(self) -> Ledger | None:
         # A process that does not lead has not read the log, which may be long.
         leads = self._store.leads(self._name)
@@ -142,6 +151,12 @@ class Refitter(Learner):
     def counts(self) -> dict[str, int]:
         ledger = self._follower.restored
         return {} if ledger is None else dict(ledger.counts)
+
+    def rollups(self) -> Rollups | None:
+        if self._follower.rollups is not None and self._store.leads(self._name):
+            return self._follower.rollups
+        # Another process reads the log, and writes snapshots.
+        return read_rollups(self._store, self._name)
 
     def snapshot(self) -> None:
         with self._lock:
@@ -243,7 +258,8 @@ class Refitter(Learner):
     def _fit(self, fit_input: FitInput) -> Fitted:
         """Fit a version, and count failures in a row, which are an alarm."""
         try:
-            fitted = self._fitted(fit_input)
+            with SPANS.span("submax.refit", bandit=self._name, rows=fit_input.rows.count):
+                fitted = self._fit_and_publish(fit_input)
         except (StoreError, NotFoundError):
             # The store is away, or the bandit was deleted: the fit did not fail.
             raise
@@ -253,7 +269,7 @@ class Refitter(Learner):
         self.alarms.count_refit(None)
         return fitted
 
-    def _fitted(self, fit_input: FitInput) -> Fitted:
+    def _fit_and_publish(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()
         try:
             model, base = self._versions.fit(fit_input)

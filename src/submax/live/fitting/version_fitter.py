@@ -10,8 +10,8 @@ from submax.core.errors import InputError
 from submax.core.running.state_file import modules_of, read_state, state_bytes
 from submax.live.declaring.settings import Settings
 from submax.live.fitting.learning_state import LearningState
-from submax.live.log.lazy_rows import LazyRows
 from submax.live.log.records import Fitted
+from submax.live.log.rows.lazy_rows import LazyRows
 from submax.live.store.store import Store
 from submax.schema.model import Model, hash_of
 from submax.schema.schema import Schema

@@ -15,10 +15,11 @@ class UnitSample(msgspec.Struct):
 
     A unit belongs to the sample if its hash is below 2^(64 − ``halvings``), so that it is known for
     certain whether a unit of the sample was counted before, and the sample does not depend on what
-    the units did.
+    the units did. ``known`` has the hashes in the order in which they came, so that the same log
+    gives the same bytes.
     """
 
-    known: set[int] = set()
+    known: dict[int, None] = {}
     halvings: int = 0
 
     def is_new(self, unit: str) -> bool:
@@ -26,11 +27,11 @@ class UnitSample(msgspec.Struct):
         hashed = _hash(unit)
         if hashed >> (HASH_BITS - self.halvings) or hashed in self.known:
             return False
-        self.known.add(hashed)
+        self.known[hashed] = None
         while len(self.known) > MAX_UNITS:
             self.halvings += 1
             limit = HASH_BITS - self.halvings
-            self.known = {one for one in self.known if not one >> limit}
+            self.known = {one: None for one in self.known if not one >> limit}
         return True
 
 

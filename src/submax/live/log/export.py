@@ -9,17 +9,15 @@ import numpy as np
 from submax.core.running.whole_file import whole_file
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings_projection import SettingsProjection
-from submax.live.log.exporting.decision_table import STATUSES, DecisionTable
+from submax.live.log.exporting.decision_table import DecisionTable
 from submax.live.log.exporting.open_decisions import OpenDecisions
 from submax.live.log.exporting.outcome_file import OutcomeFile
 from submax.live.log.exporting.reward_table import reward_schema, reward_table
 from submax.live.log.exporting.shadow_columns import ShadowColumns
-from submax.live.log.ledger import Parts, Reader, ledger_of
+from submax.live.log.ledger import Reader, ledger_of
 from submax.live.log.pages.collection_pause import collection_pause
 from submax.live.log.pages.log_page import LogPage
-from submax.live.log.records import DECISION
-from submax.live.log.row_segments import ForgottenSegments
-from submax.live.store.event_columns import EventColumns
+from submax.live.log.rows.row_segments import ForgottenSegments
 from submax.live.store.store import Store
 
 
@@ -27,11 +25,11 @@ class Export:
     """A table of all decisions of a bandit, with their status and rewards.
 
     ``status`` is `pending` until the decision matures, then `learned`, or the reason why it was not
-    learned from: `held out`, `never activated`, `without reward`. ``reward`` is the reward that was
-    learned, or the one known so far; if rewards have names or slots, ``reward_NAME`` is the part of
-    each, null if it did not come. ``late_rewards`` counts rewards that came after the decision had
-    matured. If there was a shadow, ``shadow_version`` of it gave the action the probability
-    ``shadow_probability`` and chose ``shadow_action`` itself.
+    learned from: `held out`, `never activated`, `without reward`, `paused`. ``reward`` is the
+    reward that was learned, or the one known so far; if rewards have names or slots,
+    ``reward_NAME`` is the part of each, null if it did not come. ``late_rewards`` counts rewards
+    that came after the decision had matured. If there was a shadow, ``shadow_version`` of it gave
+    the action the probability ``shadow_probability`` and chose ``shadow_action`` itself.
 
     The log is read twice, by pages. Memory holds some pages and what the ledger holds: the rewards
     of decisions that have not matured. What became of the other decisions is in a temporary file of
@@ -42,15 +40,16 @@ class Export:
         projection = SettingsProjection.of(store, name)
         settings, menu = projection.settings, projection.menu
         names = [] if settings.reward_parts is None else settings.reward_parts.names
-        self._outcomes = OutcomeFile(STATUSES, names)
-        self._read: Reader = LogReader(store, name).read_columns
-        self._ledger = ledger_of(store, name, settings, self._observe, ForgottenSegments())
+        self._outcomes = OutcomeFile(len(names))
+        self._read: Reader = LogReader(store, name).read_page
+        self._ledger = ledger_of(store, name, settings, self._outcomes, ForgottenSegments())
         self._ledger.follow()
+        collected = self._ledger.collected
         self._decisions = DecisionTable(
             settings.schema(menu),
             menu,
             settings.context,
-            OpenDecisions(self._ledger.rewards, self._ledger.activated, self._ledger.parts),
+            OpenDecisions(collected.given.values, collected.activated, collected.given.parts),
             names,
             ShadowColumns(store, name, menu).fields(),
         )
@@ -62,38 +61,30 @@ class Export:
 
     def write_rewards(self, path: Path | str) -> int:
         """Write every reward as it came, as Parquet; return their number."""
-        return _write(Path(path), reward_schema(), map(reward_table, self._pages()))
+        tables = (reward_table(page, begin, end) for page, begin, end in self._pages())
+        return _write(Path(path), reward_schema(), tables)
 
-    def _observe(self, position: int, outcome: str, reward: float | None, parts: Parts) -> None:
-        if outcome in STATUSES:
-            self._outcomes.add(position, outcome, reward, parts)
-        elif outcome == "late reward":
-            self._outcomes.add_late(position)
+    def _pages(self) -> Iterator[tuple[LogPage, int, int]]:
+        """The events up to the position to which the ledger has read.
 
-    def _pages(self) -> Iterator[EventColumns]:
-        """The events up to the position to which the ledger has read."""
+        Each page comes with the places of its first event that is new, and of the end.
+        """
         after, last = 0, self._ledger.read_position
-        while after < last and (page := self._read(after)).position:
-            after = page.position[-1]
-            yield page if after <= last else page.up_to(last)
+        while after < last:
+            with collection_pause():
+                page = self._read(after)
+            if not len(page):
+                return
+            yield page, page.after(after), page.after(last)
+            after = int(page.position[-1])
 
     def _decision_tables(self) -> Iterator[Any]:
         shadow = ShadowColumns(self._store, self._name, self._menu)
-        for events in self._pages():
-            with collection_pause():
-                table = self._decision_table(LogPage.of(events), shadow)
-            yield table
-
-    def _decision_table(self, page: LogPage, shadow: ShadowColumns) -> Any:
-        places = [place for place, kind in enumerate(page.kind) if kind == DECISION]
-        positions = np.array([page.position[place] for place in places], np.int64)
-        return self._decisions.build(
-            [page.identifier[place] for place in places],
-            [page.at[place] for place in places],
-            [page.body[place] for place in places],
-            self._outcomes.read(positions),
-            shadow.columns(positions.tolist()),
-        )
+        for page, begin, end in self._pages():
+            positions = page.position[page.decisions]
+            outcomes, more = self._outcomes.read(positions), shadow.columns(positions.tolist())
+            first, stop = np.searchsorted(page.decisions, [begin, end]).tolist()
+            yield self._decisions.build(page, outcomes, more).slice(first, stop - first)
 
 
 ROWS_PER_GROUP = 10_000
@@ -106,8 +97,10 @@ def _write(path: Path, schema: Any, tables: Iterator[Any]) -> int:
     import pyarrow.parquet as pq
 
     count, rest = 0, schema.empty_table()
-    texts = [field.name for field in schema if not _is_number(field.type)]
-    # Numbers hardly ever repeat, so that looking for repetitions takes time for nothing.
+    # Numbers and ids hardly ever repeat, so that looking for repetitions takes time for nothing.
+    texts = [
+        one.name for one in schema if one.name not in ("id", "at") and not _is_number(one.type)
+    ]
     with whole_file(path) as file, pq.ParquetWriter(file, schema, use_dictionary=texts) as writer:
         for table in tables:
             count += table.num_rows

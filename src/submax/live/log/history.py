@@ -13,7 +13,7 @@ from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.log.bandits import model_name, settings_stream
 from submax.live.log.records import CHOICE, HISTORY, PUBLISHED, VERSION, Fitted, History, Published
-from submax.live.log.stored_columns import stored_columns
+from submax.live.log.rows.stored_columns import stored_columns
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
 from submax.schema.choices import Change

@@ -1,72 +1,54 @@
 """Which decisions of a log have matured, and with which reward."""
 
 import math
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.lift.group_comparisons import GroupComparisons
 from submax.live.log.action_tally import ActionTally
+from submax.live.log.collecting.reward_collector import AtReward, Given, RewardCollector
+from submax.live.log.decisions.decided_rows import DecidedRows
 from submax.live.log.log_clock import LogClock
+from submax.live.log.outcomes import LEARNED, NEVER_ACTIVATED, STATUSES, Observer, Outcomes
+from submax.live.log.pages.acts import Acts
 from submax.live.log.pages.collection_pause import collection_pause
-from submax.live.log.pages.lean_decision import LeanDecision
 from submax.live.log.pages.log_page import LogPage
-from submax.live.log.pages.page_buffer import PageBuffer
-from submax.live.log.position_set import FORGOTTEN_AT_ONCE, PositionSet
-from submax.live.log.quarantine import Quarantine, Waiting
-from submax.live.log.records import (
-    ACTIVATION,
-    DECISION,
-    RewardGiven,
-    body_of,
-    decision_key,
-)
-from submax.live.log.row_segments import RowSegments
-from submax.live.log.training_rows import TrainingRows
-from submax.live.store.event import Event
-from submax.live.store.event_columns import EventColumns
+from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
+from submax.live.log.rows.row_segments import RowSegments
+from submax.live.log.rows.training_rows import TrainingRows
+from submax.live.rollups.rollups import Rollups
+from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
-from submax.schema.menu import EncodedAction
+from submax.schema.columns import Columns
 from submax.schema.reward_parts import SLOTS
 
-Reader = Callable[[int], EventColumns]
-"""Reads the next events after a position."""
-Finder = Callable[[str, int], Event | None]
-"""Finds the event with a key at a position."""
-Parts = Mapping[str, float]
-Observer = Callable[[int, str, float | None, Parts], None]
-"""Called with the position of a decision that has matured, its outcome, its reward, and the parts
-of the reward that came; or with the position of the decision that a late event is about,
-`late reward` or `late activation`, None, and no parts. For a decision that is learned from with the
-default reward, the parts are ``BY_DEFAULT``."""
-PageObserver = Callable[[LogPage, int], None]
-"""Called with a page that was read, and the number of its events that were processed."""
-NO_PARTS: Parts = MappingProxyType({})
-BY_DEFAULT: Parts = MappingProxyType({})
-RECENT_DECISIONS = 10_000
-"""Decisions that are remembered if ``reward_wait`` is 0: some megabytes."""
-
-
-def ignore(position: int, outcome: str, reward: float | None, parts: Parts) -> None:
-    """An observer that does nothing."""
+Reader = Callable[[int], LogPage]
+"""Reads a page with the next events after a position; the page may begin before them."""
+Finder = Callable[[int], LogPage | None]
+"""Reads a page with the event at a position; None if the log does not have it."""
+PageObserver = Callable[[LogPage, int, int], None]
+"""Called with a page that was read, and the places between which its events were processed."""
 
 
 def ledger_of(
     store: Store,
     name: str,
     settings: Settings,
-    observer: Observer = ignore,
+    observer: Observer | None = None,
     segments: RowSegments | None = None,
 ) -> "Ledger":
     """An empty ledger for the log of a bandit in a store; ``follow`` reads the log."""
     log = LogReader(store, name)
-    return Ledger(settings, log.read_columns, observer, log.find, segments)
+    return Ledger(settings, log.read_page, observer, log.find, segments)
 
 
-def nothing_found(key: str, position: int) -> None:
+def nothing_found(position: int) -> None:
     """A finder for logs in which no event is looked up, because ``reward_wait`` is above 0."""
 
 
@@ -78,19 +60,17 @@ class Ledger:
     the decision matures with the rewards that the first reader has collected for it. So decisions
     mature in the order in which they were made, each once, and only the rewards between the two
     positions are held in memory. The ledger depends on the log alone, not on when or how often it
-    was read, although it is read by pages, because a loop over columns is faster.
+    was read. Pages are processed by columns: the times of the events in a page say between which of
+    them each decision is settled, so that many decisions mature in one step.
 
-    If ``reward_wait`` is 0, a decision matures as soon as the first reader reads its reward, and
-    ``closed`` has the positions of such decisions. The second reader then follows at a distance of
-    ``no_reward_after`` and settles decisions without a reward; without such a limit it does not
-    move.
+    If ``reward_wait`` is 0, a decision matures as soon as the first reader reads its reward. The
+    second reader then follows at a distance of ``no_reward_after`` and settles decisions without a
+    reward; without such a limit it does not move.
 
     ``rows`` are the decisions to learn from, ``tally`` and ``counts`` count events, ``comparisons``
-    compare the bandit with the holdout and the control, ``rewards`` and ``activated`` hold what is
-    known about decisions that have not matured, and ``quarantine`` has the ids of rewards whose
-    decisions are unknown. If rewards have parts, ``parts`` has those that came, and ``rewards``
-    what they are together; a decision with a ``reward_wait`` of 0 then matures when all parts have
-    come.
+    compare the bandit with the holdout and the control, and ``collected`` holds what is known about
+    decisions that have not matured, and the rewards whose decisions are unknown. If rewards have
+    several parts, a decision with a ``reward_wait`` of 0 matures when all of them have come.
     ``segments`` is where full segments of ``rows`` are kept: in memory, if nothing is given.
     ``settings.longest_wait`` is the time after which the second reader settles a decision:
     ``reward_wait``, or ``no_reward_after`` if ``reward_wait`` is 0.
@@ -100,36 +80,31 @@ class Ledger:
         self,
         settings: Settings,
         read: Reader,
-        observer: Observer = ignore,
+        observer: Observer | None = None,
         find: Finder = nothing_found,
         segments: RowSegments | None = None,
     ) -> None:
         self.settings = settings
         slots, intervals = len(settings.menu.slots), len(settings.menu.ranges)
-        self.rows = TrainingRows(settings.context, slots + intervals, segments)
+        self._slots = slots + intervals
+        self._context = settings.context if segments is None or segments.needs_contexts else None
+        width = 0 if self._context is None else self._context.width
+        self.rows = TrainingRows(width, self._slots, segments)
         self.tally = ActionTally.empty(slots, intervals)
         self.comparisons = GroupComparisons.of(settings)
-        self.closed = PositionSet()
-        self.read_position, self.settled = 0, 0
-        self.clock, self.settled_clock = LogClock(), LogClock()
-        self.rewards: dict[str, float] = {}
-        self.parts: dict[str, dict[str, float]] = {}
-        self.activated: set[str] = set()
-        self.quarantine = Quarantine()
+        self._plain = settings.menu.plain
+        self.rollups = Rollups(slots)
+        self.read_position, self.clock = 0, LogClock()
+        self.second = SecondReader(self._waiting_page, settings.longest_wait)
         self.counts: Counter[str] = Counter()
+        self.collected = RewardCollector(settings, self.counts, self._decision)
         self._read, self._observer, self._find = read, observer, find
         self.page_observer: PageObserver | None = None
-        self._rule = settings.reward_parts
-        self._slot_names = (
-            self._rule.names if self._rule is not None and self._rule.kind == SLOTS else None
-        )
-        self._matures_at_reward = settings.reward_wait == 0
-        self._time_matters = settings.longest_wait < math.inf
-        self._buffer = PageBuffer(lambda after: LogPage.of(read(after)))
-        self._decided: list[EncodedAction] = []
-        self._learned_actions: list[EncodedAction] = []
-        self._learned_rewards: list[float] = []
-        self._recent: dict[str, tuple[int, LeanDecision]] = {}
+
+    @property
+    def settled(self) -> int:
+        """The position up to which the second reader has settled decisions."""
+        return self.second.settled
 
     def follow(self, until: int | None = None) -> None:
         """Read the new events, up to a position if one is given."""
@@ -140,249 +115,176 @@ class Ledger:
 
     def _follow_page(self, until: int | None) -> bool:
         """Read and process one page; whether there may be more events to process."""
-        events = self._read(self.read_position)
-        if not events.position:
+        page = self._read(self.read_position)
+        if not len(page):
             return False
-        page, end = LogPage.of(events), len(events.position)
-        if self._time_matters and self._buffer.takes(self.settled, self.read_position):
-            self._buffer.add(page)
+        begin, end = page.after(self.read_position), len(page)
+        first = int(np.searchsorted(page.decisions, begin))
+        rows, decisions = self._rows(page).take(slice(first, None)), page.decisions[first:] - begin
+        if self.second.takes(self.read_position):
+            self.second.add(WaitingPage(page.position[begin:], page.at[begin:], decisions, rows))
         if until is not None and page.position[-1] > until:
-            end = bisect_right(page.position, until)
-        try:
-            self._process(page, end)
-        finally:
-            self._save_tally()
-        if self.page_observer is not None:
-            self.page_observer(page, end)
+            end = page.after(until)
+        if begin < end:
+            count = int(np.searchsorted(decisions, end - begin))
+            self._process(page, begin, end, rows.take(slice(count)))
+            if self.page_observer is not None:
+                self.page_observer(page, begin, end)
         return end == len(page)
 
     @property
     def open(self) -> bool:
         """Whether there are decisions that mature as time passes."""
-        return self._time_matters and self._due(self.read_position + 1) < math.inf
+        return self.second.due(self.read_position + 1) < math.inf
 
     def due(self, at: float) -> bool:
         """Whether a decision would mature if an event were written at this time."""
-        if not self._time_matters:
-            return False
-        return self._due(self.read_position + 1) <= self.clock.would_be(at)
+        due = self.second.due(self.read_position + 1)
+        return due < math.inf and due <= self.clock.would_be(at)
 
-    def _process(self, page: LogPage, end: int) -> None:
-        """Let the first reader process the events of a page up to a place in it."""
-        clock, counts, decided = self.clock, self.counts, self._decided.append
-        quarantine, at_reward = self.quarantine, self._matures_at_reward
-        rewards, activated = self.rewards, self.activated
-        # The time at which the next event of the second reader matures; none is known before.
-        due = self._due(self.read_position + 1) if self._time_matters else math.inf
-        for position, at, kind, identifier, about_position, body in zip(
-            page.position[:end],
-            page.at,
-            page.kind,
-            page.identifier,
-            page.about_position,
-            page.body,
-            strict=False,
-        ):
-            last = clock.last
-            if last is not None and at > last:
-                clock.elapsed += at - last
-            clock.last, now = at, clock.elapsed
-            if due <= now:
-                due = self._settle(now, position)
-            if quarantine:
-                self._forget(now)
-            if kind == DECISION:
-                counts["decisions"] += 1
-                decided(body.action)
-                if identifier in rewards or identifier in activated:
-                    self._begin(identifier)
-                if at_reward:
-                    self._remember(position, identifier, body)
-                    self._mature_if_complete(position, identifier, body)
-            elif kind:
-                self._process_feedback(kind, identifier, about_position, body)
-            self.read_position = position
-            if due == math.inf and self._time_matters:
-                due = self._due(position + 1)
+    def _rows(self, page: LogPage) -> DecidedRows:
+        """What is held of the decisions of a page."""
+        position = page.position[page.decisions]
+        return DecidedRows.of(position, page.made, self._context, self._slots)
 
-    def _save_tally(self) -> None:
-        """Add what was decided and learned to the tally, for many events at once."""
-        self.tally.decided(self._decided)
-        self.tally.learned(self._learned_actions, self._learned_rewards)
-        self.comparisons.save()
-        for counted in (self._decided, self._learned_actions, self._learned_rewards):
-            counted.clear()
+    def _waiting_page(self, after: int) -> WaitingPage:
+        page = self._read(after)
+        return WaitingPage(page.position, page.at, page.decisions, self._rows(page))
 
-    def _due(self, before: int) -> float:
-        """When the next event of the second reader matures; never if it is not below a position."""
-        head = self._buffer.head or self._buffer.fill(self.settled)
-        if head is None or head[0] >= before:
-            return math.inf
-        return self.settled_clock.would_be(head[1]) + self.settings.longest_wait
+    def _decision(self, position: int) -> DecidedRows | None:
+        """The decision at a position, from the log."""
+        page = self._find(position)
+        rows = None if page is None else self._rows(page)
+        if rows is None or position not in rows.position:
+            return None
+        return rows.take(np.flatnonzero(rows.position == position))
 
-    def _settle(self, now: float, before: int) -> float:
-        """Let the second reader settle all decisions below ``before`` whose time has come.
+    def _process(self, page: LogPage, begin: int, end: int, decided: DecidedRows) -> None:
+        """Let the first reader process some events, among them the decisions ``decided``."""
+        at, position = page.at[begin:end], page.position[begin:end]
+        now = self.clock.along(at)
+        if len(decided.position):
+            self.tally.decided(decided.action)
+            self.rollups.decided(at[np.searchsorted(position, decided.position)], decided)
+            self.collected.begin(decided)
+        acts, done = Acts.of(page, begin, end, self.collected.early.values), 0
+        self._time_rewards(acts, position, at)
+        for settled in self.second.settle(now, position):
+            # Rewards that came until then count for the decisions that are settled.
+            stop = int(np.searchsorted(acts.place, settled.before[-1]))
+            self._step(settled, acts.between(done, stop), now, at)
+            done = stop
+        self._step(None, acts.between(done, len(acts.place)), now, at)
+        self.collected.forget_early(float(now[-1]))
+        self.clock.move_to(now[-1], page.at[end - 1])
+        self.read_position = int(position[-1])
 
-        Return when the next one matures, as ``_due`` would.
+    def _time_rewards(self, acts: Acts, position: NDArray[np.int64], at: Floats) -> None:
+        """Count how long rewards took to come."""
+        self.rollups.delays.seen(position, at)
+        rewards = acts.place[(acts.kind == REWARD_KIND) & (acts.about > 0)]
+        about = acts.about[(acts.kind == REWARD_KIND) & (acts.about > 0)]
+        self.rollups.delays.rewarded(about, position[rewards], at[rewards])
+
+    def _step(self, settled: Settled | None, acts: Acts, now: Floats, at: Floats) -> None:
+        """Apply acts, and let the decisions mature that are settled meanwhile.
+
+        ``now`` is the time elapsed at each event that is processed, and ``at`` its time.
         """
-        clock, wait, closed = self.settled_clock, self.settings.longest_wait, self.closed
-        buffer, at_reward = self._buffer, self._matures_at_reward
-        while (head := buffer.head or buffer.fill(self.settled)) is not None:
-            position, at, kind, identifier, body = head
-            if position >= before:
-                break
-            elapsed, last = clock.elapsed, clock.last
-            if last is not None and at > last:
-                elapsed += at - last
-            if elapsed + wait > now:
-                return elapsed + wait
-            clock.elapsed, clock.last = elapsed, at
-            self.settled = position
-            buffer.advance()
-            if kind == DECISION and not (at_reward and position in closed):
-                self._mature(position, identifier, body)
-            if position - closed.base >= FORGOTTEN_AT_ONCE:
-                closed.forget_up_to(position)
-        return math.inf
+        at_reward = None
+        if len(acts.place):
+            reached = np.full(len(acts.place), self.settled)
+            if settled is not None:
+                count = np.searchsorted(settled.before, acts.place, "right")
+                reached = np.concatenate([[settled.last], settled.position])[count]
+            at_reward = self.collected.apply(acts, reached, now)
+            self._tell_late()
+        if settled is not None:
+            self._mature_settled(settled, at_reward, at)
+            self.collected.closed.forget_up_to(self.settled)
+        elif at_reward is not None:
+            self._mature(at_reward.rows, at_reward.given, at[at_reward.place])
 
-    def _mature(self, position: int, identifier: str, decision: LeanDecision) -> None:
-        given = self.rewards.pop(identifier, None)
-        parts = NO_PARTS if self._rule is None else self.parts.pop(identifier, NO_PARTS)
-        activated = decision.activated
-        if self.activated and identifier in self.activated:
-            activated = True
-            self.activated.discard(identifier)
-        reward = self.settings.default_reward if given is None else given
-        outcome = "learned"
-        if not activated:
-            outcome = "never activated"
-        elif decision.holdout:
-            outcome = "held out"
-        elif decision.paused:
-            outcome = "paused"
-        elif reward is None:
-            outcome = "without reward"
-        else:
-            log_prob = math.log(decision.propensity)
-            by_slot = (
-                None
-                if self._slot_names is None
-                else [parts.get(name, 0.0) for name in self._slot_names]
-            )
-            self.rows.add(decision.context, decision.action, reward, log_prob, by_slot)
-            self._learned_actions.append(decision.action)
-            self._learned_rewards.append(reward)
-            if given is None:
-                self.counts["by default"] += 1
-        if decision.group is not None and activated and reward is not None:
-            self.comparisons.note(decision.group, reward, decision.unit)
-        self.counts["matured"] += 1
-        self.counts[outcome] += 1
-        # A decision that was never activated gets no default reward.
-        if given is None:
-            parts = BY_DEFAULT
-        self._observer(position, outcome, reward if activated else given, parts)
+    def _mature_settled(self, settled: Settled, at_reward: AtReward | None, at: Floats) -> None:
+        """Let decisions mature in order: those that are settled, and those whose reward came."""
+        rows, before = settled.rows, settled.before[settled.decisions]
+        closed = self.collected.closed
+        if self.settings.reward_wait == 0:
+            still_open = [position not in closed for position in rows.position.tolist()]
+            which = np.flatnonzero(np.array(still_open, np.bool_))
+            rows, before = rows.take(which), before[which]
+        given = self.collected.popped(rows.position.tolist())
+        if at_reward is not None:
+            # At one event, decisions that are settled come first.
+            before = np.concatenate([before, at_reward.place])
+            order = np.argsort(before, kind="stable")
+            rows = DecidedRows.joined([rows, at_reward.rows]).take(order)
+            joined = map(np.concatenate, zip(given, at_reward.given, strict=True))
+            given, before = Given(*joined).take(order), before[order]
+        self._mature(rows, given, at[before])
 
-    def _begin(self, identifier: str) -> None:
-        """Let the rewards that waited for a decision count, and no others.
-
-        An id can be used again once its first decision was archived, which may have been pending.
-        """
-        if identifier not in self.quarantine:
-            self.rewards.pop(identifier, None)
-            self.parts.pop(identifier, None)
-        self.activated.discard(identifier)
-        self.quarantine.release(identifier)
-
-    def _process_feedback(
-        self, kind: str, identifier: str, about_position: int, given: RewardGiven | None
-    ) -> None:
-        """Process a reward or an activation of a decision that is open, settled, or unknown yet."""
-        # Position 0: the decision was not in the log when this event was written.
-        known = about_position > 0
-        if known and (about_position <= self.settled or self._is_closed(about_position)):
-            self.counts[f"late {kind}s"] += 1
-            self._observer(about_position, f"late {kind}", None, NO_PARTS)
-        elif kind == ACTIVATION or given is None:
-            self.counts["activations"] += 1
-            self.activated.add(identifier)
-        else:
-            self.counts["rewards"] += 1
-            self._collect(identifier, given)
-            if not known:
-                self._quarantine(identifier, given.source)
-        if self._matures_at_reward and known and about_position > self.settled:
-            self._mature_if_open(about_position, identifier)
-
-    def _collect(self, identifier: str, given: RewardGiven) -> None:
-        """Add a reward to those that the decision has already."""
-        if self._rule is None or given.parts is None:
-            before = self.rewards.get(identifier)
-            value = given.value if before is None else self._combined(before, given.value)
-        else:
-            parts = self.parts.setdefault(identifier, {})
-            for name, number in given.parts.items():
-                known = parts.get(name)
-                parts[name] = number if known is None else self._combined(known, number)
-            value = self._rule.combined(parts)
-        self.rewards[identifier] = value
-
-    def _is_complete(self, identifier: str) -> bool:
-        """Whether a decision has its reward, or all parts of it."""
-        if self._rule is None:
-            return identifier in self.rewards
-        return self._rule.is_complete(self.parts.get(identifier, NO_PARTS))
-
-    def _mature_if_open(self, position: int, identifier: str) -> None:
-        """If ``reward_wait`` is 0: let a decision mature if it did not yet, and is complete."""
-        found = None if self._is_closed(position) else self._decision(identifier, position)
-        if found is not None:
-            self._mature_if_complete(position, identifier, found)
-
-    def _remember(self, position: int, identifier: str, decision: LeanDecision) -> None:
-        """Remember a decision whose reward may come soon, so that it need not be looked up."""
-        self._recent[identifier] = position, decision
-        if len(self._recent) > RECENT_DECISIONS:
-            del self._recent[next(iter(self._recent))]
-
-    def _decision(self, identifier: str, position: int) -> LeanDecision | None:
-        """The decision with this id at this position, from memory or from the log."""
-        recent = self._recent.get(identifier)
-        if recent is not None and recent[0] == position:
-            return recent[1]
-        event = self._find(decision_key(identifier), position)
-        return None if event is None else body_of(event, LeanDecision)
-
-    def _is_closed(self, position: int) -> bool:
-        return self._matures_at_reward and position in self.closed
-
-    def _mature_if_complete(self, position: int, identifier: str, decision: LeanDecision) -> None:
-        """If ``reward_wait`` is 0: let a decision mature that has a reward and was activated."""
-        if not self._is_complete(identifier):
+    def _mature(self, rows: DecidedRows, given: Given, at: Floats) -> None:
+        """Let decisions mature at these times, with the rewards that they have got."""
+        if not len(rows.position):
             return
-        if decision.activated or identifier in self.activated:
-            self.closed.add(position)
-            self._recent.pop(identifier, None)
-            self._mature(position, identifier, decision)
+        activated = self.collected.activations(rows)
+        outcomes = Outcomes.of(
+            rows, given.reward, given.parts, activated, self.settings.default_reward
+        )
+        learned = np.flatnonzero(outcomes.status == LEARNED)
+        if len(learned):
+            # Numpy's logarithm may differ between processors in the last bit.
+            log_prob = np.array([*map(math.log, rows.propensity[learned].tolist())])
+            action, reward = rows.action[learned], outcomes.reward[learned]
+            by_slot = self._by_slot(given.parts[learned])
+            self.rows.add(Columns(rows.context[learned], action, reward, log_prob, by_slot))
+            self.tally.learned(action, reward, self._weights(rows.propensity[learned]))
+        compared = np.flatnonzero(
+            activated & (rows.group["group"] > 0) & ~np.isnan(outcomes.reward)
+        )
+        if len(compared):
+            reward = outcomes.reward[compared]
+            self.comparisons.add(rows.group[compared], reward, rows.unit[compared])
+        self._count(outcomes)
+        self._roll_up(rows, outcomes, ~np.isnan(given.reward), at)
+        if self._observer is not None:
+            self._observer.matured(rows.position, outcomes)
 
-    def _combined(self, before: float, value: float) -> float:
-        if self.settings.combine == "last":
-            return value
-        if self.settings.combine == "first":
-            return before
-        return max(before, value) if self.settings.combine == "max" else before + value
+    def _weights(self, propensity: Floats) -> Floats:
+        """How much each decision counts in the mean reward of its choice.
 
-    def _quarantine(self, identifier: str, source: str) -> None:
-        """Let a reward wait for its decision; if too many wait, the oldest are dropped."""
-        waiting = Waiting(self.clock.elapsed + self.settings.quarantine, source)
-        for dropped in self.quarantine.add(identifier, waiting):
-            del self.rewards[dropped]
-            self.parts.pop(dropped, None)
-            self.counts["dropped from quarantine"] += 1
+        A propensity of several slots is that of their joint action, and not of one choice.
+        """
+        return 1 / propensity if self._plain else np.ones(len(propensity))
 
-    def _forget(self, now: float) -> None:
-        """Remove rewards whose quarantine is over."""
-        for identifier in self.quarantine.release_expired(now):
-            del self.rewards[identifier]
-            self.parts.pop(identifier, None)
-            self.counts["orphans"] += 1
+    def _roll_up(
+        self, rows: DecidedRows, outcomes: Outcomes, rewarded: NDArray[np.bool_], at: Floats
+    ) -> None:
+        """Add decisions whose reward is known to the rollups."""
+        known = np.flatnonzero((outcomes.status != NEVER_ACTIVATED) & ~np.isnan(outcomes.reward))
+        weight = self._weights(rows.propensity[known])
+        self.rollups.matured(
+            at[known], rows.take(known), outcomes.reward[known], rewarded[known], weight
+        )
+
+    def _by_slot(self, parts: Floats) -> Floats | None:
+        """The rewards of the slots, 0 if one did not come; None if slots have no rewards."""
+        rule = self.settings.reward_parts
+        return None if rule is None or rule.kind != SLOTS else np.nan_to_num(parts)
+
+    def _count(self, outcomes: Outcomes) -> None:
+        self.counts["matured"] += len(outcomes.status)
+        numbers = np.bincount(outcomes.status, minlength=len(STATUSES)).tolist()
+        for name, number in zip(STATUSES, numbers, strict=True):
+            if number:
+                self.counts[name] += number
+        by_default = int(outcomes.by_default.sum())
+        if by_default:
+            self.counts["by default"] += by_default
+
+    def _tell_late(self) -> None:
+        """Tell the observer which decisions late rewards were about."""
+        late = self.collected.late
+        if late and self._observer is not None:
+            self._observer.late_rewards(np.array(late, np.int64))
+        late.clear()

@@ -1,5 +1,9 @@
 """The time that has passed, computed from the times of the events in a log."""
 
+import numpy as np
+
+from submax.core.arrays import Floats
+
 
 class LogClock:
     """Seconds that have passed along a log whose clock may be set back.
@@ -24,3 +28,16 @@ class LogClock:
     def would_be(self, at: float) -> float:
         """What ``advance`` would say, without moving."""
         return self.elapsed if self.last is None else self.elapsed + max(0.0, at - self.last)
+
+    def along(self, times: Floats) -> Floats:
+        """What ``advance`` would say at each of many events, without moving.
+
+        The sums are computed in the same order as by ``advance``, so that they are equal.
+        """
+        first = times[0] if self.last is None else self.last
+        steps = np.maximum(np.diff(times, prepend=first), 0.0)
+        return np.cumsum(np.concatenate([[self.elapsed], steps]))[1:]
+
+    def move_to(self, elapsed: float, last: float) -> None:
+        """Go to an event whose time is ``last``, where ``along`` said ``elapsed``."""
+        self.elapsed, self.last = float(elapsed), float(last)

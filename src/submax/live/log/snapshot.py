@@ -11,11 +11,12 @@ from submax.core.running.state_file import read_state, state_bytes
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.lift.group_comparison import GroupComparison
 from submax.live.log.action_tally import ActionTally
+from submax.live.log.collecting.position_set import PositionSet
+from submax.live.log.collecting.quarantine import Waiting
 from submax.live.log.ledger import Ledger
 from submax.live.log.log_clock import LogClock
-from submax.live.log.position_set import PositionSet
-from submax.live.log.quarantine import Quarantine, Waiting
-from submax.live.log.row_segments import StoredSegments
+from submax.live.log.rows.row_segments import StoredSegments
+from submax.live.rollups.rollups import Rollups, RollupsRecord
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
 
@@ -23,56 +24,67 @@ from submax.schema.columns import Columns
 class Snapshot(msgspec.Struct, frozen=True):
     """The state of a ledger, with the hashes of its full segments of rows instead of the rows.
 
-    ``last`` are the rows after the full segments. ``closed`` is the base and the bits of the set of
-    closed positions.
+    ``rewards``, ``parts`` and ``activated`` are by position, ``early``, ``early_parts`` and
+    ``waiting`` by the ids of unknown decisions. ``last`` are the rows after the full segments.
+    ``closed`` is the base and the bits of the set of closed positions.
     """
 
     read_position: int
     settled: int
     clock: tuple[float, float | None]
     settled_clock: tuple[float, float | None]
-    rewards: dict[str, float]
-    activated: set[str]
+    rewards: dict[int, float]
+    activated: list[int]
+    early: dict[str, float]
     waiting: dict[str, Waiting]
     counts: dict[str, int]
     segments: list[str]
     last: bytes
     closed: tuple[int, bytes]
     tally: ActionTally
-    comparisons: dict[str, GroupComparison] = {}
-    parts: dict[str, dict[str, float]] = {}
+    comparisons: dict[str, GroupComparison]
+    parts: dict[int, dict[str, float]]
+    early_parts: dict[str, dict[str, float]]
+    rollups: RollupsRecord
 
     @classmethod
     def of(cls, ledger: Ledger) -> Self:
-        """The snapshot of a ledger now."""
+        """The snapshot of a ledger now; it does not depend on how the log was read."""
+        collected, settled_clock = ledger.collected, ledger.second.clock
         return cls(
             ledger.read_position,
             ledger.settled,
             (ledger.clock.elapsed, ledger.clock.last),
-            (ledger.settled_clock.elapsed, ledger.settled_clock.last),
-            ledger.rewards,
-            ledger.activated,
-            ledger.quarantine.items(),
-            dict(ledger.counts),
+            (settled_clock.elapsed, settled_clock.last),
+            dict(sorted(collected.given.values.items())),
+            sorted(collected.activated),
+            collected.early.values,
+            collected.early.quarantine.items(),
+            dict(sorted(ledger.counts.items())),
             ledger.rows.segments.hashes,
             state_bytes(ledger.rows.last, {}),
-            (ledger.closed.base, ledger.closed.bits),
+            (collected.closed.base, collected.closed.bits),
             ledger.tally,
             ledger.comparisons.by_group,
-            ledger.parts,
+            dict(sorted(collected.given.parts.items())),
+            collected.early.given.parts,
+            ledger.rollups.to_record(),
         )
 
     def restore(self, ledger: Ledger) -> None:
         """Give a new ledger the state of the snapshot, except for its full segments of rows."""
+        collected, second = ledger.collected, ledger.second
         ledger.rows.last = _columns(self.last)
-        ledger.read_position, ledger.settled = self.read_position, self.settled
-        ledger.clock, ledger.settled_clock = LogClock(*self.clock), LogClock(*self.settled_clock)
-        ledger.rewards, ledger.activated = self.rewards, self.activated
-        ledger.quarantine = Quarantine(self.waiting)
+        ledger.read_position, ledger.clock = self.read_position, LogClock(*self.clock)
+        second.settled, second.clock = self.settled, LogClock(*self.settled_clock)
+        collected.activated = set(self.activated)
+        collected.restore_rewards(self.rewards, self.parts)
+        collected.restore_early(self.early, self.early_parts, self.waiting)
+        collected.closed = PositionSet(*self.closed)
         ledger.counts.update(self.counts)
-        ledger.closed = PositionSet(*self.closed)
-        ledger.tally, ledger.parts = self.tally, self.parts
+        ledger.tally = self.tally
         ledger.comparisons.by_group.update(self.comparisons)
+        ledger.rollups = Rollups.restore(self.rollups)
 
 
 def snapshot_name(name: str) -> str:
@@ -93,17 +105,32 @@ def read_snapshot(
 
     The full segments of rows are read when they are needed; for ``leads`` see ``StoredSegments``.
     """
-    data = store.get_blob(snapshot_name(name))
-    if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
+    snapshot = _read(store, name)
+    if snapshot is None:
         return False
     try:
-        snapshot = msgspec.msgpack.decode(data[32:], type=Snapshot)
         snapshot.restore(ledger)
-    except (InputError, msgspec.DecodeError):
+    except InputError:
         return False
     derived = DerivedRows(store, name, ledger.settings)
     ledger.rows.segments = StoredSegments(store, name, snapshot.segments, leads, derived)
     return True
+
+
+def read_rollups(store: Store, name: str) -> Rollups | None:
+    """The rollups of the last snapshot of a bandit; None if there is none, or it is damaged."""
+    snapshot = _read(store, name)
+    return None if snapshot is None else Rollups.restore(snapshot.rollups)
+
+
+def _read(store: Store, name: str) -> Snapshot | None:
+    data = store.get_blob(snapshot_name(name))
+    if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
+        return None
+    try:
+        return msgspec.msgpack.decode(data[32:], type=Snapshot)
+    except msgspec.DecodeError:
+        return None
 
 
 def _columns(data: bytes) -> Columns:

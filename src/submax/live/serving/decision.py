@@ -2,7 +2,7 @@
 
 import msgspec
 
-from submax.schema.menu import Action
+from submax.schema.action import Action
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -30,7 +30,8 @@ class Receipt(msgspec.Struct, frozen=True):
     ``status`` is
 
     - ``accepted``;
-    - ``late``: ``reward_wait`` was over, so that the reward is stored but not learned from;
+    - ``late``: ``reward_wait`` was over, or the decision is in the archive already, so that the
+      reward is stored but not learned from;
     - ``quarantined``: no decision has this id yet. The reward waits for the decision, for the
       seconds of the setting ``quarantine``;
     - ``conflict``: another value is stored under the same id and key, so that this one is not.

@@ -12,6 +12,9 @@ from submax.live.serving.serving import Serving
 from submax.live.serving.units.unit_draws import UnitDraws
 from submax.schema.menu import ChoiceIndices
 
+PAUSED = "paused"
+"""The purpose of the numbers by which decisions for units are drawn while a bandit is paused."""
+
 
 class DecisionDraws:
     """Draws the decisions of one process.
@@ -25,6 +28,8 @@ class DecisionDraws:
 
     def one(self, serving: Serving, request: CheckedRequest, *, uniform: bool) -> DrawnDecision:
         """Draw the decision of a request; ``uniform`` within the guard rails if so asked."""
+        if serving.settings.status == "paused":
+            return self._while_paused(serving, request)
         is_holdout = self._held_out(serving, [request])[0]
         uniform = uniform or self.decided < serving.settings.guard_rails.burn_in
         self.decided += 1
@@ -37,6 +42,8 @@ class DecisionDraws:
 
     def together(self, serving: Serving, requests: Sequence[CheckedRequest]) -> list[DrawnDecision]:
         """Draw as ``one`` does for each request, with the same probabilities."""
+        if serving.settings.status == "paused":
+            return [self._while_paused(serving, request) for request in requests]
         held_out = self._held_out(serving, requests)
         gets_baseline = [one and not serving.settings.guard_rails.aa_test for one in held_out]
         # The first decisions of the burn-in are uniform, and those of the holdout count, too.
@@ -59,6 +66,17 @@ class DecisionDraws:
                 found[place] = _decision(serving, requests[place], drawn, held_out[place])
         self.decided += len(requests)
         return [found[place] for place in range(len(requests))]
+
+    def _while_paused(self, serving: Serving, request: CheckedRequest) -> DrawnDecision:
+        """The control, the baseline, or a uniform draw, which is the same for the same unit."""
+        self.decided += 1
+        drawn = serving.fixed_action(request.eligible)
+        if drawn is None:
+            rng = self._rng
+            if request.unit is not None:
+                rng = self._units.generator(serving, PAUSED, request.unit)
+            drawn = serving.draw(request.values, request.eligible, uniform=True, rng=rng)
+        return DrawnDecision(drawn, serving.version, paused=True)
 
     def _for_unit(
         self, serving: Serving, request: CheckedRequest, uniform: bool, is_holdout: bool

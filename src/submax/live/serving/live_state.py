@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Any
 
 from submax.core.contracts.policy import Policy
-from submax.core.errors import InputError, NotFoundError
+from submax.core.errors import ConflictError, InputError, NotFoundError
 from submax.core.rewards.scale import Scale
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
@@ -15,7 +15,8 @@ from submax.live.serving.reward_values import RewardValues
 from submax.live.serving.serving import Serving
 from submax.live.store.store import Store
 from submax.policies.specification import PolicySpecification
-from submax.schema.menu import Action, EncodedAction
+from submax.schema.action import Action
+from submax.schema.menu import EncodedAction
 from submax.schema.model import Model
 
 DAMAGED = "damaged models"
@@ -40,7 +41,7 @@ class LiveState:
         self._store, self._name, self._own = store, name, own
         self._lock, self._stale = Lock(), True
         self._followed: int | None = None
-        self._taught: tuple[int, Model] | None = None
+        self._taught: tuple[int, Policy[Any], Model] | None = None
         self.projection = SettingsProjection.of(store, name)
         self.follow()
 
@@ -57,6 +58,16 @@ class LiveState:
     def check_exists(self) -> None:
         """Raise a ``NotFoundError`` if the bandit was deleted."""
         self.projection.check_exists(self._name)
+
+    def check_answers(self) -> None:
+        """Raise an error if the bandit was deleted or archived, so that it answers no calls."""
+        self.check_exists()
+        if self.settings.status == "archived":
+            raise ConflictError(
+                f"the bandit {self._name!r} is archived, so that it takes no decisions and no "
+                "rewards: resume it, by submax resume or POST /bandits/NAME/resume",
+                code="archived",
+            )
 
     def follow(self) -> None:
         """Read new events of the stream of settings, and decide by them from now on."""
@@ -77,8 +88,17 @@ class LiveState:
     def teach(self, version: int, model: Model) -> None:
         """Decide by this model from now on, whatever versions are published."""
         with self._lock:
-            self._taught = version, model
-            self.serving = self.serving.with_model(model, version)
+            self._taught = version, self.policy, model
+            self.serving = self.serving.with_model(self.policy, model, version)
+
+    @property
+    def own(self) -> Policy[Any] | None:
+        """The policy object that callers gave, if any."""
+        return self._own
+
+    def use_policy(self, own: Policy[Any]) -> None:
+        """Use a policy object whenever the settings name a policy that is equal to it."""
+        self._own = own
 
     def named(self, row: EncodedAction) -> Action:
         """An action by the names of its choices; reads choices that another process has added."""
@@ -112,8 +132,7 @@ class LiveState:
     def _best(self) -> tuple[int, Policy[Any], Model]:
         """The published version, or the last one before it whose model is undamaged."""
         if self._taught is not None:
-            version, model = self._taught
-            return version, self.policy, model
+            return self._taught
         for published in reversed(self.projection.published):
             if published.version == 0:
                 break

@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 
 from submax.core.errors import ConflictError, InputError, NotFoundError
+from submax.live.archive.archived_ids import ArchivedIds
 from submax.live.declaring.names import check_identifier, new_identifier
+from submax.live.log.bandits import log_stream
 from submax.live.log.records import (
     ACTIVATION,
     DECISION,
@@ -40,12 +42,13 @@ class Requests:
     def __init__(
         self,
         store: Store,
-        stream: str,
+        name: str,
         live_state: LiveState,
         draws: DecisionDraws,
         units: UnitDraws,
     ) -> None:
-        self._store, self._stream, self._live_state = store, stream, live_state
+        self._store, self._live_state = store, live_state
+        self._stream, self._archived = log_stream(name), ArchivedIds(store, name)
         self.draws, self._units = draws, units
         self.late = LateRewards()
 
@@ -70,7 +73,7 @@ class Requests:
         unit: str | None = None,
     ) -> PendingWrite[Decision]:
         """Draw a decision, to be written under its id."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         request = self._checked(
             serving, context, id=id, eligible=eligible, activate=activate, unit=unit
@@ -90,7 +93,7 @@ class Requests:
 
         This is for callers that could not wait for the policy.
         """
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         request = self._checked(
             serving, context, id=id, eligible=eligible, activate=activate, unit=unit
@@ -104,7 +107,7 @@ class Requests:
 
         Each request has arguments of ``deciding``. If one is invalid, none is drawn.
         """
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         checked = [self._checked(serving, **request) for request in requests]
         return self._drawn_together(serving, checked)
@@ -119,7 +122,7 @@ class Requests:
         self, requests: Iterable[Mapping[str, Any]]
     ) -> list[PendingWrite[Decision] | InputError]:
         """Draw the decisions of different callers as one array, or return the error of each."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         serving = self._live_state.serving
         found: list[CheckedRequest | InputError] = []
         for request in requests:
@@ -203,7 +206,7 @@ class Requests:
         source: str = "",
     ) -> PendingWrite[Receipt]:
         """Check a reward, to be written under its id and key; ``source`` is who sent it."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         if isinstance(id, Decision):
             raise InputError(
                 "a Decision was given in place of its id, which is a text: pass decision.id"
@@ -259,7 +262,7 @@ class Requests:
 
     def activating(self, id: str) -> PendingWrite[Receipt]:  # noqa: A002 - the same word as in decide
         """Check an activation of a decision that exists."""
-        self._live_state.check_exists()
+        self._live_state.check_answers()
         check_identifier("the id of a decision", id)
         if self._store.find(self._stream, decision_key(id)) is None:
             raise NotFoundError(
@@ -275,7 +278,9 @@ class Requests:
     def _status(self, identifier: str, written: AppendResult) -> str:
         event, wait = written.event, self._live_state.settings.longest_wait
         if event.about_position == 0:
-            return "accepted" if self._decided_since(identifier, written) else "quarantined"
+            if self._decided_since(identifier, written):
+                return "accepted"
+            return "late" if identifier in self._archived else "quarantined"
         return "late" if event.at - event.about_at >= wait else "accepted"
 
     def _decided_since(self, identifier: str, written: AppendResult) -> bool:

@@ -65,6 +65,7 @@ class Serving:
         # so that one policy that takes for ever would stop all bandits.
         self._shared_sampler: ActionSampler | None = None
         self._context_free: Floats | None = None
+        self._shared_probabilities: Floats | None = None
         rails = settings.guard_rails
         self._baseline: EncodedAction = (
             [] if rails.baseline is None else menu.encoded(rails.baseline)
@@ -79,16 +80,35 @@ class Serving:
         found: list[float] = self._guarded([[]], self.active, uniform=False)[0].tolist()
         return found
 
+    def average_probabilities(self, encoded: Floats) -> Floats | None:
+        """The mean probabilities ``[M]`` of all active joint actions over contexts ``[n, D]``.
+
+        None if the actions cannot be listed, or if there are no contexts to average over.
+        """
+        if not self._lists or (not self._same and not len(encoded)):
+            return None
+        if self._same:
+            return self.probabilities([], self.active, uniform=False)
+        found = self._probabilities(self._model.standardization.apply(encoded)[None])
+        places = self._places(self.active)
+        found = found if places is None else restricted(found, places)
+        control = self.control_place(self.active)
+        average: Floats = within_rails(found, self.settings.guard_rails, control).mean(axis=0)
+        return average
+
     @property
     def model(self) -> Model:
         """The model that decides."""
         return self._model
 
-    def with_model(self, model: Model, version: int) -> "Serving":
-        """A copy with another model."""
+    def with_model(self, policy: Policy[Any], model: Model, version: int) -> "Serving":
+        """A copy with another model, of this policy."""
         new = copy(self)
+        if policy is not self._policy:
+            new._policy = policy
+            new._same = not policy.facts.uses_context or self.settings.context.width == 0
         new._model, new.version, new._has_failed = model, version, False
-        new._shared_sampler = new._context_free = None
+        new._shared_sampler = new._context_free = new._shared_probabilities = None
         if model.active != self._model.active:
             new._places = lru_cache(MAX_CACHED_SETS)(new._find_places)
         return new
@@ -139,8 +159,12 @@ class Serving:
 
     def probabilities(self, values: list[Any], eligible: ChoiceIndices, uniform: bool) -> Floats:
         """The probabilities ``[M]`` of the eligible joint actions, if these can be listed."""
-        found: Floats = self._guarded([values], eligible, uniform)[0]
-        return found
+        if not self._same or uniform or eligible != self.active:
+            found: Floats = self._guarded([values], eligible, uniform)[0]
+            return found
+        if self._shared_probabilities is None:
+            self._shared_probabilities = self._guarded([[]], eligible, uniform)[0]
+        return self._shared_probabilities
 
     def probabilities_of_many(self, rows: Sequence[list[Any]], eligible: ChoiceIndices) -> Floats:
         """The probabilities ``[n, M]`` of the eligible joint actions in several contexts."""
@@ -151,6 +175,14 @@ class Serving:
         """Whether the baseline is eligible, so that the decision may belong to the holdout."""
         pairs = zip(eligible, self._baseline, strict=False)
         return all(wanted in indices for indices, wanted in pairs)
+
+    def fixed_action(self, eligible: ChoiceIndices) -> DrawnAction | None:
+        """The control, or else the baseline, for decisions of a paused bandit; None if neither is
+        declared and eligible.
+        """
+        if self._control is not None and self.control_place(eligible) is not None:
+            return DrawnAction(list(self._control), 1.0, None)
+        return self.baseline() if self._baseline and self.may_hold_out(eligible) else None
 
     def baseline(self) -> DrawnAction:
         """The baseline action, which a decision of the holdout has for certain."""

@@ -1,22 +1,20 @@
 """Compares a shadow with the policy that decides, on decisions that have matured."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.live.archive.log_reader import LogReader
 from submax.live.declaring.settings import Settings
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.lift.lift_tally import Lift
 from submax.live.lift.unit_sample import UnitSample
-from submax.live.log.ledger import Parts, ledger_of
-from submax.live.log.records import DECISION
-from submax.live.log.row_segments import ForgottenSegments
+from submax.live.log.ledger import ledger_of
+from submax.live.log.outcomes import LEARNED, Outcomes
+from submax.live.log.rows.row_segments import ForgottenSegments
 from submax.live.shadow.shadow_log import ShadowLog
 from submax.live.shadow.shadow_report import ShadowReport, lift_fields
 from submax.live.shadow.shadow_tally import ShadowTally
 from submax.live.store.store import Store
-
-LEARNED = "learned"
-"""The outcome of decisions whose reward counts."""
 
 
 class ShadowComparison:
@@ -33,10 +31,10 @@ class ShadowComparison:
         self._bounds = settings.scale.bounds
         start = settings.default_reward or 0.0 if self._bounds is None else self._bounds[0]
         self.tally = ShadowTally(start)
-        self._units, self._reader = UnitSample(set()), LogReader(store, name)
+        self._units, self._reader = UnitSample({}), LogReader(store, name)
         self._found: list[tuple[float, float, float]] = []
-        self._ledger = ledger_of(store, name, settings, self._observe, ForgottenSegments())
-        self._ledger.read_position = self._ledger.settled = log.started.after
+        self._ledger = ledger_of(store, name, settings, self, ForgottenSegments())
+        self._ledger.read_position = self._ledger.second.settled = log.started.after
 
     def follow(self) -> None:
         """Take decisions into account that have matured, as far as the shadow has judged."""
@@ -50,23 +48,32 @@ class ShadowComparison:
 
     def _before_next_decision(self) -> int:
         """The last position before the first decision that was not judged."""
-        page = self._reader.read_columns(self._log.judged)
-        for position, kind in zip(page.position, page.kind, strict=True):
-            if kind == DECISION:
-                return position - 1
-        return page.position[-1] if page.position else self._log.judged
+        judged = self._log.judged
+        page = self._reader.read_page(judged)
+        decisions = page.position[page.decisions]
+        later = decisions[decisions > judged]
+        if len(later):
+            return int(later[0]) - 1
+        return max(judged, int(page.position[-1])) if len(page) else judged
 
     def lift(self) -> Lift:
         """The difference in value between the shadow and the bandit."""
         return self.tally.lift(self._bounds)
 
-    def _observe(self, position: int, outcome: str, reward: float | None, parts: Parts) -> None:
-        opinion = self._log.at(position) if outcome == LEARNED and reward is not None else None
-        if opinion is None or reward is None:
-            return
-        chance, propensity, clipped, unit = opinion
-        if unit is None or self._units.is_new(unit):
-            self._found.append((reward, chance / propensity, clipped))
+    def matured(self, position: NDArray[np.int64], outcomes: Outcomes) -> None:
+        """Note decisions that have matured; called by the ledger."""
+        learned = outcomes.status == LEARNED
+        rewards = outcomes.reward[learned].tolist()
+        for place, reward in zip(position[learned].tolist(), rewards, strict=True):
+            opinion = self._log.at(place)
+            if opinion is None:
+                continue
+            chance, propensity, clipped, unit = opinion
+            if unit is None or self._units.is_new(unit):
+                self._found.append((reward, chance / propensity, clipped))
+
+    def late_rewards(self, position: NDArray[np.int64]) -> None:
+        """Do nothing: late rewards are not learned from."""
 
 
 def report_of(

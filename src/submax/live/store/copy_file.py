@@ -1,7 +1,7 @@
 """Write a copy of a store into a new SQLite file."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -19,25 +19,29 @@ def write_copy(
     path: Path,
     source: str,
     events: Iterable[SealedEvent],
+    ends: Mapping[str, int],
     blobs: Iterable[tuple[str, bytes, bytes]],
     finish: Callable[[], None],
 ) -> None:
     """Write events and blobs into a new SQLite file that can be opened as a store.
 
-    ``events`` are in order of position; ``blobs`` are triples (name, data, checksum). Events keep
-    their positions, because versions and snapshots refer to positions, and their checksums, so that
-    damage on the way is found. ``source`` names the copied store in errors. ``finish`` is called
-    before the file gets its name. An ``InputError`` is
-    raised if the file exists or its folder does not, a ``StoreError`` if the copy is damaged.
+    ``events`` are in order of position, ``ends`` are the recorded last positions of streams, and
+    ``blobs`` are triples (name, data, checksum). Events keep their positions, because versions and
+    snapshots refer to positions, and their checksums; streams keep their recorded ends. So damage
+    of the store or on the way is found. ``source`` names the copied store in errors. ``finish`` is
+    called before the file gets its name. An ``InputError`` is raised if the file exists or its
+    folder does not, a ``StoreError`` if the copy is damaged.
     """
     with new_file(path) as partial:
         with closing(sqlite3.connect(partial, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN")
             _create_tables(connection)
-            ends: dict[str, int] = {}
-            connection.executemany(INSERT, _rows(events, ends))
-            connection.executemany(NEW, _streams(ends))
+            numbers = {stream: number for number, stream in enumerate(ends, start=1)}
+            connection.executemany(INSERT, _rows(events, numbers))
+            connection.executemany(
+                NEW, [(number, stream, ends.get(stream, 0)) for stream, number in numbers.items()]
+            )
             connection.executemany(BLOB, blobs)
             connection.execute("COMMIT")
         check_copy(partial, source)
@@ -51,18 +55,10 @@ def _create_tables(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO submax_schema VALUES (?)", (newest(SQLITE),))
 
 
-def _rows(events: Iterable[SealedEvent], ends: dict[str, int]) -> Iterator[tuple[object, ...]]:
-    """The rows of events; ``ends`` gets the last position of each stream."""
-    numbers: dict[str, int] = {}
+def _rows(events: Iterable[SealedEvent], numbers: dict[str, int]) -> Iterator[tuple[object, ...]]:
+    """The rows of events; ``numbers`` are those of their streams, to which new ones are added."""
     for sealed in events:
-        ends[sealed.stream] = sealed.event.position
         yield stored_row(numbers.setdefault(sealed.stream, len(numbers) + 1), sealed)
-
-
-def _streams(ends: dict[str, int]) -> Iterator[tuple[int, str, int]]:
-    """The rows of streams, numbered in the order in which ``_rows`` came to them."""
-    for number, (stream, position) in enumerate(ends.items(), start=1):
-        yield number, stream, position
 
 
 @contextmanager

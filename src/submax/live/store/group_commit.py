@@ -9,6 +9,7 @@ from threading import Lock, Thread
 from typing import NamedTuple
 
 from submax.core.errors import StoreError
+from submax.core.running.spans import SPANS
 from submax.live.store.event import AppendResult, Entry
 
 MAX_APPENDS = 1024
@@ -96,7 +97,8 @@ class GroupCommit:
 
     def _commit(self, appends: list[QueuedAppend]) -> None:
         try:
-            written = self._write(appends)
+            with SPANS.span("submax.store.write", appends=len(appends)):
+                written = self._write(appends)
         except BaseException as error:
             # If one append has a value that the store cannot hold, each append is written in a
             # transaction of its own, so that only the bad one fails. After a StoreError nothing is

@@ -139,7 +139,8 @@ class MemoryStore(Store):
         blobs = [(name, data, blob_checksum(name, data)) for name, data in self._blobs.items()]
         blobs = [blob for blob in blobs if not is_segment(blob[0])]
         finish = partial(copy_segments, self, path)
-        write_copy(path, "the store in memory", self._sealed(), blobs, finish)
+        ends = {stream: events[-1].position for stream, events in self._events.items()}
+        write_copy(path, "the store in memory", self._sealed(), ends, blobs, finish)
 
     def _sealed(self) -> Iterator[SealedEvent]:
         last: dict[str, int] = {}

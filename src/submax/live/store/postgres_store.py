@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from submax.core.errors import InputError, StoreError
+from submax.core.errors import StoreError
 from submax.core.running.extras import require_extra
 from submax.live.archive.copy_segments import copy_segments
 from submax.live.store.copy_file import write_copy
 from submax.live.store.event import AppendResult, Entry, Event
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
 from submax.live.store.integrity.damage import blob_checksum, damaged_blobs, damaged_events
-from submax.live.store.integrity.sealed_event import POSTGRES_CHECKSUM, SealedEvent
+from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.migrations import (
     COLUMNS,
     DELETED_AT_ONCE,
@@ -23,55 +22,21 @@ from submax.live.store.migrations import (
     SEALED_COLUMNS,
     STREAMS,
     Migration,
-    check_known,
-    pending,
+)
+from submax.live.store.postgres.schema import check_there, prepare
+from submax.live.store.postgres.statements import (
+    DELETE,
+    END,
+    INSERT,
+    LOCK,
+    first_value,
+    lock_number,
+    seal_first,
 )
 from submax.live.store.store import PAGE, Store, is_segment
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
-
-
-INSERT = f"""
-WITH fresh AS (
-    SELECT nextval(pg_get_serial_sequence('events', 'position')) AS position,
-           extract(epoch FROM clock_timestamp())::float8 AS at,
-           %(stream)s::text AS stream, %(kind)s::text AS kind, %(key)s::text AS key,
-           %(about)s::text AS about, %(body)s::bytea AS body,
-           coalesce(earlier.position, 0) AS about_position, coalesce(earlier.at, 0.0) AS about_at,
-           coalesce((SELECT max(position) FROM events WHERE stream = %(stream)s::text), 0)
-               AS previous
-    FROM (SELECT) AS nothing
-    LEFT JOIN events AS earlier
-           ON earlier.stream = %(stream)s::text AND earlier.key = %(about)s::text
-), written AS (
-    INSERT INTO events ({SEALED_COLUMNS}) OVERRIDING SYSTEM VALUE
-    SELECT {SEALED_COLUMNS.removesuffix("checksum")} {POSTGRES_CHECKSUM} FROM fresh
-    ON CONFLICT (stream, key) DO NOTHING
-    RETURNING {COLUMNS}
-)
-SELECT true, {COLUMNS} FROM written
-UNION ALL
-SELECT false, {COLUMNS} FROM events WHERE stream = %(stream)s::text AND key = %(key)s::text
-"""
-"""Writes an event, unless the stream has one with the same key. Returns the event under this key,
-after a column that says whether it is new. Both halves of the union see the table as it was before
-the statement, so exactly one half returns a row."""
-DELETE = """
-DELETE FROM events WHERE position IN (
-    SELECT position FROM events WHERE stream = %s AND position <= %s ORDER BY position LIMIT %s
-)
-"""
-FIRST_EVENT = f"SELECT {SEALED_COLUMNS} FROM events WHERE stream = %s ORDER BY position LIMIT 1"
-END = """
-INSERT INTO stream_ends (stream, position)
-SELECT stream, position FROM events WHERE stream = %s ORDER BY position DESC LIMIT 1
-ON CONFLICT (stream) DO UPDATE SET position = excluded.position
-WHERE stream_ends.position <> excluded.position
-"""
-"""Record the last position of a stream, so that a log whose end is lost is noticed."""
-LOCK = "SELECT count(pg_advisory_xact_lock(lock)) FROM unnest(%s::bigint[]) AS lock"
-"""Waits for several advisory locks, which are released at the end of the transaction."""
 
 
 class PostgresStore(Store):
@@ -95,7 +60,7 @@ class PostgresStore(Store):
         migrations: Sequence[Migration] = POSTGRES,
     ) -> None:
         require_extra("postgres", "a store in PostgreSQL", "psycopg")
-        from submax.live.store.postgres_connection import PostgresConnection
+        from submax.live.store.postgres.connection import PostgresConnection
 
         self._address = address
         self._connection: Callable[[], PostgresConnection] = lambda: PostgresConnection(address)
@@ -106,10 +71,10 @@ class PostgresStore(Store):
         try:
             with self._transaction() as connection:
                 if read_only:
-                    _check_there(connection, self._writer.where, migrations)
+                    check_there(connection, self._writer.where, migrations)
                 else:
-                    _prepare(connection, self._writer.where, migrations)
-                self._table = int(_first(connection.execute("SELECT 'events'::regclass::oid")))
+                    prepare(connection, self._writer.where, migrations)
+                self._table = int(first_value(connection.execute("SELECT 'events'::regclass::oid")))
         except BaseException:
             self._writer.close()
             raise
@@ -165,7 +130,7 @@ class PostgresStore(Store):
         Advisory locks belong to the whole database, in which each schema may have a store of its
         own. So the number also depends on the table of events.
         """
-        return _number(f"submax {self._table} {what} {name}")
+        return lock_number(f"submax {self._table} {what} {name}")
 
     def read(self, stream: str, after: int = 0, limit: int = PAGE) -> list[Event]:
         rows = self._select(
@@ -218,7 +183,7 @@ class PostgresStore(Store):
                 connection.execute(LOCK, ([self._lock("stream", stream)],))
                 values = (stream, up_to, DELETED_AT_ONCE)
                 deleted = connection.execute(DELETE, values).rowcount
-                _seal_first(connection, stream)
+                seal_first(connection, stream)
 
     def delete_blobs(self, prefix: str) -> None:
         with self._write_transaction() as connection:
@@ -245,7 +210,7 @@ class PostgresStore(Store):
             if task in held:
                 # This statement raises an error if the connection, and with it the lock, was lost.
                 connection.execute("SELECT 1")
-            elif acquire and _first(
+            elif acquire and first_value(
                 connection.execute("SELECT pg_try_advisory_lock(%s)", (self._lock("lead", task),))
             ):
                 held.add(task)
@@ -259,10 +224,10 @@ class PostgresStore(Store):
             connection.execute("SELECT pg_advisory_unlock(%s)", (self._lock("lead", task),))
 
     def backup(self, path: Path) -> None:
-        with self._everything() as (events, _, blobs):
+        with self._everything() as (events, ends, blobs):
             others = (blob for blob in blobs if not is_segment(blob[0]))
             finish = partial(copy_segments, self, path)
-            write_copy(path, self._writer.where, events, others, finish)
+            write_copy(path, self._writer.where, events, ends, others, finish)
 
     def damage(self) -> Iterator[str]:
         with self._everything() as (events, ends, blobs):
@@ -312,61 +277,6 @@ class PostgresStore(Store):
             return connection.execute(statement, values, binary=True).fetchall()
 
 
-def _seal_first(connection: "Connection[Any]", stream: str) -> None:
-    """Make the first event that is left the first one of its stream, after others were deleted."""
-    row = connection.execute(FIRST_EVENT, (stream,), binary=True).fetchone()
-    if row is None:
-        connection.execute("DELETE FROM stream_ends WHERE stream = %s", (stream,))
-        return
-    sealed = SealedEvent.of_row(row)
-    # A damaged event keeps its wrong checksum, so that the damage is still found.
-    if sealed.previous != 0 and sealed.whole:
-        first = sealed.as_first()
-        connection.execute(
-            "UPDATE events SET previous = %s, checksum = %s WHERE position = %s",
-            (first.previous, first.checksum, first.event.position),
-        )
-
-
-def _check_there(
-    connection: "Connection[Any]", where: str, migrations: Sequence[Migration]
-) -> None:
-    """Raise an ``InputError`` if the database is not a store, or if its schema is newer."""
-    version = _version(connection, where)
-    if version == 0:
-        raise InputError(
-            f"{where} holds no store of submax: check the address, or make a store by submax.open"
-        )
-    check_known(where, version, migrations)
-
-
-def _prepare(connection: "Connection[Any]", where: str, migrations: Sequence[Migration]) -> None:
-    """Create the tables, or run the migrations to the newest schema, one process at a time."""
-    connection.execute(LOCK, ([_number("submax schema")],))
-    version = _version(connection, where)
-    check_known(where, version, migrations)
-    for number, migration in pending(version, migrations):
-        for statement in migration:
-            connection.execute(statement)
-        connection.execute("DELETE FROM submax_schema")
-        connection.execute("INSERT INTO submax_schema VALUES (%s)", (number,))
-
-
-def _version(connection: "Connection[Any]", where: str) -> int:
-    """Return the version number of the schema; 0 if the database has no tables of submax."""
-    ours, events = connection.execute(
-        "SELECT to_regclass('submax_schema'), to_regclass('events')"
-    ).fetchone() or (None, None)
-    if ours is not None:
-        return int(_first(connection.execute("SELECT max(version) FROM submax_schema")))
-    if events is not None:
-        raise InputError(
-            f"{where} holds a table 'events' that is not of submax: give another database, or "
-            "another schema by ?options=-csearch_path%3Dname"
-        )
-    return 0
-
-
 def _values(stream: str, entry: Entry) -> dict[str, Any]:
     return {
         "stream": stream,
@@ -380,12 +290,3 @@ def _values(stream: str, entry: Entry) -> dict[str, Any]:
 def _written(row: Any) -> AppendResult:
     new, *columns = row
     return AppendResult(Event(*columns), new=new)
-
-
-def _first(answer: Any) -> Any:
-    return answer.fetchone()[0]
-
-
-def _number(name: str) -> int:
-    """Return the hash of a name as a signed 64-bit number, which identifies an advisory lock."""
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)

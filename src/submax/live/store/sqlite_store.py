@@ -9,67 +9,45 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from submax.core.errors import InputError, StoreError
+from submax.core.errors import StoreError
 from submax.live.archive.copy_segments import copy_segments
 from submax.live.archive.segment_folder import SegmentFolder, archive_folder
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.copy_file import new_file
 from submax.live.store.event import AppendResult, Entry, Event
-from submax.live.store.event_columns import EventColumns
 from submax.live.store.group_commit import GroupCommit, QueuedAppend
 from submax.live.store.integrity.damage import blob_checksum
 from submax.live.store.integrity.sealed_event import SealedEvent
 from submax.live.store.integrity.sqlite_damage import check_copy, sqlite_damage
+from submax.live.store.locks.writer_lock import WriterLock
 from submax.live.store.migrations import (
     DELETED_AT_ONCE,
     SQLITE,
     Migration,
     check_known,
-    pending,
 )
-from submax.live.store.sqlite_connection import connected, store_errors
+from submax.live.store.sqlite_format.connection import connected, store_errors
 from submax.live.store.sqlite_format.event_row import (
-    COLUMNS_ROW,
-    INSERT,
     LAST_POSITION,
-    POSITION_BITS,
-    ROW,
-    SEALED_ROW,
     columns_of,
     event_of,
     sealed_of,
     stored_row,
 )
 from submax.live.store.sqlite_format.packed_key import packed
-from submax.live.store.sqlite_format.stream_ends import StreamEnds, forget_stream
-from submax.live.store.store import PAGE, Store
-from submax.live.store.writer_lock import WriterLock
-
-INSERT_NEW = f"{INSERT} ON CONFLICT (stream, key) DO NOTHING"
-STREAM = "(SELECT number FROM streams WHERE name = ?)"
-BEGIN = f"(SELECT number << {POSITION_BITS} AS begin FROM streams WHERE name = ?)"
-"""The place before the first event of a stream."""
-ABOUT = "SELECT position, at FROM events WHERE stream = ? AND key = ?"
-FIND = f"SELECT position, {ROW} FROM events WHERE stream = {STREAM} AND key = ?"
-RANGE = f"""
-FROM events, {BEGIN}
-WHERE place > begin + ? AND place < begin + (1 << {POSITION_BITS}) ORDER BY place LIMIT ?
-"""
-READ = f"SELECT position, {ROW} {RANGE}"
-READ_COLUMNS = f"SELECT {COLUMNS_ROW} {RANGE}"
-READ_SEALED = f"""
-SELECT {SEALED_ROW} FROM streams JOIN events ON place > (number << {POSITION_BITS}) + ?2
-AND place < (number + 1) << {POSITION_BITS} WHERE name = ?1 ORDER BY place LIMIT ?3
-"""
-DELETE = f"""
-DELETE FROM events WHERE place IN (
-    SELECT place FROM events, {BEGIN}
-    WHERE place > begin AND place <= begin + ? ORDER BY place LIMIT ?
+from submax.live.store.sqlite_format.schema import prepare, schema_version
+from submax.live.store.sqlite_format.statements import (
+    ABOUT,
+    DELETE,
+    FIND,
+    INSERT_NEW,
+    READ,
+    READ_COLUMNS,
+    READ_SEALED,
+    seal_first,
 )
-"""
-FIRST_EVENT = f"""
-SELECT {SEALED_ROW} FROM streams JOIN events ON place > number << {POSITION_BITS}
-AND place < (number + 1) << {POSITION_BITS} WHERE name = ? ORDER BY place LIMIT 1
-"""
+from submax.live.store.sqlite_format.stream_ends import StreamEnds
+from submax.live.store.store import PAGE, Store
 
 
 class SQLiteStore(Store):
@@ -101,10 +79,10 @@ class SQLiteStore(Store):
             if not read_only:
                 self._lock = held.enter_context(WriterLock(self.path))
                 self._writer = held.enter_context(closing(connected(self.path, "rwc")))
-                _prepare(self._writer, self.path, migrations)
+                prepare(self._writer, self.path, migrations)
             self._reader = held.enter_context(closing(connected(self.path, "ro")))
             with store_errors(self.path):
-                check_known(str(self.path), _version(self._reader), migrations)
+                check_known(str(self.path), schema_version(self._reader), migrations)
             self._held = held.pop_all()
         self._commits = None if read_only else GroupCommit(self._write)
 
@@ -211,7 +189,7 @@ class SQLiteStore(Store):
                 self._ends = None
                 values = (stream, min(up_to, LAST_POSITION), DELETED_AT_ONCE)
                 deleted = connection.execute(DELETE, values).rowcount
-                _seal_first(connection, stream)
+                seal_first(connection, stream)
 
     def delete_blobs(self, prefix: str) -> None:
         with self._transaction() as connection:
@@ -282,49 +260,3 @@ class SQLiteStore(Store):
             f"{self.path} was opened only to be read, so that nothing can be written: open it "
             "without read_only"
         )
-
-
-def _seal_first(connection: sqlite3.Connection, stream: str) -> None:
-    """Make the first event that is left the first one of its stream, after others were deleted."""
-    row = connection.execute(FIRST_EVENT, (stream,)).fetchone()
-    if row is None:
-        forget_stream(connection, stream)
-        return
-    sealed = sealed_of(row)
-    # A damaged event keeps its wrong checksum, so that the damage is still found.
-    if sealed.previous != 0 and sealed.whole:
-        first = sealed.as_first()
-        connection.execute(
-            "UPDATE events SET gap = position, checksum = ? WHERE place = "
-            f"({STREAM} << {POSITION_BITS}) + ?",
-            (first.checksum, stream, first.event.position),
-        )
-
-
-def _prepare(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
-    """Turn full sync on, and bring the tables to the newest schema."""
-    with store_errors(path):
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        version = _version(connection)
-        check_known(str(path), version, migrations)
-        for number, migration in pending(version, migrations):
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in migration:
-                connection.execute(statement)
-            connection.execute("DELETE FROM submax_schema")
-            connection.execute("INSERT INTO submax_schema VALUES (?)", (number,))
-            connection.execute("COMMIT")
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    """The version number of the schema; 0 for an empty database."""
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    if "submax_schema" in tables:
-        return int(connection.execute("SELECT version FROM submax_schema").fetchone()[0])
-    if tables:
-        raise InputError(
-            f"the database holds other tables ({', '.join(sorted(tables))[:80]}) and is not a "
-            "store of submax: give another name"
-        )
-    return 0

@@ -7,8 +7,8 @@ from os import urandom
 from pathlib import Path
 from typing import ClassVar
 
+from submax.live.store.columns.event_columns import EventColumns
 from submax.live.store.event import AppendResult, Entry, Event
-from submax.live.store.event_columns import EventColumns
 from submax.live.store.integrity.sealed_event import SealedEvent
 
 PAGE = 10_000

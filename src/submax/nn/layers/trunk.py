@@ -20,8 +20,9 @@ INJECTIONS: dict[str, tuple[Layer, Layer]] = {
     "gate": (Gate, Gate),
     "concatenation": (Concatenation, Concatenation),
     "input-concatenation": (NaiveConcatenation, Plain),
+    "plain": (Plain, Plain),
 }
-"""The first and the second layer of every form of injection."""
+"""The first and the second layer of every form of injection; "plain" has no reward at all."""
 
 
 class Trunk(eqx.Module):

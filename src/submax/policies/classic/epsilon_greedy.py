@@ -12,7 +12,9 @@ from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 from submax.policies.classic.arm_statistics import ArmStatistics
+from submax.policies.steppers.listed_stepper import ListedStepper
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class EpsilonGreedy(ListingPolicy[ArmStatistics]):
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
         return state.add(feedback)
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper:
+        no_context = np.zeros((replicas, 1, 0))
+        return ListedStepper(problem, replicas, lambda arms: self.probabilities(arms, no_context))
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

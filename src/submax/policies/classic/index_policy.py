@@ -11,10 +11,12 @@ from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 from submax.core.numerics.categorical import draw, log_prob_of
 from submax.core.numerics.tally import tally
 from submax.core.running.stored import stored
 from submax.policies.classic.arm_statistics import ArmStatistics
+from submax.policies.steppers.listed_stepper import ListedStepper
 
 
 @stored("index-state")
@@ -104,9 +106,7 @@ class IndexPolicy(Policy[IndexState]):
     def probabilities(self, state: IndexState, context: Floats) -> Floats:
         if self.pending:
             return np.eye(state.problem.space.size)[self._spread(state, context.shape[1])]
-        tied = _highest(self.index(self._counts(state, 1)))
-        listed: Floats = tied / tied.sum(axis=-1, keepdims=True)
-        return listed[:, None]
+        return self._tied(self._counts(state.arms, state.pending, 1))[:, None]
 
     def record(
         self, state: IndexState, action: Actions | None = None, *, upcoming: int | None = None
@@ -129,10 +129,28 @@ class IndexPolicy(Policy[IndexState]):
         order = np.where(new, rng.random(pending.shape), state.order)
         return IndexState(state.problem, arms, pending, order)
 
-    def _counts(self, state: IndexState, decisions: int) -> ArmCounts:
-        received = state.arms.pulls
-        successes = self.successes(state.arms)
-        pulls = received + state.pending
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        if self.pending:
+            return None
+        state = self.init(problem, replicas, rng)
+        nothing, shape = state.pending, state.pending.shape
+        return ListedStepper(
+            problem,
+            replicas,
+            lambda arms: self._tied(self._counts(arms, nothing, 1))[:, None],
+            lambda generator: generator.random(shape),
+        )
+
+    def _tied(self, counts: ArmCounts) -> Floats:
+        """Return equal probabilities for the arms with the highest index, ``[R, A]``."""
+        tied = _highest(self.index(counts))
+        listed: Floats = tied / tied.sum(axis=-1, keepdims=True)
+        return listed
+
+    def _counts(self, arms: ArmStatistics, pending: Floats, decisions: int) -> ArmCounts:
+        received = arms.pulls
+        successes = self.successes(arms)
+        pulls = received + pending
         total = pulls.sum(axis=-1, keepdims=True) + decisions - 1
         means = successes / np.where(received > 0, received, 1.0)
         best = means.max(axis=-1, keepdims=True)
@@ -143,7 +161,7 @@ class IndexPolicy(Policy[IndexState]):
 
         After each decision only the index of the arm that was taken is computed again.
         """
-        counts = self._counts(state, decisions)
+        counts = self._counts(state.arms, state.pending, decisions)
         index = self.index(counts)
         pulls, replica = counts.pulls.copy(), np.arange(len(index))
         choices = np.empty((len(index), decisions), dtype=np.int64)

@@ -32,7 +32,7 @@ class Random(Policy[RandomState]):
 
     @property
     def facts(self) -> Facts:
-        return Facts(uses_context=False)
+        return Facts(uses_context=False, learns=False)
 
     def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RandomState:
         return RandomState(problem)

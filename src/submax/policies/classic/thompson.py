@@ -13,9 +13,11 @@ from submax.core.contracts.facts import Facts
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 from submax.core.numerics.categorical import draw, log_prob_of
 from submax.policies.classic.arm_statistics import ArmStatistics
 from submax.policies.classic.largest_beta import largest_beta
+from submax.policies.steppers.thompson_stepper import ThompsonStepper
 
 QUADRATURE_FROM = 64
 """From this number of decisions on, computing the probabilities once by quadrature and drawing
@@ -76,6 +78,9 @@ class Thompson(Policy[ArmStatistics]):
         self, state: ArmStatistics, feedback: Feedback, rng: np.random.Generator
     ) -> ArmStatistics:
         return state.add(feedback)
+
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper:
+        return ThompsonStepper(problem, replicas, self.alpha, self.beta)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from submax.core.arrays import Floats, Integers
 from submax.core.contracts.feedback import Feedback
@@ -86,7 +87,7 @@ class ValueBelief(NamedTuple):
             dropout,
         )
         scaling = ContextScaling.of(buffer) if training.standardizes else None
-        targets = _targets(self.problem.scale, buffer)
+        targets = reward_shares(self.problem.scale, buffer, buffer.reward)[..., None]
         rows = Minibatches.of(buffer, buffer.action, targets, scaling)
         # By default training starts from new parameters: with a fitted number of steps, continuing
         # from the old ones is worse if rewards carry little information (docs/tuning.md).
@@ -127,6 +128,29 @@ class ValueBelief(NamedTuple):
 
         return np.concatenate([logits_of(part) for part in self.parts(context.shape[1])], axis=1)
 
+    def values(self, context: Floats) -> Floats:
+        """The expected reward of every joint action on the scale from 0 to 1: ``[R, n, M]``."""
+        values: Floats = special.expit(self.logits(context))
+        return values
+
+    def values_of(self, rows: Feedback | Buffer) -> Floats:
+        """The expected reward of every logged decision on the scale from 0 to 1: ``[R, n]``.
+
+        A row of weight 0 is evaluated as if it had context 0 and the first action.
+        """
+        there = (rows.weight > 0)[..., None]
+        inputs = self.inputs(np.where(there, rows.context, 0.0))
+        action = np.where(there, rows.action, 0)
+        choices = (action + first_choices(self.problem.space.choices))[:, :, None]
+        network = self.network
+        step = max(1, ACTIVATIONS_AT_ONCE // network.first_bias.size)
+        parts = [slice(begin, begin + step) for begin in range(0, there.shape[1] or 1, step)]
+        logits = [
+            network.logits(network.hidden(inputs[:, part], choices[:, part])) for part in parts
+        ]
+        values: Floats = special.expit(np.concatenate(logits, axis=1)[..., 0])
+        return values
+
     def inputs(self, context: Numbers) -> Numbers:
         """Contexts as inputs of the network, standardized if ``scaling`` is set: ``[R, n, D]``."""
         return context if self.scaling is None else self.scaling.scaled(context)
@@ -143,15 +167,21 @@ def _rows_of(mask: NDArray[np.float32], part: slice) -> NDArray[np.float32]:
     return mask if mask.shape[1] == 1 else mask[:, part]
 
 
-def _targets(scale: Scale, buffer: Buffer) -> Floats:
-    """Rewards scaled to 0 … 1 by the known bounds, else by the lowest and highest so far."""
-    if scale.bounds is None:
-        present = buffer.weight > 0
-        low = np.where(present, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
-        high = np.where(present, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    else:
+def reward_bounds(scale: Scale, buffer: Buffer) -> tuple[Floats, Floats]:
+    """The known bounds of rewards, else the lowest and the highest so far: each ``[R, 1]``."""
+    if scale.bounds is not None:
         low, high = (np.full((len(buffer.reward), 1), bound) for bound in scale.bounds)
+        return low, high
+    present = buffer.weight > 0
+    low = np.where(present, buffer.reward, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    high = np.where(present, buffer.reward, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    return low, high
+
+
+def reward_shares(scale: Scale, buffer: Buffer, reward: Floats) -> Floats:
+    """Rewards ``[R, n]`` scaled to 0 … 1 by the bounds of the buffer; 1/2 if all are equal."""
+    low, high = reward_bounds(scale, buffer)
     differ = high > low
-    share = (buffer.reward - np.where(differ, low, 0.0)) / np.where(differ, high - low, 1.0)
-    targets: Floats = np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
-    return targets[..., None]
+    share = (reward - np.where(differ, low, 0.0)) / np.where(differ, high - low, 1.0)
+    shares: Floats = np.where(differ, np.clip(share, 0.0, 1.0), 0.5)
+    return shares

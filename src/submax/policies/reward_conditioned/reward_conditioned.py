@@ -17,12 +17,16 @@ from submax.core.conditioning.table import Table
 from submax.core.conditioning.weighted_strategy import WeightedStrategy
 from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.problem import Problem
+from submax.core.contracts.stepper import Stepper
 from submax.core.errors import InputError
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import LISTING_LIMIT, Space
+from submax.estimators.continual.variational_continual import VariationalContinual
 from submax.estimators.counting import Counting
 from submax.estimators.cvae import CVAE
+from submax.estimators.denoising.denoising import Denoising
+from submax.estimators.sequential.autoregressive import Autoregressive
 from submax.estimators.softmax import Softmax
 from submax.policies.listed import drawn_listed, drawn_one, joined, split
 from submax.policies.reward_conditioned.conditioned_policy import (
@@ -31,6 +35,7 @@ from submax.policies.reward_conditioned.conditioned_policy import (
 )
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.policies.reward_conditioned.unlisted import density, drawn
+from submax.policies.steppers.submax_stepper import SubMaxStepper
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -156,6 +161,18 @@ class RewardConditioned(ConditionedPolicy):
             return _mixture_of_one(strategy.weights(table), table, belief)[None, None]
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
 
+    def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
+        """Return the stepper of SubMax with counts; other parts have none."""
+        estimator, strategy = self.estimator, self.strategy
+        counts = isinstance(estimator, Counting) and not estimator.facts.forgets
+        if not (counts and isinstance(strategy, SubMax)) or problem.scale.moves:
+            return None
+        problem = self.init(problem, replicas, rng).problem
+        smoothing = estimator.smoothing  # type: ignore[attr-defined]  # it counts
+        if smoothing == "fitted" or not self._lists(problem):
+            return None
+        return SubMaxStepper(problem, replicas, smoothing)
+
     def _lists(self, problem: Problem) -> bool:
         if problem.space.reals:
             return False
@@ -215,6 +232,11 @@ class RewardConditioned(ConditionedPolicy):
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
+            "rcp-autoregressive-submax": cls(Autoregressive(), SubMax()),
+            "rcp-autoregressive-optimistic": cls(Autoregressive(), Optimistic()),
+            "rcp-denoising-optimistic": cls(Denoising(), Optimistic()),
+            "rcp-denoising-submax": cls(Denoising(), SubMax()),
+            "rcp-continual-submax": cls(VariationalContinual(), SubMax()),
         }
 
 

@@ -8,6 +8,8 @@ import msgspec
 from submax.core.errors import InputError
 
 SCOPES = ("decide", "reward", "read", "admin")
+BROWSER_SCOPES = ("decide", "reward")
+"""The scopes that a key in a web page may have."""
 Scope = Literal["decide", "reward", "read", "admin"]
 MAX_NAME_LENGTH = 80
 """Characters in the name of a key, which is printed in lists."""
@@ -18,7 +20,8 @@ class Key(msgspec.Struct, frozen=True):
 
     ``secret`` is the hash of the secret part of its text. The secret has 256 random bits, so that a
     plain hash cannot be reversed by guessing. ``name`` is for people. ``expires`` is the time, in
-    seconds since the epoch, from which the key is refused; None: never.
+    seconds since the epoch, from which the key is refused; None: never. A ``browser`` key is part
+    of web pages, so that everybody can read it: it may decide and reward, and nothing else.
     """
 
     id: str
@@ -28,6 +31,7 @@ class Key(msgspec.Struct, frozen=True):
     rate: float | None = None
     name: str = ""
     expires: float | None = None
+    browser: bool = False
 
     def allows(self, scope: str, bandit: str | None) -> bool:
         """Whether the key allows a scope on a bandit; the scope ``admin`` includes all others."""

@@ -13,7 +13,7 @@ from submax.core.errors import InputError, NotFoundError
 from submax.live.declaring.names import check_bandit
 from submax.live.store.event import Entry, Event
 from submax.live.store.store import Store
-from submax.server.access.key import SCOPES, Key, check_name
+from submax.server.access.key import BROWSER_SCOPES, SCOPES, Key, check_name
 
 STREAM = "keys"
 """The stream of a store in which keys are added and revoked."""
@@ -58,12 +58,13 @@ class KeyRegistry:
         *,
         name: str = "",
         expires: float | None = None,
+        browser: bool = False,
     ) -> tuple[str, str]:
         """Make a key; return its id and its text, which is stored nowhere."""
-        check_key(scopes, bandits, rate, name)
+        check_key(scopes, bandits, rate, name, browser=browser)
         number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         limited_to = None if bandits is None else tuple(bandits)
-        key = Key(number, _hash(secret), tuple(scopes), limited_to, rate, name, expires)
+        key = Key(number, _hash(secret), tuple(scopes), limited_to, rate, name, expires, browser)
         entry = Entry(ADDED, msgspec.msgpack.encode(key), f"key {number}")
         self._store.append(STREAM, [entry]).result()
         self.follow()
@@ -88,6 +89,11 @@ class KeyRegistry:
             return None
         return None if key.has_expired(self._clock()) else key
 
+    def with_id(self, number: str) -> Key | None:
+        """The key with this id; None if it is unknown, revoked or expired."""
+        key = self._keys.get(number)
+        return None if key is None or key.has_expired(self._clock()) else key
+
     def _apply(self, event: Event) -> None:
         if event.kind == ADDED:
             key = msgspec.msgpack.decode(event.body, type=Key)
@@ -102,13 +108,23 @@ def check_key(
     bandits: Sequence[str] | None = None,
     rate: float | None = None,
     name: str = "",
+    *,
+    browser: bool = False,
 ) -> None:
-    """Refuse unknown scopes, names that no bandit or key can have, and rates of 0 or less."""
+    """Refuse unknown scopes, names that no bandit or key can have, and rates of 0 or less.
+
+    A key for browsers may have only those scopes that everybody may have.
+    """
     check_name(name)
     for scope in scopes:
         one_of("scope", scope, SCOPES)
     if not scopes:
         raise InputError(f"a key needs a scope: one of {', '.join(SCOPES)}")
+    if browser and not set(scopes) <= set(BROWSER_SCOPES):
+        raise InputError(
+            f"a key for browsers was asked for with the scopes {', '.join(scopes)}, and everybody "
+            f"can read it in the page: give only the scopes {' and '.join(BROWSER_SCOPES)}"
+        )
     for name in bandits or ():
         check_bandit(name)
     if rate is not None:

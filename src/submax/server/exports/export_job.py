@@ -4,6 +4,7 @@ import os
 import sys
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import msgspec
 
@@ -36,10 +37,14 @@ class ExportFailure(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    """Run the job that is written in JSON on standard input; print a failure as JSON."""
+    """Run the job that is written as a line of JSON on standard input; print a failure as JSON.
+
+    The server keeps standard input open. When it ends, even by a kill, this process ends as well.
+    """
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    job = msgspec.json.decode(sys.stdin.buffer.read(), type=ExportJob)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=ExportJob)
+    Thread(target=_end_with_server, daemon=True).start()
     try:
         job.run()
     except SubmaxError as error:
@@ -50,6 +55,14 @@ def main() -> None:
             "space there and try again"
         )
         _print(ExportFailure(sentence, outage=True))
+
+
+def _end_with_server() -> None:
+    """End this process when the other end of standard input is closed."""
+    # Read without the buffer of Python, whose lock must be free when this process ends.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(1)
 
 
 def _print(failure: ExportFailure) -> None:

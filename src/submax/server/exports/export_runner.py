@@ -4,8 +4,11 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
+from typing import IO
 
 import msgspec
 
@@ -58,21 +61,22 @@ class ExportRunner:
                 process.kill()
 
     def _run(self, job: ExportJob) -> None:
-        process = self._started()
-        try:
-            # The address of a database may contain a password, and arguments can be read by others.
-            answer, complaint = process.communicate(msgspec.json.encode(job))
-        finally:
-            with self._lock:
-                self._running.discard(process)
+        with tempfile.TemporaryFile() as complaints, self._started(complaints) as process:
+            try:
+                answer = _answer(process, job)
+            finally:
+                with self._lock:
+                    self._running.discard(process)
+            complaints.seek(0)
+            complaint = complaints.read().decode(errors="replace")
         if process.returncode != 0:
-            LOG.error("the export of %s failed: %s", job.bandit, complaint.decode(errors="replace"))
+            LOG.error("the export of %s failed: %s", job.bandit, complaint)
             raise StoreError("the export was broken off on the server: try again, or see its log")
         if answer:
             failure = msgspec.json.decode(answer, type=ExportFailure)
             raise (StoreError if failure.outage else InputError)(failure.sentence)
 
-    def _started(self) -> "subprocess.Popen[bytes]":
+    def _started(self, complaints: IO[bytes]) -> "subprocess.Popen[bytes]":
         pipe = subprocess.PIPE
         # The process finds the same modules as this one.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -83,8 +87,22 @@ class ExportRunner:
                 [sys.executable, "-m", MODULE],
                 stdin=pipe,
                 stdout=pipe,
-                stderr=pipe,
+                stderr=complaints,
                 env=environment,
             )
             self._running.add(process)
         return process
+
+
+def _answer(process: "subprocess.Popen[bytes]", job: ExportJob) -> bytes:
+    """Send a job to a process, wait until the process ends, and return what it printed."""
+    if process.stdin is None or process.stdout is None:
+        raise StoreError("the export has no pipes: this is a defect of submax")
+    # The address of a database may contain a password, and arguments can be read by others.
+    with suppress(BrokenPipeError):
+        process.stdin.write(msgspec.json.encode(job) + b"\n")
+        process.stdin.flush()
+    # Standard input stays open meanwhile: the process ends when it is closed.
+    answer = process.stdout.read()
+    process.wait()
+    return answer

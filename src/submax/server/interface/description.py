@@ -70,6 +70,16 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
                 "schema": schema_of[repr(PATH_PARAMETERS[name])],
             }
             for name in re.findall(r"{(\w+)}", operation.path)
+        ]
+        + [
+            {
+                "name": name,
+                "in": "query",
+                "required": False,
+                "description": text,
+                "schema": {"type": "string"},
+            }
+            for name, text in operation.query.items()
         ],
         "responses": {
             str(operation.status): {

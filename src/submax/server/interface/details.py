@@ -44,6 +44,16 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         bandit.held,
         bandit.counts(),
         bandit.failures,
+        settings.status,
+        settings.sticky,
+        settings.quarantine,
+        settings.refit_rows,
+        settings.refit_seconds,
+        settings.seed,
+        settings.keep_versions,
+        settings.archive_after,
+        bandit.arms(),
+        bandit.notices(),
         settings.shadow,
         bandit.active_alarms(),
     )
@@ -60,7 +70,9 @@ def key_details(key: Key, last_used: float | None) -> KeyDetails:
     bandits = None if key.bandits is None else list(key.bandits)
     expires = None if key.expires is None else time_text(key.expires)
     used = None if last_used is None else time_text(last_used)
-    return KeyDetails(key.id, key.name, list(key.scopes), bandits, key.rate, expires, used)
+    return KeyDetails(
+        key.id, key.name, list(key.scopes), bandits, key.rate, expires, used, key.browser
+    )
 
 
 def audited_change(at: float, entry: AuditEntry) -> AuditedChange:

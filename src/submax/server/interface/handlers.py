@@ -10,6 +10,7 @@ import msgspec
 
 from submax.live.bandit import Bandit
 from submax.live.declaring.settings import allows_none
+from submax.live.operating.notices import missing_rails
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import Answer
 from submax.schema.choices import Change
@@ -112,7 +113,8 @@ async def create(call: Call) -> m.BanditDetails:
     name = table.pop("name")
     # Null means "left out", but for settings that can be None.
     given = {word: value for word, value in table.items() if value is not None or allows_none(word)}
-    return bandit_details(await in_thread(call.service.create, name, given))
+    bandit = await in_thread(call.service.create, name, given)
+    return await in_thread(bandit_details, bandit)
 
 
 async def delete(call: Call) -> m.Bandits:
@@ -123,14 +125,50 @@ async def delete(call: Call) -> m.Bandits:
 
 async def show(call: Call) -> m.BanditDetails:
     """Describe a bandit."""
-    return bandit_details(await find_bandit(call))
+    return await in_thread(bandit_details, await find_bandit(call))
+
+
+async def set_settings(call: Call) -> m.BanditDetails:
+    """Change settings."""
+    bandit = await find_bandit(call)
+    await in_thread(call.service.change, bandit, msgspec.to_builtins(call.body))
+    return await in_thread(bandit_details, bandit)
+
+
+async def pause(call: Call) -> m.BanditDetails:
+    """Pause a bandit."""
+    return await _with_status(call, "paused")
+
+
+async def resume(call: Call) -> m.BanditDetails:
+    """Resume a bandit."""
+    return await _with_status(call, "active")
+
+
+async def archive(call: Call) -> m.BanditDetails:
+    """Archive a bandit."""
+    return await _with_status(call, "archived")
+
+
+async def _with_status(call: Call, status: str) -> m.BanditDetails:
+    bandit = await find_bandit(call)
+    await in_thread(call.service.change, bandit, {"status": status})
+    return await in_thread(bandit_details, bandit)
+
+
+async def lift(call: Call) -> m.Lifts:
+    """The lift of a bandit."""
+    return m.Lifts(await in_thread((await find_bandit(call)).lift))
 
 
 async def change(call: Call) -> m.BanditDetails:
     """Change a choice."""
     bandit, body = await find_bandit(call), call.body
-    await in_thread(bandit.change, Change(body.verb, body.choice, body.slot, body.features))
-    return bandit_details(bandit)
+    changed = Change(body.verb, body.choice, body.slot, body.features)
+    await in_thread(bandit.change, changed)
+    for sentence in missing_rails(bandit.settings.guard_rails, bandit.menu):
+        LOG.warning("%s: %s", bandit.name, sentence)
+    return await in_thread(bandit_details, bandit)
 
 
 async def export(call: Call) -> Any:
@@ -169,7 +207,14 @@ async def add_key(call: Call) -> m.KeyMade:
     body, keys = call.body, call.service.keys
     expires = None if body.expires is None else parsed_time(body.expires, time.time())
     made = await in_thread(
-        lambda: keys.add(body.scopes, body.bandits, body.rate, name=body.name, expires=expires)
+        lambda: keys.add(
+            body.scopes,
+            body.bandits,
+            body.rate,
+            name=body.name,
+            expires=expires,
+            browser=body.browser,
+        )
     )
     return m.KeyMade(*made)
 

@@ -7,6 +7,8 @@ from msgspec import Meta
 
 from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name
+from submax.live.lift.lift_report import LiftReport
+from submax.live.operating.arm_status import ArmStatus
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
 from submax.server.access.key import MAX_NAME_LENGTH, Scope
@@ -85,6 +87,38 @@ def _create_message() -> type[msgspec.Struct]:
 Create = _create_message()
 
 
+def _set_message() -> type[msgspec.Struct]:
+    """The message that changes settings: the words of a declaration, but for the actions.
+
+    A word that is left out stays as it is; null stands for the default.
+    """
+    rails: list[Any] = [
+        (field.name, field.type | None | msgspec.UnsetType, msgspec.UNSET)
+        for field in msgspec.structs.fields(GuardRails)
+    ]
+    guard_rails = msgspec.defstruct(
+        "ChangedGuardRails",
+        rails,
+        bases=(Message,),
+        module=__name__,
+        namespace={"__doc__": "Guard rails to be changed; others stay as they are."},
+        kw_only=True,
+    )
+    types = {**DECLARED_TYPES, "guard_rails": guard_rails}
+    fields: list[Any] = [
+        (word, hint | None | msgspec.UnsetType, msgspec.UNSET)
+        for word, hint in types.items()
+        if word not in ("actions", "action_features", *MEMORY_ONLY)
+    ]
+    documentation = {"__doc__": "Settings to be changed; others stay as they are."}
+    return msgspec.defstruct(
+        "Set", fields, bases=(Message,), module=__name__, namespace=documentation, kw_only=True
+    )
+
+
+Set = _set_message()
+
+
 class ChangeChoice(Message):
     """A change to an arm, or to a choice of a slot: add, pause, resume or retire it.
 
@@ -113,7 +147,8 @@ class NewKey(Message):
     """A new key: its scopes, its bandits (all if left out), and its requests a second.
 
     ``name`` is shown in lists and in the audit. From ``expires`` on, a date or a time in the form
-    of ISO 8601, the key is refused.
+    of ISO 8601, the key is refused. A ``browser`` key may be part of web pages of declared origins;
+    it may have the scopes decide and reward.
     """
 
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4)]
@@ -121,6 +156,7 @@ class NewKey(Message):
     rate: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     name: Annotated[str, Meta(max_length=MAX_NAME_LENGTH)] = ""
     expires: Annotated[str, Meta(max_length=40)] | None = None
+    browser: bool = False
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -161,7 +197,9 @@ class BanditDetails(msgspec.Struct, frozen=True):
 
     ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
     something failed since the server was started, and the bandit went on, by kind of failure.
-    ``shadow`` is the policy of the shadow, null without one. ``alarms``: active alarms by kind.
+    ``arms`` are the choices with their decisions, reward rates and probabilities, and ``notices``
+    are sentences about what should be looked at. ``shadow`` is the policy of the shadow, null
+    without one. ``alarms``: active alarms by kind.
     """
 
     name: str
@@ -179,8 +217,24 @@ class BanditDetails(msgspec.Struct, frozen=True):
     held: bool
     counts: dict[str, int]
     failures: dict[str, int]
+    status: str
+    sticky: str | float
+    quarantine: float
+    refit_rows: int
+    refit_seconds: float
+    seed: int
+    keep_versions: int
+    archive_after: float | None
+    arms: list[ArmStatus]
+    notices: list[str]
     shadow: Any
     alarms: dict[str, int]
+
+
+class Lifts(msgspec.Struct, frozen=True):
+    """The lift of a bandit over its holdout and over its control, as far as they are declared."""
+
+    lifts: list[LiftReport]
 
 
 class Bandits(msgspec.Struct, frozen=True):
@@ -249,6 +303,7 @@ class KeyDetails(msgspec.Struct, frozen=True):
     rate: float | None
     expires: str | None
     last_used: str | None
+    browser: bool
 
 
 class KeyMade(msgspec.Struct, frozen=True):

@@ -1,9 +1,10 @@
 """An operation of the interface, from which its route and its description are made."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from submax.dashboard.page import Page
 from submax.server.access.key import Key
 from submax.server.service import Service
 
@@ -16,6 +17,9 @@ class Call:
     path: dict[str, str]
     body: Any
     key: Key | None
+    query: Mapping[str, str] = field(default_factory=dict)
+    encrypted: bool = False
+    """Whether the request came through HTTPS, to this server or to a proxy before it."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class Operation:
     """Whether small requests are answered by ``QuickProtocol``: operations on one bandit, by POST,
     whose body and answer are JSON."""
     media: str = "application/json"
+    page: Page | None = None
+    """The page that shows the answer to a browser, if there is one."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    """What each parameter behind the ``?`` of the address means."""
     cost: Callable[[Any], float] = lambda body: 1.0
     subject: Callable[[Call, Any], str] = lambda call, answer: next(iter(call.path.values()), "")
 

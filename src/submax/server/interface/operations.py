@@ -1,5 +1,6 @@
 """All operations of the interface."""
 
+from submax.dashboard.page import Page
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.shadow.shadow_report import ShadowReport
 from submax.server.interface import alarm_handlers, handlers, shadow_handlers
@@ -17,6 +18,7 @@ def operations() -> list[Operation]:
         *_rewarding(),
         *_bandits(),
         *_one_bandit(),
+        *_operating(),
         *_versions(),
         *_shadow(),
         *_alarms(),
@@ -155,6 +157,57 @@ def _one_bandit() -> list[Operation]:
     ]
 
 
+def _operating() -> list[Operation]:
+    return [
+        Operation(
+            "set",
+            "PATCH",
+            BANDIT,
+            "admin",
+            "Change settings, the policy or guard rails, all or none; null stands for a default.",
+            m.BanditDetails,
+            handlers.set_settings,
+            m.Set,
+        ),
+        Operation(
+            "pause",
+            "POST",
+            f"{BANDIT}/pause",
+            "admin",
+            "Answer with the control, the baseline or uniformly, and do not learn from it.",
+            m.BanditDetails,
+            handlers.pause,
+        ),
+        Operation(
+            "resume",
+            "POST",
+            f"{BANDIT}/resume",
+            "admin",
+            "Let a paused or archived bandit decide and learn again.",
+            m.BanditDetails,
+            handlers.resume,
+        ),
+        Operation(
+            "archive",
+            "POST",
+            f"{BANDIT}/archive",
+            "admin",
+            "Refuse decisions and rewards; the log can still be read.",
+            m.BanditDetails,
+            handlers.archive,
+        ),
+        Operation(
+            "lift",
+            "GET",
+            f"{BANDIT}/lift",
+            "read",
+            "How much more a decision earns than one of the holdout or the control.",
+            m.Lifts,
+            handlers.lift,
+        ),
+    ]
+
+
 def _versions() -> list[Operation]:
     return [
         Operation(
@@ -264,6 +317,7 @@ def _keys() -> list[Operation]:
             "All keys, without secrets.",
             m.Keys,
             handlers.list_keys,
+            page=Page("keys.html", "Keys", "keys"),
         ),
         Operation(
             "add-key",
@@ -294,6 +348,7 @@ def _keys() -> list[Operation]:
             "The last 1000 changes, newest first: who made them, when, and what they changed.",
             m.Audit,
             handlers.audit,
+            page=Page("audit.html", "Audit", "audit"),
         ),
     ]
 

@@ -4,9 +4,9 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -24,7 +24,8 @@ from submax.core.errors import (
 from submax.live.audit_log import WITHOUT_KEY, AuditEntry
 from submax.server.access.addresses import is_loopback
 from submax.server.access.failed_attempts import MAX_FAILURES, WINDOW_SECONDS, FailedAttempts
-from submax.server.access.key import Key
+from submax.server.access.key import BROWSER_SCOPES, Key
+from submax.server.access.origins import Origins
 from submax.server.access.rate_limit import RateLimit
 from submax.server.exports.too_many_exports_error import TooManyExportsError
 from submax.server.interface.body import TooLargeError, check_unique_keys, limited_body
@@ -32,16 +33,24 @@ from submax.server.interface.operation import Call, Operation
 from submax.server.interface.responses import ENCODER, JSON, failure
 from submax.server.interface.small_request import SmallRequest
 from submax.server.metrics import Metrics
+from submax.server.observing.request_context import CURRENT, RequestContext
+from submax.server.observing.request_log import RequestLog
 from submax.server.service import Service
+
+if TYPE_CHECKING:
+    from submax.server.observing.telemetry import Telemetry
 
 LOG = logging.getLogger("submax")
 RATE = 20_000.0
 """Requests a second for each key and bandit, if the key has no rate of its own: more than one
 process can answer, so that only a runaway client meets it."""
+PLAIN = "text/plain"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Incoming = Request | SmallRequest
 """A request that came through ASGI, or one that was received as a whole."""
 Endpoint = Callable[[Incoming], Awaitable[Response]]
+Shown = Callable[[Any, Request, Key | None], Response]
+"""Makes the response from the answer of an operation, for a request with this key."""
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
     (TooManyExportsError, 429),
@@ -57,37 +66,52 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
 class RefusedError(Exception):
     """A request is refused, with a status and a sentence that says why."""
 
-    def __init__(self, status: int, sentence: str, headers: dict[str, str] | None = None) -> None:
-        self.status, self.sentence, self.headers = status, sentence, headers
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        headers: dict[str, str] | None = None,
+        code: str | None = None,
+    ) -> None:
+        self.status, self.sentence, self.headers, self.code = status, sentence, headers, code
 
 
 class RequestPipeline:
     """The steps of every request: key, body, rate limit, operation, answer, and metrics."""
 
-    def __init__(self, service: Service, rate: float, metrics: Metrics) -> None:
-        self.metrics = metrics
+    def __init__(
+        self, service: Service, rate: float, metrics: Metrics, origins: Origins | None = None
+    ) -> None:
+        self.metrics, self.origins = metrics, origins or Origins()
+        self._log = RequestLog()
+        self.telemetry: Telemetry | None = None
         self.described = b""
         self._service, self._rate = service, rate
         self._limit, self._failed = RateLimit(), FailedAttempts()
 
-    def endpoint(self, operation: Operation) -> Endpoint:
-        """The endpoint of an operation, with all steps around it."""
+    def endpoint(self, operation: Operation, shown: Shown | None = None) -> Endpoint:
+        """The endpoint of an operation, with all steps around it.
+
+        ``shown`` makes the response from the answer; without it the answer is sent as JSON.
+        """
         decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
 
         async def answer(request: Incoming) -> Response:
             key = self._authenticated(request, operation)
             body = None
             if decoder is not None:
-                _check_type(request)
+                _check_type(request, key)
                 body = _decoded(decoder, await limited_body(request))
             if operation.scope is not None:
                 self._check_rate(request, key, operation.cost(body))
-            call = Call(self._service, request.path_params, body, key)
+            call = Call(self._service, request.path_params, body, key, *_address(request))
             found = await operation.call(call)
             if operation.audited:
                 await self._audit(operation, call, found)
             if isinstance(found, Response):
                 return found
+            if shown is not None and isinstance(request, Request):
+                return shown(found, request, key)
             return Response(ENCODER.encode(found), operation.status, media_type=JSON)
 
         return self._counted(operation.name, answer)
@@ -125,7 +149,19 @@ class RequestPipeline:
             ),
         ]
 
-    async def no_route(self, request: Request, error: Exception) -> Response:
+    async def preflight(self, request: Incoming) -> Response:
+        """Tell a browser whether a page may send a request."""
+        origin = request.headers.get("origin")
+        if origin is None or "access-control-request-method" not in request.headers:
+            return await self.no_route(request, HTTPException(405, headers={"Allow": "POST"}))
+        if origin not in self.origins:
+            refused = origin_refused(origin)
+            self.metrics.count("preflight", refused.status)
+            return failure(refused.status, refused.sentence, code=refused.code)
+        self.metrics.count("preflight", 204)
+        return Response(status_code=204, headers=self.origins.preflight_headers(origin))
+
+    async def no_route(self, request: Incoming, error: Exception) -> Response:
         """The answer to a path or a method that does not exist."""
         status = error.status_code if isinstance(error, HTTPException) else 404
         sentences = {
@@ -141,11 +177,31 @@ class RequestPipeline:
 
         async def counted(request: Incoming) -> Response:
             begin = time.perf_counter()
-            response = await _answered(name, answer, request)
-            self.metrics.count(name, response.status_code, time.perf_counter() - begin)
+            context = RequestContext(name, request)
+            token = CURRENT.set(context)
+            if self.telemetry is None:
+                response = await _answered(name, answer, request)
+            else:
+                response = await self.telemetry.answered(
+                    context, lambda: _answered(name, answer, request)
+                )
+            seconds = time.perf_counter() - begin
+            self.metrics.count(name, response.status_code, seconds)
+            self._log.write(context, response, seconds)
+            CURRENT.reset(token)
+            self._add_headers(context, response)
             return response
 
         return counted
+
+    def _add_headers(self, context: RequestContext, response: Response) -> None:
+        """Name the request, if anybody may want to find it, and let a declared page read this."""
+        headers = context.request.headers
+        if response.status_code >= 500 or "x-request-id" in headers:
+            response.headers["X-Request-ID"] = context.identifier
+        origin = headers.get("origin")
+        if origin is not None and origin in self.origins:
+            response.headers.update(self.origins.answer_headers(origin))
 
     def _authenticated(self, request: Incoming, operation: Operation) -> Key | None:
         """Authenticate a request and return its key.
@@ -156,7 +212,7 @@ class RequestPipeline:
         if operation.scope is not None and self._service.keys.needed:
             key = self._check_key(request, operation.scope, operation.partial)
         elif operation.scope is not None:
-            check_local(request)
+            check_local(request, self.origins if operation.scope in BROWSER_SCOPES else Origins())
         if not operation.early and not self._service.ready:
             raise RefusedError(
                 503,
@@ -166,10 +222,11 @@ class RequestPipeline:
         return key
 
     def _check_key(self, request: Incoming, scope: str, partial: bool) -> Key:
-        kind, _, text = request.headers.get("authorization", "").partition(" ")
-        key = self._service.keys.find(text.strip()) if kind.lower() == "bearer" else None
-        if key is None:
-            raise self._unknown_key(request, sent=kind.lower() == "bearer" and bool(text.strip()))
+        text, in_path = _sent_key(request)
+        key = self._service.keys.find(text) if text else self._session_key(request)
+        if key is None or (text and in_path and not key.browser):
+            raise self._unknown_key(request, sent=bool(text))
+        check_origin(request, key, self.origins)
         self._service.last_use.note(key.id)
         bandit = request.path_params.get("name")
         if not key.allows(scope, bandit) and not (partial and key.may_list):
@@ -179,6 +236,11 @@ class RequestPipeline:
                 "this bandit",
             )
         return key
+
+    def _session_key(self, request: Incoming) -> Key | None:
+        """The key for which a browser has signed in, if it has."""
+        safe = isinstance(request, Request) and request.method in ("GET", "HEAD")
+        return self._service.sessions.key(request.headers, safe=safe)
 
     def _unknown_key(self, request: Incoming, *, sent: bool) -> RefusedError:
         """Why a request without a valid key is refused; too many wrong keys are refused longer."""
@@ -226,7 +288,7 @@ async def _answered(name: str, answer: Endpoint, request: Incoming) -> Response:
     try:
         return await answer(request)
     except RefusedError as error:
-        return failure(error.status, error.sentence, error.headers)
+        return failure(error.status, error.sentence, error.headers, error.code)
     except asyncio.CancelledError:
         # The server is stopping, and its time to finish requests is over.
         return failure(503, "the server stops: try again with the same id", {"Retry-After": "1"})
@@ -244,8 +306,53 @@ async def _answered(name: str, answer: Endpoint, request: Incoming) -> Response:
         )
 
 
-def check_local(request: Incoming) -> None:
-    """Refuse a request that a web page of another site makes a browser on this machine send."""
+def _address(request: Incoming) -> tuple[Mapping[str, str], bool]:
+    """The query of a request, and whether it was encrypted; small requests have neither."""
+    if not isinstance(request, Request):
+        return {}, False
+    return request.query_params, request.url.scheme == "https"
+
+
+def _sent_key(request: Incoming) -> tuple[str, bool]:
+    """The text of the key, and whether it is in the path, as that of a beacon of a page."""
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and text.strip():
+        return text.strip(), False
+    # A request with a query is no small one.
+    return ("" if isinstance(request, SmallRequest) else request.query_params.get("key", "")), True
+
+
+def check_origin(request: Incoming, key: Key, origins: Origins) -> None:
+    """Refuse pages of sites that were not declared, and keys that are not for pages."""
+    origin = request.headers.get("origin")
+    if origin is None or urlsplit(origin).netloc == request.headers.get("host", ""):
+        return
+    if origin not in origins:
+        raise origin_refused(origin)
+    if not key.browser:
+        raise RefusedError(
+            403,
+            "this key is not for web pages, where everybody can read it: make one by submax keys "
+            "add STORE --scope reward --browser",
+            code="origin-not-allowed",
+        )
+
+
+def origin_refused(origin: str) -> RefusedError:
+    """Why a page of a site that was not declared is refused."""
+    return RefusedError(
+        403,
+        f"pages of {origin!r:.80} may not call this server from a browser: start it with --origin "
+        "and the scheme and host of the site",
+        code="origin-not-allowed",
+    )
+
+
+def check_local(request: Incoming, origins: Origins) -> None:
+    """Refuse a request that a web page of another site makes a browser on this machine send.
+
+    Pages of declared ``origins`` are allowed.
+    """
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     if not _is_local(host):
@@ -254,7 +361,7 @@ def check_local(request: Incoming) -> None:
             "without keys the server answers only requests to 127.0.0.1 and localhost: make a key "
             "by submax keys add",
         )
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and urlsplit(origin).netloc != host and origin not in origins:
         raise RefusedError(
             403,
             "without keys the server answers no pages of other sites: make a key, submax keys add",
@@ -267,9 +374,14 @@ def _is_local(host: str) -> bool:
     return is_loopback(urlsplit(f"//{host}").hostname or "")
 
 
-def _check_type(request: Incoming) -> None:
-    """Refuse other types than JSON, which browsers send to another site only if it allows it."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+def _check_type(request: Incoming, key: Key | None) -> None:
+    """Refuse other types than JSON, which browsers send to another site only if it allows it.
+
+    With a key for browsers, which nobody keeps secret, plain text is allowed: a page that is left
+    can send it at once, without asking the server first.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON and not (key is not None and key.browser and kind == PLAIN):
         raise RefusedError(415, f"send JSON, with the header 'Content-Type: {JSON}' (curl --json)")
 
 

@@ -9,6 +9,7 @@ from submax.core.conditioning.belief import Belief
 from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.problem import Problem
 from submax.strategies.observation_weights import ObservationWeights
+from submax.testing.rules.compare import require_close
 from submax.testing.rules.examples import some_contexts
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import copied, unchanged
@@ -40,7 +41,7 @@ def check_belief(
             "the probabilities of all joint actions must sum to one at every level, and they sum "
             f"to {worst:.6g}"
         )
-        require(np.allclose(sums, 1, atol=1e-9), estimator, rule)
+        require_close(sums, 1, estimator, rule, rtol=1e-5, atol=1e-9)
         _check_forms(estimator, belief, listed)
         _check_choices(estimator, belief, listed)
         levels = belief.levels()
@@ -50,7 +51,9 @@ def check_belief(
         prior = belief.level_prior()
         require_shape(prior, "R n L", shape[:3], estimator, "level_prior")
         require(np.all(prior >= 0), estimator, "level_prior must not be negative")
-        require(np.allclose(prior.sum(axis=-1), 1), estimator, "level_prior must sum to one")
+        require_close(
+            prior.sum(axis=-1), 1, estimator, "level_prior must sum to one", rtol=1e-5, atol=1e-8
+        )
         values = belief.values()
         if values is not None:
             expected = (replicas, problem.scale.levels)
@@ -87,13 +90,16 @@ def listed_probabilities(belief: Belief) -> Floats:
 
 def _check_forms(estimator: Estimator[Any], belief: Belief, listed: Floats) -> None:
     """Compare actions that rows share with actions of each row, and with the list of all."""
-    same = np.allclose(belief.prob_of_all(), listed, rtol=1e-9, atol=1e-12)
-    require(same, estimator, "prob_of_all must agree with prob")
+    require_close(belief.prob_of_all(), listed, estimator, "prob_of_all must agree with prob")
     own = np.tile(belief.space.listing()[None, None], (*listed.shape[:2], 1, 1))
     for form in (own, own[:, :1], own[:1]):
         if 0 not in form.shape:
-            same = np.allclose(belief.prob(form), listed, rtol=1e-9, atol=1e-12)
-            require(same, estimator, "shared actions and own actions must give the same")
+            require_close(
+                belief.prob(form),
+                listed,
+                estimator,
+                "shared actions and own actions must give the same",
+            )
 
 
 def _check_rows(estimator: Estimator[Any], belief: Belief, listed: Floats) -> None:
@@ -102,8 +108,12 @@ def _check_rows(estimator: Estimator[Any], belief: Belief, listed: Floats) -> No
     row = np.tile([rows - 1, 0], (replicas, 1))
     expected = np.take_along_axis(listed, row[..., None, None], axis=1)
     actions = np.tile(belief.space.listing()[None, None], (replicas, 2, 1, 1))
-    same = np.allclose(belief.rows(row).prob(actions), expected, rtol=1e-9, atol=1e-12)
-    require(same, estimator, "rows must select contexts and change nothing else")
+    require_close(
+        belief.rows(row).prob(actions),
+        expected,
+        estimator,
+        "rows must select contexts and change nothing else",
+    )
 
 
 def _check_choices(estimator: Estimator[Any], belief: Belief, listed: Floats) -> None:
@@ -115,8 +125,14 @@ def _check_choices(estimator: Estimator[Any], belief: Belief, listed: Floats) ->
         sums = np.allclose(slot.sum(axis=-1), 1, atol=1e-9) and np.all(slot >= 0)
         require(sums, estimator, "the probabilities of a slot's choices must sum to one")
     if len(found) == 1:
-        same = np.allclose(found[0], listed, rtol=1e-6, atol=1e-9)
-        require(same, estimator, "the choices of one slot must be its actions")
+        require_close(
+            found[0],
+            listed,
+            estimator,
+            "the choices of one slot must be its actions",
+            rtol=1e-6,
+            atol=1e-9,
+        )
 
 
 def _check_weights(estimator: Estimator[Any], belief: Belief, shape: tuple[int, ...]) -> None:

@@ -8,6 +8,7 @@ from submax.core.arrays import Floats
 from submax.core.conditioning.estimator import Estimator
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
+from submax.testing.rules.compare import require_close
 from submax.testing.rules.estimator_belief import listed_probabilities
 from submax.testing.rules.examples import (
     first_replica_changed,
@@ -60,7 +61,7 @@ def _check_same_data(
         for piece in pieces:
             params = estimator.fit(params, piece, np.random.default_rng(seed))
         found = _everything(estimator, problem, params, len(feedback.weight), seed)
-        require(np.allclose(found, expected, rtol=1e-9, atol=1e-12), estimator, rule)
+        require_close(found, expected, estimator, rule)
 
 
 def _check_replicas(
@@ -75,8 +76,14 @@ def _check_replicas(
     for changed in first_replica_changed(problem, feedback):
         params = estimator.fit(fresh, changed, np.random.default_rng(seed))
         found = _everything(estimator, problem, params, len(feedback.weight), seed)[1:]
-        same = np.allclose(found, others, rtol=1e-12, atol=1e-12)
-        require(same, estimator, "the feedback of one replica must not reach another")
+        require_close(
+            found,
+            others,
+            estimator,
+            "the feedback of one replica must not reach another",
+            rtol=1e-12,
+            atol=1e-12,
+        )
 
 
 def _check_prior(
@@ -104,7 +111,7 @@ def _check_memory(estimator: Estimator[Any], fresh: Any, feedback: Feedback, see
             params = estimator.fit(params, piece, np.random.default_rng(seed))
         priors.append(estimator.belief(params, feedback.context[:, :1]).level_prior())
     rule = "level_prior must count all feedback so far, in whatever order and parts it came"
-    require(np.allclose(priors[0], priors[1:], rtol=1e-9, atol=1e-12), estimator, rule)
+    require_close(priors[0], priors[1:], estimator, rule)
 
 
 def _check_values(estimator: Estimator[Any], fitted: Any, feedback: Feedback) -> None:
@@ -116,8 +123,9 @@ def _check_values(estimator: Estimator[Any], fitted: Any, feedback: Feedback) ->
         return
     conditioned = belief.prob(feedback.action[:, :, None, :])[..., 0]
     ratio = (feedback.reward * np.exp(-feedback.log_prob))[..., None] * conditioned
-    same = np.allclose(values, ratio.mean(axis=1), rtol=1e-9, atol=1e-12)
-    require(same, estimator, "values must be the importance-sampled sums")
+    require_close(
+        values, ratio.mean(axis=1), estimator, "values must be the importance-sampled sums"
+    )
 
 
 def _check_missing_propensities(

@@ -11,6 +11,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.listing_policy import ListingPolicy
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
+from submax.testing.rules.compare import require_close
 from submax.testing.rules.examples import REPLICAS, repeated, some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import copied, unchanged
@@ -116,10 +117,9 @@ def _check_log_prob(
     require(expected.dtype == np.float64, policy, "log_prob must be of type float64")
     require(np.all(np.isfinite(expected)), policy, "what was chosen must have a probability")
     if decision.log_prob is not None:
-        same = decision.log_prob.shape == expected.shape and np.allclose(
-            decision.log_prob, expected, rtol=1e-9, atol=1e-12
-        )
-        require(same, policy, "the log_prob of a decision must equal that of the policy")
+        require_shape(decision.log_prob, "R n", expected.shape, policy, "log_prob of a decision")
+        rule = "the log_prob of a decision must equal that of the policy"
+        require_close(decision.log_prob, expected, policy, rule)
 
 
 def _check_sum(policy: Policy[Any], state: Any, context: Floats) -> None:
@@ -127,8 +127,8 @@ def _check_sum(policy: Policy[Any], state: Any, context: Floats) -> None:
     require(not np.any(np.isnan(listed)), policy, "no log_prob may be NaN")
     sums = np.exp(listed).sum(axis=0)
     rule = "the probabilities of all joint actions must sum to one in every row"
-    require(np.allclose(sums, 1, rtol=0, atol=1e-9), policy, rule)
+    require_close(sums, 1, policy, rule, rtol=0, atol=1e-9)
     if context.shape[1]:
         table = np.moveaxis(policy.probabilities(state, context), -1, 0)
         rule = "probabilities must be those of log_prob"
-        require(np.allclose(table, np.exp(listed), rtol=1e-9, atol=1e-12), policy, rule)
+        require_close(table, np.exp(listed), policy, rule)

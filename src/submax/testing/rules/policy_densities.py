@@ -13,6 +13,7 @@ from submax.core.rewards.continuous import Continuous
 from submax.core.spaces.box import Box
 from submax.core.spaces.mixed import Mixed
 from submax.core.spaces.real_space import RealSpace
+from submax.testing.rules.compare import require_close
 from submax.testing.rules.examples import padded, repeated, rows_of, some_contexts, some_feedback
 from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
 from submax.testing.rules.leaves import copied, unchanged
@@ -65,8 +66,14 @@ def _check_decisions(policy: Policy[Any], state: Any, context: Floats, seed: int
     require_shape(found, "R n", context.shape[:2], policy, "log_prob")
     require(np.all(np.isfinite(found)), policy, "what was chosen must have a density")
     if decision.log_prob is not None:
-        same = np.allclose(decision.log_prob, found, rtol=1e-9, atol=1e-9)
-        require(same, policy, "the log_prob of a decision must equal that of the policy")
+        require_close(
+            decision.log_prob,
+            found,
+            policy,
+            "the log_prob of a decision must equal that of the policy",
+            rtol=1e-9,
+            atol=1e-9,
+        )
     require(unchanged(before, state), policy, "act and log_prob must not change the state")
 
 
@@ -74,18 +81,38 @@ def _check_absence(policy: Policy[Any], state: Any, seed: int) -> None:
     """Rows of weight 0 and feedback without rows change nothing, and replicas stay apart."""
     feedback = some_feedback(state.problem, REPLICAS, TAUGHT, seed + 1)
     after = _asked(policy, _updated(policy, state, feedback, seed), seed)
-    same = np.allclose(_asked(policy, _updated(policy, state, padded(feedback), seed), seed), after)
-    require(same, policy, "rows of weight 0 must change nothing, whatever they hold")
+    require_close(
+        _asked(policy, _updated(policy, state, padded(feedback), seed), seed),
+        after,
+        policy,
+        "rows of weight 0 must change nothing, whatever they hold",
+        rtol=1e-5,
+        atol=1e-8,
+    )
     nothing = _updated(policy, state, rows_of(feedback, slice(0, 0)), seed)
-    same = np.allclose(_asked(policy, nothing, seed), _asked(policy, state, seed))
-    require(same, policy, "feedback without rows must change nothing")
+    require_close(
+        _asked(policy, nothing, seed),
+        _asked(policy, state, seed),
+        policy,
+        "feedback without rows must change nothing",
+        rtol=1e-5,
+        atol=1e-8,
+    )
     weight = feedback.weight.copy()
     weight[0] = 0.0
     silent = _updated(policy, state, feedback._replace(weight=weight), seed)
     found = _asked(policy, silent, seed)
-    require(np.allclose(found[1:], after[1:]), policy, "replicas must not hear of each other")
-    same = np.allclose(found[0], _asked(policy, state, seed)[0])
-    require(same, policy, "a replica without feedback must stay as it is while others learn")
+    require_close(
+        found[1:], after[1:], policy, "replicas must not hear of each other", rtol=1e-5, atol=1e-8
+    )
+    require_close(
+        found[0],
+        _asked(policy, state, seed)[0],
+        policy,
+        "a replica without feedback must stay as it is while others learn",
+        rtol=1e-5,
+        atol=1e-8,
+    )
 
 
 def _updated(policy: Policy[Any], state: Any, feedback: Feedback, seed: int) -> Any:

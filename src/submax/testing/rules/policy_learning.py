@@ -9,6 +9,7 @@ from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
+from submax.testing.rules.compare import require_close
 from submax.testing.rules.examples import (
     clear_feedback,
     first_replica_changed,
@@ -55,8 +56,8 @@ def _check_absent_rows(
 ) -> None:
     plain = policy.update(state, feedback, np.random.default_rng(seed))
     mixed = policy.update(state, padded(feedback), np.random.default_rng(seed))
-    same = _same_decisions(policy, plain, mixed, context)
-    require(same, policy, "rows of weight 0 must change nothing, whatever they hold")
+    rule = "rows of weight 0 must change nothing, whatever they hold"
+    _require_same_decisions(policy, mixed, plain, context, rule)
 
 
 def _check_empty_feedback(
@@ -64,8 +65,8 @@ def _check_empty_feedback(
 ) -> None:
     nothing = rows_of(feedback, slice(0, 0))
     after = policy.update(state, nothing, np.random.default_rng(seed))
-    same = _same_decisions(policy, state, after, context)
-    require(same, policy, "feedback without rows must change nothing")
+    rule = "feedback without rows must change nothing"
+    _require_same_decisions(policy, after, state, context, rule)
 
 
 def _check_replicas(
@@ -76,8 +77,14 @@ def _check_replicas(
     for changed in first_replica_changed(state.problem, feedback):
         after = policy.update(state, changed, np.random.default_rng(seed))
         found = np.exp(all_log_probs(policy, after, context)[:, 1:])
-        same = np.allclose(found, others, rtol=1e-12, atol=1e-12)
-        require(same, policy, "the feedback of one replica must not reach another")
+        require_close(
+            found,
+            others,
+            policy,
+            "the feedback of one replica must not reach another",
+            rtol=1e-12,
+            atol=1e-12,
+        )
 
 
 def _check_silent_replica(
@@ -88,8 +95,9 @@ def _check_silent_replica(
     weight[0] = 0.0
     after = policy.update(state, feedback._replace(weight=weight), np.random.default_rng(seed))
     before, found = (np.exp(all_log_probs(policy, one, context)[:, 0]) for one in (state, after))
-    same = np.allclose(before, found, rtol=1e-9, atol=1e-12)
-    require(same, policy, "a replica without feedback must stay as it is while others learn")
+    require_close(
+        before, found, policy, "a replica without feedback must stay as it is while others learn"
+    )
 
 
 def _check_clear_feedback(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> None:
@@ -131,6 +139,8 @@ def _taught(policy: Policy[Any], problem: Problem, replicas: int, seed: int) -> 
     return policy.update(policy.record(state, feedback.action), feedback, rng)
 
 
-def _same_decisions(policy: Policy[Any], one: Any, other: Any, context: Floats) -> bool:
-    first, second = (np.exp(all_log_probs(policy, state, context)) for state in (one, other))
-    return np.allclose(first, second, rtol=1e-9, atol=1e-12)
+def _require_same_decisions(
+    policy: Policy[Any], found: Any, expected: Any, context: Floats, rule: str
+) -> None:
+    first, second = (np.exp(all_log_probs(policy, state, context)) for state in (found, expected))
+    require_close(first, second, policy, rule)

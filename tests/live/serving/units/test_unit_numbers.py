@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 
+from submax.live.serving.units import unit_numbers
 from submax.live.serving.units.action_codes import action_codes
 from submax.live.serving.units.unit_numbers import UnitNumbers
 
@@ -33,18 +34,31 @@ def test_the_first_arrival_has_the_probability_of_its_rate(seed):
     eligible = ((0, 2), (1, 3, 4))
     probabilities = np.array([0.05, 0.3, 0.1, 0.25, 0.2, 0.1])
     codes = action_codes(eligible)
-    chosen = np.array(
-        [np.argmin(numbers.exponentials("v1", unit, codes) / probabilities) for unit in UNITS]
-    )
+    chosen = np.array([numbers.first_arrival("v1", unit, codes, probabilities) for unit in UNITS])
     for index, probability in enumerate(probabilities):
         error = math.sqrt(probability * (1 - probability) / len(UNITS))
         assert abs((chosen == index).mean() - probability) < DEVIATIONS * error
     # In another period units are drawn anew.
-    later = np.array(
-        [np.argmin(numbers.exponentials("v2", unit, codes) / probabilities) for unit in UNITS]
-    )
+    later = np.array([numbers.first_arrival("v2", unit, codes, probabilities) for unit in UNITS])
     same = float((probabilities**2).sum())
     assert abs((chosen == later).mean() - same) < DEVIATIONS * math.sqrt(same / len(UNITS))
+
+
+def test_few_and_many_numbers_are_computed_alike(seed, monkeypatch):
+    numbers, rng = UnitNumbers("homepage", seed), np.random.default_rng(seed)
+    codes = action_codes((tuple(range(20)),))
+    rates = np.where(rng.random((50, 20)) < 0.3, 0.0, rng.random((50, 20)))
+    few = [
+        numbers.first_arrival("v1", unit, codes, one)
+        for unit, one in zip(UNITS, rates, strict=False)
+    ]
+    monkeypatch.setattr(unit_numbers, "FEW", 0)
+    many = [
+        numbers.first_arrival("v1", unit, codes, one)
+        for unit, one in zip(UNITS, rates, strict=False)
+    ]
+    assert few == many
+    assert all(one[index] > 0 for one, index in zip(rates, few, strict=True))
 
 
 def test_codes_depend_on_the_choices_of_an_action_only():

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class OpenDecisions(NamedTuple):
-    """By id: the reward so far, whether it was activated, and the parts of the reward so far."""
+    """By position: the reward so far, its parts, and which decisions were activated later."""
 
-    rewards: Mapping[str, float]
-    activated: AbstractSet[str]
-    parts: Mapping[str, Mapping[str, float]]
+    rewards: Mapping[int, float]
+    activated: AbstractSet[int]
+    parts: Mapping[int, Mapping[str, float]]

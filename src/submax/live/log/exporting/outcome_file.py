@@ -2,16 +2,16 @@
 
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from submax.live.log.outcomes import Outcomes
+
 RECORD = [("status", "u1"), ("reward", "<f8"), ("late", "<u4")]
 """What is known of the decision at a position, before the parts of its reward; all bytes are 0 if
 it has not matured."""
-Outcome = tuple[int, int, float, list[float]]
-"""Position, number of the status, reward and parts of a decision that has matured."""
+MATURED = [("position", "i8"), ("status", "u1"), ("reward", "f8")]
 BLOCK = 1 << 16
 """Positions whose records are read and written together: less than a megabyte."""
 BUFFERED = 50_000
@@ -21,35 +21,36 @@ BUFFERED = 50_000
 class OutcomeFile:
     """One record for each position, in a temporary file that is deleted with this object.
 
-    Memory holds some of the last records only, so that it does not grow with the log. ``statuses``
-    are the names of what can become of a decision; number 0 is that of a decision that has not
-    matured.
+    A ledger tells it what becomes of decisions. Memory holds some of the last records only, so that
+    it does not grow with the log. ``parts`` is the number of parts of a reward.
     """
 
-    def __init__(self, statuses: Sequence[str], parts: Sequence[str] = ()) -> None:
-        self._parts = list(parts)
-        self._record = np.dtype([*RECORD, ("parts", "<f8", (len(self._parts),))])
-        self._numbers = {status: number for number, status in enumerate(statuses)}
+    def __init__(self, parts: int = 0) -> None:
+        self._record = np.dtype([*RECORD, ("parts", "<f8", (parts,))])
+        self._matured = np.dtype([*MATURED, ("parts", "f8", (parts,))])
         # Not named, so that the system deletes the file even after a crash.
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as this object
         weakref.finalize(self, self._file.close)
-        self._outcomes: list[Outcome] = []
-        self._late: list[int] = []
+        self._outcomes: list[NDArray[np.void]] = []
+        self._late: list[NDArray[np.int64]] = []
+        self._buffered = 0
 
-    def add(
-        self, position: int, status: str, reward: float | None, parts: Mapping[str, float]
-    ) -> None:
-        """Record that the decision at a position has matured."""
-        number = np.nan if reward is None else reward
-        found = [parts.get(name, np.nan) for name in self._parts]
-        self._outcomes.append((position, self._numbers[status], number, found))
-        if len(self._outcomes) >= BUFFERED:
-            self._write()
+    def matured(self, position: NDArray[np.int64], outcomes: Outcomes) -> None:
+        """Record that decisions have matured."""
+        records = np.empty(len(position), self._matured)
+        records["position"], records["status"] = position, outcomes.status
+        records["reward"], records["parts"] = outcomes.reward, outcomes.parts
+        self._outcomes.append(records)
+        self._written_if_full(len(position))
 
-    def add_late(self, position: int) -> None:
-        """Count a late reward of the decision at a position."""
+    def late_rewards(self, position: NDArray[np.int64]) -> None:
+        """Count late rewards of decisions."""
         self._late.append(position)
-        if len(self._late) >= BUFFERED:
+        self._written_if_full(len(position))
+
+    def _written_if_full(self, new: int) -> None:
+        self._buffered += new
+        if self._buffered >= BUFFERED:
             self._write()
 
     def read(self, positions: NDArray[np.int64]) -> NDArray[np.void]:
@@ -65,24 +66,19 @@ class OutcomeFile:
         """Write what is held in memory."""
         if not self._outcomes and not self._late:
             return
-        position = np.array([one[0] for one in self._outcomes], np.int64)
-        status = np.array([one[1] for one in self._outcomes], np.uint8)
-        reward = np.array([one[2] for one in self._outcomes], np.float64)
-        parts = np.array([one[3] for one in self._outcomes], np.float64)
-        parts = parts.reshape(len(position), len(self._parts))
-        late = np.array(self._late, np.int64)
-        touched = np.concatenate([position, late]) // BLOCK
+        outcomes = np.concatenate([np.empty(0, self._matured), *self._outcomes])
+        late = np.concatenate([np.empty(0, np.int64), *self._late])
+        touched = np.concatenate([outcomes["position"], late]) // BLOCK
         for block in np.unique(touched).tolist():
             records = self._block(block)
-            here = position // BLOCK == block
-            places = position[here] % BLOCK
-            records["status"][places] = status[here]
-            records["reward"][places] = reward[here]
-            records["parts"][places] = parts[here]
+            here = outcomes[outcomes["position"] // BLOCK == block]
+            places = here["position"] % BLOCK
+            for name in ("status", "reward", "parts"):
+                records[name][places] = here[name]
             np.add.at(records["late"], late[late // BLOCK == block] % BLOCK, 1)
             self._file.seek(block * BLOCK * self._record.itemsize)
             self._file.write(records.tobytes())
-        self._outcomes, self._late = [], []
+        self._outcomes, self._late, self._buffered = [], [], 0
 
     def _block(self, block: int) -> NDArray[np.void]:
         size = BLOCK * self._record.itemsize

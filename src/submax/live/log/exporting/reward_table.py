@@ -2,35 +2,34 @@
 
 from typing import Any
 
+import numpy as np
+
 from submax.live.log.exporting.times import arrow_times
 from submax.live.log.pages.log_page import LogPage
-from submax.live.log.records import REWARD
-from submax.live.store.event_columns import EventColumns
+from submax.live.store.columns.event_kinds import REWARD_KIND
 
 
-def reward_table(events: EventColumns) -> Any:
-    """Return the table of the rewards on a page; one with several names is a row for each."""
+def reward_table(page: LogPage, begin: int, end: int) -> Any:
+    """Return the table of the rewards from place ``begin`` to ``end`` of a page.
+
+    A reward with several parts is a row for each.
+    """
     import pyarrow as pa
 
-    page, rows = LogPage.of(events), []
-    for place, kind in enumerate(page.kind):
-        if kind != REWARD or not events.key[place]:
-            continue
-        # The parts of a key have no spaces.
-        _, identifier, key = (events.key[place] or "").split(" ")
-        given, known = page.body[place], page.about_position[place] > 0
-        parts = {None: given.value} if given.parts is None else given.parts
-        rows += [(identifier, key, page.at[place], one, known, name) for name, one in parts.items()]
-    identifiers, keys, times, values, known_ones, names = (
-        zip(*rows, strict=True) if rows else [()] * 6
-    )
+    places = begin + np.flatnonzero(page.kind[begin:end] == REWARD_KIND)
+    values, names = page.value[places], np.full(len(places), None, np.object_)
+    if page.parts:
+        each = [page.parts.get(place, {None: page.value[place]}) for place in places.tolist()]
+        places = np.repeat(places, [len(one) for one in each])
+        values = np.array([value for one in each for value in one.values()], np.float64)
+        names = np.array([name for one in each for name in one], np.object_)
     return pa.Table.from_arrays(
         [
-            pa.array(identifiers, pa.string()),
-            pa.array(keys, pa.string()),
-            arrow_times(times),
-            pa.array(values, pa.float64()),
-            pa.array(known_ones, pa.bool_()),
+            pa.array(page.names.identifiers(places), pa.string()),
+            pa.array(page.names.reward_keys(places), pa.string()),
+            arrow_times(page.at[places]),
+            pa.array(values),
+            pa.array(page.about_position[places] > 0),
             pa.array(names, pa.string()),
         ],
         schema=reward_schema(),

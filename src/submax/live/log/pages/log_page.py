@@ -1,39 +1,40 @@
-"""A page of a bandit's log, decoded."""
+"""A page of a bandit's log, by columns."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import compress
 
-import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-from submax.core.errors import InputError
-from submax.live.log.pages.lean_decision import LeanDecision
-from submax.live.log.records import ACTIVATION, DECISION, REWARD, RewardGiven
-from submax.live.store.event_columns import EventColumns
-
-ARRAY_HEADER = b"\xdd"
-"""The first byte of a MessagePack array whose number of elements follows in four bytes."""
-
-
-FEEDBACK = (REWARD, ACTIVATION)
-DECISIONS = msgspec.msgpack.Decoder(list[LeanDecision])
-REWARDS = msgspec.msgpack.Decoder(list[RewardGiven])
+from submax.core.arrays import Floats
+from submax.live.log.decisions.decision_columns import DecisionColumns
+from submax.live.log.decisions.encoded_decisions import EncodedDecisions
+from submax.live.log.pages.page_names import PageNames, StoredNames
+from submax.live.log.pages.reward_values import Parts, reward_values
+from submax.live.store.columns.event_columns import EventColumns
+from submax.live.store.columns.event_kinds import ACTIVATION_KIND, DECISION_KIND, REWARD_KIND
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Events of a log, in order; every field has one value for each event.
+    """``n`` events of a log, in order.
 
-    ``kind`` is empty for events that say nothing about decisions. ``identifier`` is the id of the
-    decision, and ``body`` is a ``LeanDecision``, a ``RewardGiven``, or None.
+    ``position``, ``at``, ``kind``, ``about_position`` and ``value`` are ``[n]``; ``value`` is the
+    value of a reward, and NaN for other events. ``parts`` has the parts of those rewards that have
+    some, by their places. ``decisions`` are the places of the decisions, in
+    the order of ``made``; ``feedback`` those of rewards and activations.
     """
 
-    position: Sequence[int]
-    at: Sequence[float]
-    kind: Sequence[str]
-    identifier: Sequence[str]
-    about_position: Sequence[int]
-    body: Sequence[Any]
+    position: NDArray[np.int64]
+    at: Floats
+    kind: NDArray[np.uint8]
+    about_position: NDArray[np.int64]
+    value: Floats
+    parts: Parts
+    decisions: NDArray[np.int64]
+    feedback: NDArray[np.int64]
+    made: DecisionColumns
+    names: PageNames
 
     def __len__(self) -> int:
         return len(self.position)
@@ -41,58 +42,38 @@ class LogPage:
     @classmethod
     def of(cls, events: EventColumns) -> "LogPage":
         """Decode a page; an ``InputError`` is raised if a body is damaged."""
-        kinds, identifiers, decisions, rewards = [], [], [], []
-        columns = zip(events.kind, events.key, events.about, strict=True)
-        for place, (kind, key, about) in enumerate(columns):
-            if kind == DECISION and key is not None:
-                decisions.append(place)
-                kinds.append(kind)
-                identifiers.append(key[2:])
-            elif about is not None and kind in FEEDBACK:
-                if kind == REWARD:
-                    rewards.append(place)
-                kinds.append(kind)
-                identifiers.append(about[2:])
-            else:
-                kinds.append("")
-                identifiers.append("")
-        bodies: list[Any] = [None] * len(kinds)
-        _decode(events, decisions, DECISIONS, bodies)
-        _decode(events, rewards, REWARDS, bodies)
-        return cls(events.position, events.at, kinds, identifiers, events.about_position, bodies)
+        decisions, feedback, rewards = places_of(events.kind)
+        value = np.full(len(events), np.nan)
+        given = rewards.tolist()
+        value[rewards], parts = reward_values(
+            [events.body[place] for place in given], events.position[rewards]
+        )
+        made = EncodedDecisions(
+            [*compress(events.body, (events.kind == DECISION_KIND).tolist())],
+            events.position[decisions],
+        )
+        return cls(
+            events.position,
+            events.at,
+            events.kind,
+            events.about_position,
+            value,
+            {given[number]: one for number, one in parts.items()},
+            decisions,
+            feedback,
+            made,
+            StoredNames(events),
+        )
+
+    def after(self, position: int) -> int:
+        """Return the place of the first event after a position."""
+        return int(np.searchsorted(self.position, position, "right"))
 
 
-def _decode(
-    events: EventColumns,
-    places: Sequence[int],
-    decoder: "msgspec.msgpack.Decoder[list[Any]]",
-    bodies: list[Any],
-) -> None:
-    """Decode the bodies at some places as one array, which is faster than one by one."""
-    encoded = [events.body[place] for place in places]
-    try:
-        decoded = decoder.decode(_array(encoded))
-    except (msgspec.DecodeError, TypeError):
-        decoded = [
-            _decoded(body, events.position[place], decoder)
-            for place, body in zip(places, encoded, strict=True)
-        ]
-    for place, one in zip(places, decoded, strict=True):
-        bodies[place] = one
-
-
-def _decoded(
-    body: bytes, position: int, decoder: "msgspec.msgpack.Decoder[list[Any]]"
-) -> LeanDecision | RewardGiven:
-    try:
-        (decoded,) = decoder.decode(_array([body]))
-    except (msgspec.DecodeError, TypeError) as error:
-        raise InputError(
-            f"event {position} of the store is damaged or from a newer submax ({error}): install a "
-            "newer submax, or restore a backup"
-        ) from error
-    return decoded  # type: ignore[no-any-return]  # one of the two by the decoder
-
-
-def _array(encoded: Sequence[bytes]) -> bytes:
-    return b"".join([ARRAY_HEADER, len(encoded).to_bytes(4), *encoded])
+def places_of(kind: NDArray[np.uint8]) -> tuple[NDArray[np.int64], ...]:
+    """Return the places of decisions, of rewards and activations, and of rewards."""
+    return (
+        np.flatnonzero(kind == DECISION_KIND),
+        np.flatnonzero((kind == REWARD_KIND) | (kind == ACTIVATION_KIND)),
+        np.flatnonzero(kind == REWARD_KIND),
+    )

@@ -57,6 +57,10 @@ class UnitDraws:
         share = serving.settings.guard_rails.holdout
         return share > 0 and self._numbers(serving).uniform(HOLDOUT, unit) < share
 
+    def generator(self, serving: Serving, purpose: str, unit: str) -> np.random.Generator:
+        """A random generator that is the same for the same unit and purpose."""
+        return self._numbers(serving).generator(purpose, unit)
+
     def must_pin(self, serving: Serving) -> bool:
         """Whether probabilities may change while a unit is to get the same action."""
         sticky = serving.settings.sticky
@@ -137,9 +141,8 @@ class UnitDraws:
         if index is None and period is None and rng is not None:
             index = int(rng.choice(len(weights), p=weights / weights.sum()))
         elif index is None:
-            arrivals = numbers.exponentials(period or "", unit, action_codes(request.eligible))
-            with np.errstate(divide="ignore"):
-                index = int(np.argmin(arrivals / weights))
+            codes = action_codes(request.eligible)
+            index = numbers.first_arrival(period or "", unit, codes, weights)
         listed = probabilities.tolist() if len(weights) <= MAX_LOGGED_PROBABILITIES else None
         return DrawnAction(
             joint_action(index, request.eligible), float(probabilities[index]), listed

@@ -1,6 +1,7 @@
 """Random numbers that belong to a unit, and are not stored."""
 
 import hashlib
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,10 @@ FRACTION_BITS = 53
 """Bits of a random number that a float can hold."""
 STEP, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """The constants of SplitMix64 (Steele, Lea and Flood, 2014), which mixes the bits of a number."""
+
+Codes = NDArray[np.uint64]
+FEW = 32
+"""Up to so many numbers are faster to compute one by one."""
 
 
 class UnitNumbers:
@@ -30,7 +35,26 @@ class UnitNumbers:
         """A number that is uniform between 0 and 1."""
         return self._hash(purpose, unit) / WORD
 
-    def exponentials(self, purpose: str, unit: str, codes: NDArray[np.uint64]) -> Floats:
+    def first_arrival(self, purpose: str, unit: str, codes: Codes, rates: Floats) -> int:
+        """The index of the smallest Eᵢ / rateᵢ, where Eᵢ is the exponential number of a code.
+
+        It is i with the probability rateᵢ / Σ rates. At least one rate must be above 0.
+        """
+        if len(codes) > FEW:
+            arrivals = np.full(len(codes), np.inf)
+            numbers = self.exponentials(purpose, unit, codes)
+            return int(np.divide(numbers, rates, out=arrivals, where=rates > 0).argmin())
+        # For few numbers Python is faster than numpy.
+        begin, best, first = self._hash(purpose, unit), math.inf, 0
+        for index, (code, rate) in enumerate(zip(codes.tolist(), rates.tolist(), strict=True)):
+            if rate > 0:
+                uniform = ((_mixed(code + begin) >> (64 - FRACTION_BITS)) + 0.5) / 2**FRACTION_BITS
+                arrival = -math.log(uniform) / rate
+                if arrival < best:
+                    best, first = arrival, index
+        return first
+
+    def exponentials(self, purpose: str, unit: str, codes: Codes) -> Floats:
         """Independent exponential numbers of mean 1, one for each of the different ``codes``."""
         bits = mixed(codes + np.uint64(self._hash(purpose, unit)))
         uniforms = ((bits >> np.uint64(64 - FRACTION_BITS)) + 0.5) / 2**FRACTION_BITS
@@ -47,10 +71,18 @@ class UnitNumbers:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
+def _mixed(number: int) -> int:
+    """As ``mixed``, for one number."""
+    bits = (number + STEP) % WORD
+    bits = (bits ^ (bits >> 30)) * FIRST % WORD
+    bits = (bits ^ (bits >> 27)) * SECOND % WORD
+    return bits ^ (bits >> 31)
+
+
 def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Numbers whose bits are mixed, so that those of successive numbers look independent."""
-    with np.errstate(over="ignore"):
-        bits = numbers + np.uint64(STEP)
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
-        return bits ^ (bits >> np.uint64(31))
+    # Sums and products of arrays of integers are taken modulo 2⁶⁴, as they are meant here.
+    bits = numbers + np.uint64(STEP)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(FIRST)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(SECOND)
+    return bits ^ (bits >> np.uint64(31))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from submax.core.errors import StoreError
 from submax.live.store.integrity.damage import damaged_blobs, damaged_events
-from submax.live.store.sqlite_connection import connected, store_errors
+from submax.live.store.sqlite_format.connection import connected, store_errors
 from submax.live.store.sqlite_format.event_row import SEALED_ROW, sealed_of
 from submax.live.store.sqlite_format.stream_ends import NOBODY
 

@@ -61,6 +61,16 @@ def unpacked_many(stored: Sequence[StoredKey]) -> list[str | None]:
     return [next(texts) if type(one) is bytes else one for one in stored]  # type: ignore[misc]  # each is a text now
 
 
+def decision_of(key: StoredKey) -> str | None:
+    """Return the key of the decision whose id is the second word of a key; None if there is none.
+
+    >>> decision_of("r visit-1 reward")
+    'd visit-1'
+    """
+    words = key.split(" ", 2) if isinstance(key, str) else ()
+    return f"d {words[1]}" if len(words) > 1 else None
+
+
 def _texts(keys: Sequence[bytes]) -> Iterator[str]:
     """Yield the text of each packed key."""
     heads = b"".join([key[: 1 + UUID_BYTES] for key in keys])

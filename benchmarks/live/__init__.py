@@ -1,0 +1,1 @@
+"""Live bandits in one process: time, memory and disk."""

@@ -1,0 +1,1 @@
+"""What benchmarks share: clocks, claims, processes, and other libraries."""

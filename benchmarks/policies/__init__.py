@@ -1,0 +1,1 @@
+"""How fast policies decide and learn, without a store."""

@@ -1,0 +1,159 @@
+"""Time and memory of the default policy with a context, and how they grow with the rows learned.
+
+Ten arms, contexts of twenty numbers, rewards 0 and 1 whose probability depends on the arm and the
+context. Timing starts after the feature map is fixed, at 2000 rows; until then updates take seconds
+in total. When the rows have grown by a tenth, an update also fits the prior and takes several times
+as long as the others, which the median of 15 updates does not include. Everything runs on one core;
+time is processor time, the median of several calls. Memory is measured in a separate process.
+"""
+
+import os
+
+# Set before numpy is imported, because the benchmark measures a single core.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import resource
+import statistics
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+# The folder of the benchmarks, if the script is run by itself.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from measuring.claim import Claim, print_claims, print_table
+from measuring.stopwatch import seconds
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.problem import Problem
+from submax.core.spaces.arms import Arms
+from submax.policies import make_policy
+
+NUMBERS = 20
+"""The width of the context."""
+ROWS = 100
+"""The number of new rows in a timed update."""
+EARLIER_ROWS = (3_000, 30_000, 300_000, 1_000_000)
+"""The numbers of rows that were learned before the timed updates."""
+CALLS, UPDATES = 2000, 15
+"""How many decisions and updates are timed."""
+MOST_DECIDE, MOST_UPDATE, MOST_GROWTH, MOST_MEMORY = 60.0, 20.0, 1.5, 300.0
+"""Limits: microseconds of a decision, milliseconds of an update, the time of the last update as a
+multiple of the first, and megabytes."""
+
+
+def measure() -> list[Claim]:
+    """Print the growth and return the claims."""
+    learner = Learner(10)
+    updates = {}
+    for earlier in EARLIER_ROWS:
+        learner.learn(earlier - learner.rows, piece=20_000)
+        updates[earlier] = 1e3 * learner.update_seconds()
+    rows = [(f"{earlier:,}", f"{taken:.1f}") for earlier, taken in updates.items()]
+    print_table("Milliseconds of an update with 100 new rows", ("rows before", "ms"), rows)
+    decide = 1e6 * learner.decide_seconds()
+    growth = updates[EARLIER_ROWS[-1]] / updates[EARLIER_ROWS[0]]
+    slowest = max(updates.values())
+    memory = {rows: _memory(10, rows) for rows in (10_000, 300_000)}
+    many = _memory(500, 10_000)
+    ratio = memory[300_000] / memory[10_000]
+    return [
+        Claim(
+            "a decision, 10 arms and 20 numbers",
+            f"{decide:.0f} µs",
+            f"{MOST_DECIDE:g} µs",
+            decide <= MOST_DECIDE,
+        ),
+        Claim(
+            "an update with 100 rows",
+            f"{slowest:.0f} ms",
+            f"{MOST_UPDATE:g} ms",
+            slowest <= MOST_UPDATE,
+        ),
+        Claim(
+            "an update after 10⁶ rows, times one after 3000",
+            f"{growth:.2f}",
+            f"at most {MOST_GROWTH:g}",
+            growth <= MOST_GROWTH,
+        ),
+        Claim(
+            "memory after 300,000 rows, times that after 10,000",
+            f"{ratio:.2f}",
+            "at most 1.1",
+            ratio <= 1.1,
+        ),
+        Claim(
+            "memory of 500 arms and 20 numbers",
+            f"{many:.0f} MB",
+            f"{MOST_MEMORY:g} MB",
+            many <= MOST_MEMORY,
+        ),
+    ]
+
+
+class Learner:
+    """The default policy, and a simulated world that it learns from."""
+
+    def __init__(self, arms: int) -> None:
+        self._rng = np.random.default_rng(0)
+        self._policy = make_policy("rcp-adaptive")
+        self._slopes = self._rng.normal(size=(arms, NUMBERS)) / 4
+        self.state: Any = self._policy.init(Problem(Arms(arms), NUMBERS), 1, self._rng)
+        self.rows = 0
+
+    def learn(self, rows: int, piece: int) -> None:
+        """Learn from ``rows`` uniform decisions, at most ``piece`` of them in one update."""
+        while rows > 0:
+            size = min(rows, piece)
+            self.state = self._policy.update(self.state, self._feedback(size), self._rng)
+            self.rows, rows = self.rows + size, rows - size
+
+    def update_seconds(self) -> float:
+        """The median time of several consecutive updates."""
+        taken = []
+        for _ in range(UPDATES):
+            feedback = self._feedback(ROWS)
+            begin = process_time()
+            self.state = self._policy.update(self.state, feedback, self._rng)
+            taken.append(process_time() - begin)
+            self.rows += ROWS
+        return statistics.median(taken)
+
+    def decide_seconds(self) -> float:
+        """The median time of many single decisions."""
+        context = self._rng.normal(size=(CALLS, 1, 1, NUMBERS))
+        return statistics.median(
+            seconds(partial(self._policy.act, self.state, one, self._rng)) for one in context
+        )
+
+    def _feedback(self, rows: int) -> Feedback:
+        arms = len(self._slopes)
+        context = self._rng.normal(size=(1, rows, NUMBERS))
+        arm = self._rng.integers(arms, size=(1, rows))
+        logit = np.einsum("rnd,rnd->rn", context, self._slopes[arm])
+        reward = (self._rng.random((1, rows)) < 1 / (1 + np.exp(-logit))).astype(np.float64)
+        shape = (1, rows)
+        return Feedback(
+            context, arm[..., None], reward, np.full(shape, -np.log(arms)), np.ones(shape)
+        )
+
+
+def _memory(arms: int, rows: int) -> float:
+    """The peak memory, in megabytes, of a process that learns from ``rows`` rows."""
+    done = subprocess.run(
+        [sys.executable, __file__, str(arms), str(rows)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        Learner(int(sys.argv[1])).learn(int(sys.argv[2]), piece=1000)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    else:
+        print_claims(measure())

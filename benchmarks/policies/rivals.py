@@ -1,0 +1,131 @@
+"""Tune the methods of the related work, and run them beside those of the paper, by one command.
+
+    python benchmarks/policies/rivals.py --out rivals
+
+First both rounds of tuning.py give every rival 36 candidates, in the contextual and in the
+combinatorial problem. Then the experiments contextual-rivals and combinatorial-rivals are written
+with the best candidate of each (their TOML files are in OUT/tuned, to be copied into the package),
+and all five experiments with rivals are run. The results are in OUT/results, one folder for each
+experiment; in summary.csv there are means, standard errors and seconds. OUT/memory.csv has the peak
+memory of each policy. `python docs/generators/rivals_page.py OUT/results` writes the page. What is
+finished already is not run again. --quick runs few replicas and a shorter tuning, to see that
+everything works.
+"""
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tuning import PROBLEMS, policy
+
+HERE = Path(__file__).parent
+EXPERIMENTS = HERE.parents[1] / "src" / "submax" / "experiments" / "rivals"
+TUNED = ("contextual-rivals", "combinatorial-rivals")
+UNTUNED = ("pricing-rivals", "bakeoff-dense-rivals", "bakeoff-rare-rivals")
+NAMES = {"rcp-continual-cvae-submax": "rcp-continual-submax"}
+"""Names in the experiment of methods that are tuned under another name."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--jobs", type=int, help="number of processes; as many as cores if absent")
+    parser.add_argument("--quick", action="store_true", help="few replicas, to see that it works")
+    given = parser.parse_args()
+    jobs = ["--jobs", str(given.jobs)] if given.jobs else []
+    for problem in TUNED:
+        rows = tuned(problem, given.out / "tuning", given.jobs, given.quick)
+        file = given.out / "tuned" / f"{problem}.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = (EXPERIMENTS / f"{problem}.toml").read_text(encoding="utf-8")
+        file.write_text(with_best(text, problem, rows), encoding="utf-8")
+        call("-m", "submax", "simulate", str(file), *options(given), *jobs)
+    call("-m", "submax", "reproduce", *UNTUNED, *options(given), *jobs)
+    call(str(HERE / "rival_memory.py"), "--out", str(given.out / "memory.csv"), *jobs)
+
+
+def options(given: argparse.Namespace) -> list[str]:
+    """Return the options of all experiments."""
+    quick = ["--quick"] if given.quick else []
+    return ["--out", str(given.out / "results"), *quick]
+
+
+def tuned(problem: str, folder: Path, workers: int | None, quick: bool) -> list[dict[str, str]]:
+    """Return the rows of both rounds of tuning, from files in the folder if these are complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    first, second = folder / f"{problem}-1.csv", folder / f"{problem}-2.csv"
+    few = ["--replicas", "2", "--observations", "2000"] if quick else []
+    several = ["--workers", str(workers)] if workers else []
+    if not complete(first, problem, 24):
+        call(str(HERE / "tuning.py"), problem, "--out", str(first), *few, *several)
+    if not complete(second, problem, 12):
+        around = ["--around", str(first)]
+        call(str(HERE / "tuning.py"), problem, *around, "--out", str(second), *few, *several)
+    return rows_of(first) + rows_of(second)
+
+
+def complete(file: Path, problem: str, candidates: int) -> bool:
+    """Return whether every method has all its candidates in a file."""
+    if not file.exists():
+        return False
+    methods = [row["method"] for row in rows_of(file)]
+    return all(methods.count(method) == candidates for method in PROBLEMS[problem][0])
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    """Return the rows of a result of tuning."""
+    with file.open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def with_best(text: str, problem: str, rows: list[dict[str, str]]) -> str:
+    """Return the TOML text of an experiment with the best candidate of every tuned method.
+
+    Each rival has one line in the text, which begins with its name.
+    """
+    search, _, batch = PROBLEMS[problem]
+    lines = text.splitlines()
+    for method in search:
+        table = best(method, rows, batch)
+        name = NAMES.get(method, method)
+        start = f'    {{ name = "{name}",'
+        places = [place for place, line in enumerate(lines) if line.startswith(start)]
+        if len(places) != 1:
+            raise SystemExit(f"{problem}.toml must have one line for {name}, not {len(places)}")
+        lines[places[0]] = f"    {inline({'name': name, **table})},"
+    return "\n".join(lines) + "\n"
+
+
+def best(method: str, rows: list[dict[str, str]], batch: int) -> dict[str, Any]:
+    """Return the table of a method's candidate with the lowest score."""
+    from tuning import OWN
+
+    row = min((row for row in rows if row["method"] == method), key=lambda row: float(row["score"]))
+    known = {name: float(value) for name, value in map(str.split, row["parameters"].split(","))}
+    network = {
+        "hidden": int(known["hidden"]),
+        "steps": int(known["steps"]),
+        "rate": known["learning_rate"],
+    }
+    return policy(method, network, known[OWN[method]], batch)
+
+
+def inline(value: Any) -> str:
+    """Return a value as TOML in one line."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value)
+
+
+def call(*arguments: str) -> None:
+    """Run Python with these arguments, and stop if it fails."""
+    print("python", *arguments, flush=True)
+    subprocess.run([sys.executable, *arguments], check=True)
+
+
+if __name__ == "__main__":
+    main()

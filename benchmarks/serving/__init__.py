@@ -1,0 +1,1 @@
+"""The server under load, and what it is compared with."""

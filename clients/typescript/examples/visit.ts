@@ -1,0 +1,24 @@
+// What a visit is to a bandit: declare the bandit, decide, reward. Run it by
+//   tsc -p . && node examples/visit.js http://127.0.0.1:8000
+import { Api, Bandit, SubmaxError } from "../src/index.js";
+import type { BanditDetails, Decision, Receipt } from "../src/index.js";
+
+declare const process: { argv: string[] };
+
+const address: string = process.argv[2] ?? "http://127.0.0.1:8000";
+const api = new Api(address);
+try {
+  await api.create({ name: "visits", actions: ["A", "B", "C"] });
+} catch (error) {
+  if (!(error instanceof SubmaxError) || error.code !== "conflict") throw error;
+}
+
+const bandit = new Bandit(address, "visits");
+const decisions: Decision[] = await Promise.all(
+  Array.from({ length: 20 }, () => bandit.decide()),
+);
+const receipts: Receipt[] = await Promise.all(
+  decisions.map((one) => bandit.reward(one.id, one.action === "B" ? 1 : 0)),
+);
+const details: BanditDetails = await api.show("visits");
+console.log(details.name, new Set(receipts.map((one) => one.status)));

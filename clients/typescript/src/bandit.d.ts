@@ -1,0 +1,42 @@
+import type { Decide, Decision, Receipt, Reward } from "./api.js";
+import type { CallOptions, TransportOptions } from "./transport.js";
+
+export interface BanditOptions extends TransportOptions {
+  /** How often a request is sent if no answer comes or the server is busy; 8 if absent. */
+  attempts?: number;
+  /** Milliseconds for which rewards are gathered, to be sent together; 5 if absent. */
+  gather?: number;
+}
+
+/** What a reward may have beside its decision and its value. */
+export type RewardOptions = Omit<Reward, "id" | "value">;
+
+/**
+ * One bandit of a server.
+ *
+ * A request that fails on its way is sent again. Every decision has an id before it is sent and
+ * every reward has a key, so that a request that arrives twice has the effect of one.
+ */
+export declare class Bandit {
+  constructor(address: string, name: string, options?: BanditOptions);
+  /** Choose an action. The same id again gives the same decision. */
+  decide(
+    context?: Decide["context"],
+    options?: Omit<Decide, "context"> & CallOptions,
+  ): Promise<Decision>;
+  /** Choose several actions, all or none. */
+  decideMany(requests: Decide[], options?: CallOptions): Promise<Decision[]>;
+  /** Record a reward, or a table of rewards by their names or slots. Rewards of a few milliseconds are sent together; each has its own receipt. */
+  reward(id: string, value: Reward["value"], options?: RewardOptions): Promise<Receipt>;
+  /** Record several rewards; one that conflicts gets the receipt `conflict`. */
+  rewardMany(rewards: Reward[], options?: CallOptions): Promise<Receipt[]>;
+  /** Confirm a decision that was made with `activate: false`. */
+  activate(id: string, options?: CallOptions): Promise<Receipt>;
+  /**
+   * Send a reward from a page that is being left, by `navigator.sendBeacon`; there is no receipt.
+   * The key must be one for browsers. Returns whether the browser has taken it.
+   */
+  beacon(id: string, value: Reward["value"], options?: RewardOptions): boolean;
+  /** Wait until all rewards are answered. */
+  flush(): Promise<void>;
+}

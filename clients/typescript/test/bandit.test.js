@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Bandit, newIdentifier, SubmaxError } from "../src/index.js";
+
+/** A fetch that answers by a function of the path and the body, and keeps what it was sent. */
+function answering(answer) {
+  const seen = [];
+  const fetch = async (url, { body, headers, keepalive, signal }) => {
+    const { pathname } = new URL(url);
+    const sent = body === undefined ? undefined : JSON.parse(body);
+    seen.push({ path: pathname, body: sent, headers, keepalive });
+    const [status, found] = await answer(pathname.split("/").pop(), sent, seen.length, signal);
+    return new Response(JSON.stringify(found), { status });
+  };
+  return { seen, fetch };
+}
+
+const receipt = ({ id }) => ({ id, status: "accepted", repeated: false });
+
+/** A server that refuses a reward of 5, and has another value for the id "taken". */
+function server(word, body) {
+  const rewards = body.rewards ?? [body];
+  if (rewards.some((one) => one.value === 5)) return [400, { error: "no 5", code: "invalid-input" }];
+  if (word === "reward-many") {
+    const receipts = rewards.map((one) =>
+      one.id === "taken" ? { ...receipt(one), status: "conflict" } : receipt(one),
+    );
+    return [200, { receipts }];
+  }
+  if (body.id === "taken") return [409, { error: "another value", code: "conflict" }];
+  return word === "decide"
+    ? [200, { id: body.id, action: "A", propensity: 0.5, version: 0 }]
+    : [200, receipt(body)];
+}
+
+test("rewards of the same moment are one request, and each has its own answer", async () => {
+  const { seen, fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  const found = await Promise.allSettled([
+    bandit.reward("a", 1),
+    bandit.reward("taken", 1),
+    bandit.reward("c", 0, { key: "click" }),
+  ]);
+  assert.deepEqual(found.map((one) => one.status), ["fulfilled", "rejected", "fulfilled"]);
+  assert.equal(found[1].reason.code, "conflict");
+  assert.deepEqual(seen.map((one) => one.path.split("/").pop()), ["reward-many", "reward"]);
+  assert.deepEqual(seen[0].body.rewards[2], { key: "click", id: "c", value: 0 });
+});
+
+test("only the wrong reward of a batch fails", async () => {
+  const { fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  const values = [1, 1, 5, 1, 1, 1, 1];
+  const found = await Promise.allSettled(values.map((value, n) => bandit.reward(`r${n}`, value)));
+  assert.deepEqual(
+    found.map((one) => one.status === "rejected"),
+    values.map((value) => value === 5),
+  );
+  assert.ok(found[2].reason instanceof SubmaxError);
+});
+
+test("a request that fails is sent again with the same id", async () => {
+  const { seen, fetch } = answering((word, body, count) => {
+    if (count === 1) throw new TypeError("fetch failed");
+    return count === 2 ? [503, { error: "busy", code: "unavailable" }] : server(word, body);
+  });
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, key: "submax.a.b" });
+  assert.equal((await bandit.decide({ age: 3 })).action, "A");
+  assert.equal(seen.length, 3);
+  assert.equal(new Set(seen.map((one) => one.body.id)).size, 1);
+  assert.equal(seen[0].headers.authorization, "Bearer submax.a.b");
+});
+
+test("after its attempts an error says that no answer came", async () => {
+  const { seen, fetch } = answering(() => {
+    throw new TypeError("fetch failed");
+  });
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, attempts: 2 });
+  await assert.rejects(bandit.decide(), { code: "no-answer", status: 0 });
+  assert.equal(seen.length, 2);
+});
+
+test("a server that does not answer is given up", async () => {
+  const { fetch } = answering(
+    (word, body, count, signal) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  );
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, attempts: 1, timeout: 20 });
+  await assert.rejects(bandit.decide(), { code: "no-answer" });
+});
+
+test("flush waits for all rewards", async () => {
+  const { seen, fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, gather: 10_000 });
+  const rewards = Array.from({ length: 450 }, (_, n) => bandit.reward(`r${n}`, 1));
+  await bandit.flush();
+  assert.deepEqual(seen.map((one) => one.body.rewards.length), [200, 200, 50]);
+  assert.equal((await Promise.all(rewards)).length, 450);
+});
+
+test("what a reward or a request has beside the usual is sent", async () => {
+  const { seen, fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  await bandit.decide(undefined, { unit: "visitor-17", activate: false });
+  await bandit.reward("a", { click: 1, purchase: 0 });
+  await bandit.reward("b", 1, { name: "click" });
+  const { id, ...decided } = seen[0].body;
+  assert.deepEqual(decided, { unit: "visitor-17", activate: false });
+  assert.equal(id.length, 36);
+  assert.deepEqual(seen[1].body, { id: "a", value: { click: 1, purchase: 0 } });
+  assert.deepEqual(seen[2].body, { name: "click", id: "b", value: 1 });
+});
+
+test("a number that is not finite is refused and not sent", async () => {
+  const { seen, fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch });
+  await assert.rejects(bandit.reward("a", Number.NaN), TypeError);
+  await assert.rejects(bandit.reward("a", { click: 1, purchase: Infinity }), TypeError);
+  await assert.rejects(bandit.reward("a", null), TypeError);
+  assert.equal(seen.length, 0);
+});
+
+test("ids are UUIDs of version 7, which sort by time", async () => {
+  const before = newIdentifier();
+  await new Promise((resume) => setTimeout(resume, 3));
+  const after = newIdentifier();
+  assert.match(before, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.ok(before < after);
+});
+
+test("a beacon has its key in the path and plain text", async () => {
+  const sent = [];
+  Object.defineProperty(globalThis, "navigator", {
+    value: { sendBeacon: (url, body) => sent.push([url, body]) > 0 },
+    configurable: true,
+  });
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { key: "submax.a.b" });
+  assert.equal(bandit.beacon("a", 1), true);
+  const [[url, body]] = sent;
+  assert.equal(url, "http://127.0.0.1:1/bandits/page/reward?key=submax.a.b");
+  assert.match(body.type, /^text\/plain/);
+  assert.equal(await body.text(), '{"id":"a","value":1}');
+});
+
+test("a page that is hidden sends what was gathered", async () => {
+  const listeners = [];
+  globalThis.document = {
+    visibilityState: "hidden",
+    addEventListener: (name, listener) => listeners.push(listener),
+  };
+  const { seen, fetch } = answering(server);
+  const bandit = new Bandit("http://127.0.0.1:1", "page", { fetch, gather: 10_000 });
+  delete globalThis.document;
+  const rewarded = bandit.reward("a", 1);
+  globalThis.document = { visibilityState: "hidden" };
+  listeners[0]();
+  delete globalThis.document;
+  assert.equal((await rewarded).status, "accepted");
+  assert.equal(seen[0].keepalive, true);
+});
+
+test("an address that is none is refused", () => {
+  assert.throws(() => new Bandit("127.0.0.1:8000", "page"), TypeError);
+});

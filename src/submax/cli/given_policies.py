@@ -1,0 +1,91 @@
+"""Reads the policies and tables that are given on the command line."""
+
+import json
+from typing import Any
+
+from submax.core.errors import InputError
+from submax.evaluation.report.candidates import SUFFIX, Candidate
+from submax.evaluation.targets.reward_model_policy import REWARD_MODEL
+from submax.evaluation.targets.sharpened import Sharpened, parsed_variant
+from submax.evaluation.targets.target_policy import TargetPolicy
+from submax.policies import make_policy
+from submax.policies.policy_table import read_value, table_of, with_values
+from submax.schema.learned import Learned
+from submax.schema.schema import Schema
+
+
+def policy_table(text: str) -> str | dict[str, Any]:
+    """Return a policy by name, or as a table if parameters or a table were given."""
+    found = text_or_table(text)
+    if isinstance(found, str) and "," in found:
+        name, *changes = found.split(",")
+        found = with_values(table_of(make_policy(name)), dict(map(_parameter, changes)))
+    if isinstance(found, str) and found.endswith(SUFFIX):
+        raise InputError(
+            f"--policy is {found!r}, the file of a policy that is already learned: give the name "
+            "of a policy (submax policies lists them)"
+        )
+    if isinstance(found, dict):
+        found = {key: value for key, value in found.items() if key != "name"}
+    # Refuse an unknown name before the log is read.
+    make_policy(found)
+    return found
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise InputError(
+            f"a parameter of --policy is {text!r}, and must have the form KEY=VALUE, such as "
+            "rcp-softmax-submax,estimator.hidden=64"
+        )
+    return key, read_value(value)
+
+
+def label_of(text: str) -> str:
+    """Return the name of a candidate: that inside its table, or the text itself."""
+    table = text_or_table(text)
+    return text if isinstance(table, str) else str(table.get("name", text))
+
+
+def candidate_of(text: str, trust: bool) -> Candidate:
+    """Return a policy by name, table or file, a variant of one, or the reward model."""
+    variant = parsed_variant(text) if not text.lstrip().startswith("{") else None
+    if variant is not None:
+        return Sharpened(candidate_of(variant[0], trust), variant[1], text)
+    if text == REWARD_MODEL:
+        return text
+    return Learned.read(text, trust=trust) if text.endswith(SUFFIX) else policy_table(text)
+
+
+def text_or_table(text: str) -> str | dict[str, Any]:
+    """Return text that begins with a brace as a table, read as JSON, and other text as it is."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        table: dict[str, Any] = json.loads(text)
+    except ValueError as error:
+        raise InputError(
+            f"{text!r:.60} begins with a brace and is not valid JSON: {error}"
+        ) from error
+    return table
+
+
+def common_schema(candidates: dict[str, Candidate]) -> Schema | None:
+    """Return the schema of the candidates that are already learned; None if there are none."""
+    learned = learned_among(candidates)
+    schemas = [one.schema for one in learned.values()]
+    if any(one != schemas[0] for one in schemas):
+        raise InputError(
+            f"the learned policies {', '.join(learned)} have different actions or contexts, and "
+            "one log cannot have both: evaluate them one at a time"
+        )
+    return schemas[0] if schemas else None
+
+
+def learned_among(candidates: dict[str, Candidate]) -> dict[str, Learned]:
+    """Return the candidates that are learned policies, or variants of them."""
+    bases = {
+        name: one.base if isinstance(one, TargetPolicy) else one for name, one in candidates.items()
+    }
+    return {name: one for name, one in bases.items() if isinstance(one, Learned)}

@@ -1,0 +1,1 @@
+"""The commands by which operators look at bandits and change them."""

@@ -1,0 +1,45 @@
+"""Carries out the command that shows the lift of a bandit."""
+
+import click
+
+from submax.cli.operating.opened_bandit import read_bandit
+from submax.core.summary import number
+from submax.live.lift.lift_report import LiftReport
+from submax.live.lift.lift_reports import lift_reports
+
+
+def run_lift(place: str, name: str | None) -> None:
+    """Print the lift over the holdout and over the control."""
+    with read_bandit(place, name) as bandit:
+        since = bandit.projection.groups_since
+        groups = bandit.ledger.comparisons.by_group
+        for report in lift_reports(bandit.projection.settings, groups, since):
+            for line in _lines(report):
+                click.echo(line)
+
+
+def _lines(report: LiftReport) -> list[str]:
+    """The lines about one comparison."""
+    test = ", A/A test" if report.aa_test else ""
+    lines = [
+        f"Lift against the {report.against} ({report.action}{test}): {number(report.estimate)} per "
+        f"decision, 95 % interval at all times {_interval(report)}",
+        f"  mean reward {number(report.mean)} of {report.decisions:,} decisions, "
+        f"{number(report.mean_of_group)} of {report.decisions_of_group:,} of the {report.against}",
+    ]
+    ratio = report.sample_ratio
+    if ratio is not None:
+        lines.append(
+            f"  share of the {report.against}: {ratio.observed:.4g}, expected "
+            f"{ratio.expected:.4g}, p-value at all times {ratio.p_value:.3g}"
+        )
+    lines += [f"  CAUTION {one}" for one in report.cautions]
+    if report.alarm:
+        lines[-1] = f"  ALARM {report.cautions[-1]}"
+    return lines
+
+
+def _interval(report: LiftReport) -> str:
+    if report.low is None or report.high is None:
+        return "not known yet"
+    return f"{number(report.low)} to {number(report.high)}"

@@ -1,0 +1,30 @@
+"""The options of ``submax serve``, made from the table of options of the server."""
+
+from collections.abc import Callable
+
+import click
+
+from submax.server.running.serve_options import OPTIONS
+from submax.server.running.server_option import ServerOption
+
+
+def server_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add all options of the server; their texts are read by ``ServeOptions``."""
+    for one in reversed(OPTIONS):
+        command = _option(one)(command)
+    return command
+
+
+def _option(one: ServerOption) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    notes = f"{one.variable}; default: {one.default_text}" if one.default_text else one.variable
+    explained = f"{one.help}  [{notes}]"
+    if one.flag:
+        return click.option(one.word, one.name, is_flag=True, default=None, help=explained)
+    return click.option(
+        one.word,
+        one.name,
+        multiple=one.repeats,
+        default=() if one.repeats else None,
+        metavar=one.metavar,
+        help=explained,
+    )

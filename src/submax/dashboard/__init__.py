@@ -1,0 +1,1 @@
+"""Pages that show what bandits and experiments do, rendered from plain data."""

@@ -1,0 +1,85 @@
+// Forms are sent as JSON to the same interface that programs use, with the token of the session.
+"use strict";
+(() => {
+  const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content || "";
+  const numbers = new Set(["number", "range"]);
+
+  function values(form) {
+    const found = {};
+    for (const one of form.elements) {
+      if (!one.name || one.disabled || (one.type === "checkbox" && one.name.endsWith("[]") && !one.checked)) continue;
+      let value = one.type === "checkbox" ? one.checked : one.value;
+      if (numbers.has(one.type)) value = one.value === "" ? null : Number(one.value);
+      if (one.dataset.json !== undefined) value = one.value.trim() === "" ? null : JSON.parse(one.value);
+      if (value === "" && one.dataset.optional !== undefined) value = null;
+      if (value === null && one.dataset.optional !== undefined) continue;
+      if (one.name.endsWith("[]")) (found[one.name.slice(0, -2)] ||= []).push(one.value);
+      else found[one.name] = value;
+    }
+    return found;
+  }
+
+  function say(text, kind) {
+    const place = document.getElementById("message");
+    place.innerHTML = "";
+    if (!text) return;
+    const box = document.createElement("p");
+    box.className = `notice ${kind}`;
+    box.textContent = text;
+    place.append(box);
+  }
+
+  function headers(form) {
+    const found = { "Content-Type": "application/json", "X-CSRF-Token": meta("csrf-token"), Accept: "application/json" };
+    // A key is sent once, in the header where programs send it, and never kept by the page.
+    if (form.dataset.login !== undefined) found.Authorization = `Bearer ${form.querySelector("input[type=password]").value.trim()}`;
+    return found;
+  }
+
+  async function send(form) {
+    const button = form.querySelector("button");
+    const question = form.dataset.confirm;
+    if (question && !confirm(question)) return;
+    let body;
+    try { body = values(form); } catch { say("A field holds no valid JSON: correct it and send again.", "bad"); return; }
+    button.disabled = true;
+    try {
+      const answer = await fetch(form.action, {
+        method: form.dataset.method || "POST", credentials: "same-origin",
+        headers: headers(form), body: form.dataset.method === "DELETE" ? undefined : JSON.stringify(body),
+      });
+      const found = await answer.json().catch(() => ({}));
+      if (!answer.ok) { say(found.error || `The server answered ${answer.status}.`, "bad"); return; }
+      if (form.dataset.then) { location.assign(form.dataset.then); return; }
+      say(form.dataset.done || "Done.", "good");
+      if (found.key) say(`The key is ${found.key} and is shown only now: copy it.`, "good");
+      refresh();
+    } catch { say("The server did not answer: nothing is known to have changed. Try again.", "bad"); }
+    finally { button.disabled = false; }
+  }
+
+  function refresh() { htmx.ajax("GET", location.href, { target: "#content", select: "#content", swap: "outerHTML" }); }
+
+  addEventListener("submit", (event) => {
+    if (event.target.dataset.api === undefined) return;
+    event.preventDefault();
+    send(event.target);
+  });
+
+  // A page is not replaced while somebody types in it, and what was unfolded stays so.
+  let open = [];
+  addEventListener("htmx:beforeRequest", (event) => {
+    const typing = document.activeElement?.closest("#content form");
+    if (event.detail.elt.id === "content" && typing) event.preventDefault();
+  });
+  addEventListener("htmx:beforeSwap", () => {
+    open = [...document.querySelectorAll("#content details[open][id]")].map((one) => one.id);
+  });
+  addEventListener("htmx:afterSwap", () => {
+    for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  });
+  const lost = () => say("The server does not answer. This page shows what was known before, and tries again.", "bad");
+  addEventListener("htmx:sendError", lost);
+  addEventListener("htmx:responseError", (event) => { if (event.detail.xhr.status >= 500) lost(); else if (event.detail.xhr.status === 401) location.reload(); });
+  addEventListener("htmx:afterOnLoad", () => { if (document.querySelector("#message .bad")?.textContent.startsWith("The server does not")) say(""); });
+})();

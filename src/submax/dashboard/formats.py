@@ -1,0 +1,77 @@
+"""Numbers and times as people read them; every template uses these."""
+
+import math
+from datetime import UTC, datetime
+
+NOTHING = "–"
+"""Shown where there is no number."""
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with so many significant digits, and commas between thousands.
+
+    >>> number(1234567), number(0.012345), number(2.0), number(None), number(12345.678)
+    ('1,234,567', '0.0123', '2', '–', '12,346')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    if value == int(value) or abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    if abs(value) < 10 ** -(digits + 2):
+        return f"{value:.{digits - 1}e}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{places}f}".rstrip("0").rstrip(".")
+
+
+def percent(value: float | None, digits: int = 3) -> str:
+    """A share in percent.
+
+    >>> percent(0.12345), percent(1.0), percent(0.00012), percent(None)
+    ('12.3 %', '100 %', '0.012 %', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return f"{number(100 * value, digits)} %"
+
+
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """The two ends of an interval.
+
+    >>> interval(0.012, 0.034), interval(None, 1.0)
+    ('0.012 to 0.034', '–')
+    """
+    if low is None or high is None or not math.isfinite(high - low):
+        return NOTHING
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time span in the unit in which it is short.
+
+    >>> duration(0.25), duration(90), duration(7200), duration(3 * 86400), duration(None)
+    ('0.25 s', '1.5 min', '2 h', '3 days', '–')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return NOTHING
+    for length, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if abs(seconds) >= length:
+            return f"{number(seconds / length)} {unit}"
+    return f"{number(seconds)} s"
+
+
+def machine_time(seconds: float) -> str:
+    """A time in the form of ISO 8601, which the browser shows in the viewer's zone.
+
+    >>> machine_time(0.0)
+    '1970-01-01T00:00:00Z'
+    """
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+FORMATS = {
+    "number": number,
+    "percent": percent,
+    "duration": duration,
+    "machine_time": machine_time,
+}
+"""The filters of the templates, by name."""

@@ -1,0 +1,1 @@
+"""Environments with plain arms whose truth changes with time."""

@@ -1,0 +1,1 @@
+"""Environments in which several items are shown in an order, and people click on some of them."""

@@ -1,0 +1,1 @@
+"""An estimator that removes noise from actions step by step."""

@@ -1,0 +1,1 @@
+"""Estimators that choose one slot after the other."""

@@ -1,0 +1,36 @@
+"""The contract of a kind of confidence intervals."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
+from submax.evaluation.terms import Terms
+
+IntervalMethod = Callable[[Sequence[Terms], float, np.random.Generator], list[ConfidenceInterval]]
+"""Computes the intervals of several estimates from one log, at a level such as 0.95."""
+
+
+def each(compute: Callable[[Terms], ConfidenceInterval], terms: Terms) -> ConfidenceInterval:
+    """Return the interval of one estimate; with a threshold it also allows for its bias.
+
+    A threshold moves the estimate by an unknown amount. The estimate without the threshold does not
+    have this bias, so that the shortest interval which contains both intervals is wide enough.
+    """
+    found = compute(terms)
+    if terms.without_threshold is None:
+        return found
+    return found.joined(compute(terms.without_threshold))
+
+
+def standard_error_of_mean(terms: Floats) -> float:
+    """Return s / √n; infinite for a single term."""
+    return float(terms.std(ddof=1) / np.sqrt(len(terms))) if len(terms) > 1 else float("inf")
+
+
+def normal_quantile(level: float) -> float:
+    """Return z such that a normal variable is within ±z standard deviations at this level."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2))

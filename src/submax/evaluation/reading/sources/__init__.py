@@ -1,0 +1,1 @@
+"""Opens files and tables as batches of rows."""

@@ -1,0 +1,41 @@
+"""Chooses the one estimate of each policy that a reader should look at first."""
+
+from collections.abc import Sequence
+
+from submax.evaluation.report.estimate import Estimate
+
+ORDER = (
+    "dr",
+    "dr-shrinkage",
+    "snips",
+    "switch-dr",
+    "pseudo-inverse",
+    "clipped",
+    "ips",
+    "replay",
+)
+"""Estimators in the order of preference. ``dr`` is first because it needs only the propensities or
+the model of rewards to be right, and both reduce its error. Estimators with parameters of their
+own come after those by name."""
+MODEL_ONLY = "dm"
+"""The estimator that is recommended only if there is no other, because nothing corrects the error
+of its model."""
+RULE = (
+    "the recommended estimate of a policy is the one with the fewest warnings; among equals the "
+    f"first of {', '.join(ORDER)}; {MODEL_ONLY} only if there is no other"
+)
+"""The rule, as it is told to the reader."""
+
+
+def recommended(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the estimate, among those of one policy, that the rule recommends.
+
+    An estimate without a value is recommended only if there is no other.
+    """
+    return min(estimates, key=_rank)
+
+
+def _rank(one: Estimate) -> tuple[bool, bool, int, int, str]:
+    kind = one.estimator
+    place = ORDER.index(kind) if kind in ORDER else len(ORDER)
+    return one.value != one.value, kind == MODEL_ONLY, len(one.cautions), place, kind

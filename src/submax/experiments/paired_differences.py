@@ -1,0 +1,142 @@
+"""Differences between policies in the same worlds, with intervals and corrected p-values."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from submax.core.arrays import Floats
+from submax.core.checks import one_of, probability
+from submax.core.errors import InputError
+from submax.core.numerics.standard_error import standard_error
+from submax.experiments.directory import read_specification
+from submax.experiments.paired_comparison import Finals
+
+POWER = 0.8
+"""The chance of deciding a difference of the observed size, for the number of replicas needed."""
+MOST_REPLICAS = 10**9
+"""A difference that would need more replicas than this is practically zero."""
+
+
+class PairedDifference(NamedTuple):
+    """The mean of left − right over replicas that met the same worlds, in one configuration.
+
+    ``error`` is its standard error, ``low`` and ``high`` the ends of its confidence interval.
+    ``p_value`` is that of the paired t-test, ``corrected`` after Holm's correction for all
+    comparisons made together. ``replicas_needed`` is how many replicas would decide a difference of
+    this size, at the same confidence, with a probability of 80 %; None if there is no difference.
+    """
+
+    configuration: dict[str, Any]
+    left: str
+    right: str
+    difference: float
+    error: float
+    low: float
+    high: float
+    p_value: float
+    corrected: float
+    replicas: int
+    replicas_needed: int | None
+
+
+def compare(
+    directory: Path | str,
+    policies: Sequence[str] = (),
+    *,
+    measure: str = "regret",
+    confidence: float = 0.95,
+) -> list[PairedDifference]:
+    """Compare the policies of a finished sweep, pair by pair, in every configuration.
+
+    ``policies`` are names of the results, at least two; without any, all are compared. ``measure``
+    is "regret", "reward", or "late_slope", the regret per decision in the last tenth of a run.
+    """
+    directory = Path(directory)
+    read_specification(directory)
+    finals = Finals.read(directory)
+    one_of("measure", measure, ["regret", "reward", "late_slope"])
+    probability("confidence", confidence)
+    chosen = list(policies) or finals.policies()
+    for name in chosen:
+        one_of(f"policy in {directory}:", name, finals.policies())
+    if len(set(chosen)) < 2:
+        raise InputError(
+            f"a comparison needs two policies or more, not {', '.join(chosen)}: name others of "
+            f"{', '.join(finals.policies())}"
+        )
+    look_up = {"regret": finals.final, "reward": finals.reward, "late_slope": finals.late}[measure]
+    found = []
+    for labels in finals.configurations():
+        sides = {name: look_up(name, **labels) for name in dict.fromkeys(chosen)}
+        for left, right in itertools.combinations(sides, 2):
+            one, other = sides[left], sides[right]
+            if one is not None and other is not None:
+                values = one.values - other.values
+                found.append(_difference(labels, left, right, values, confidence))
+    return _corrected(found)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values after Holm's step-down correction for many comparisons.
+
+    >>> [round(one, 3) for one in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+
+    Reference: Holm (1979), A simple sequentially rejective multiple test procedure.
+    """
+    order = np.argsort(p_values)
+    count, highest = len(p_values), 0.0
+    result = [1.0] * count
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (count - rank) * p_values[place]))
+        result[place] = highest
+    return result
+
+
+def replicas_needed(
+    difference: float, deviation: float, confidence: float = 0.95, power: float = POWER
+) -> int | None:
+    """Return how many replicas decide a difference between policies with the given ``power``.
+
+    n = ((z_{1−α/2} + z_power) σ / d)², with d the difference, σ the standard ``deviation`` of
+    paired differences of single replicas and α = 1 − ``confidence``; at least 2. None if d is
+    zero.
+
+    >>> replicas_needed(1.0, 5.0)
+    197
+    """
+    if difference == 0:
+        return None
+    quantiles = stats.norm.ppf(1 - (1 - confidence) / 2) + stats.norm.ppf(power)
+    needed = (float(quantiles) * deviation / abs(difference)) ** 2
+    return None if needed > MOST_REPLICAS else max(2, math.ceil(needed))
+
+
+def _difference(
+    labels: dict[str, Any], left: str, right: str, values: Floats, confidence: float
+) -> PairedDifference:
+    count, mean, error = len(values), float(values.mean()), standard_error(values)
+    deviation = error * math.sqrt(count)
+    if count < 2:
+        return PairedDifference(
+            labels, left, right, mean, error, -math.inf, math.inf, 1.0, 1.0, count, None
+        )
+    reach = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    if error > 0:
+        p_value = float(2 * stats.t.sf(abs(mean) / error, count - 1))
+    else:
+        p_value = 1.0 if mean == 0 else 0.0
+    needed = replicas_needed(mean, deviation, confidence)
+    return PairedDifference(
+        labels, left, right, mean, error, mean - reach, mean + reach, p_value, 1.0, count, needed
+    )
+
+
+def _corrected(found: list[PairedDifference]) -> list[PairedDifference]:
+    corrected = holm([one.p_value for one in found])
+    return [one._replace(corrected=p) for one, p in zip(found, corrected, strict=True)]

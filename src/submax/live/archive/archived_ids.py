@@ -1,0 +1,109 @@
+"""Which decisions are in the archive, by their ids."""
+
+import hashlib
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.errors import InputError, StoreError
+from submax.live.archive.archive import Archive
+from submax.live.archive.archived_segment import ArchivedSegment
+from submax.live.archive.id_halves import halves_of
+from submax.live.store.store import Store
+
+MOST_IDS = 4_000_000
+"""The most ids that are held, 8 bytes of memory each. Those of older decisions are not known."""
+SEGMENTS_AT_ONCE = 4
+"""Segments that are read by one call, newest first: some milliseconds each."""
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number near 2⁶⁴ divided by the golden ratio, which mixes the bits of a product."""
+Hashes = NDArray[np.uint64]
+
+
+class ArchivedIds:
+    """Hashes of the ids of archived decisions, of 64 bits, read from the segments when needed.
+
+    Of a million other ids, one is found by mistake with a probability below 10⁻⁶. All methods may
+    be called from any thread.
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._archive = Archive(store, name)
+        self._lock = Lock()
+        self._read: set[int] = set()
+        self._sorted: list[Hashes] = []
+        self._count = 0
+
+    def __contains__(self, identifier: str) -> bool:
+        """Whether the decision with this id is archived, as far as the segments were read.
+
+        One call reads some segments at most, so that it never takes long.
+        """
+        with self._lock, suppress(StoreError):
+            self._archive.follow()
+            newest_first = reversed(self._archive.segments)
+            unread = [one for one in newest_first if one.number not in self._read]
+            for segment in unread[:SEGMENTS_AT_ONCE]:
+                self._add(segment)
+        with self._lock:
+            wanted = hash_of_id(identifier)
+            return any(_holds(hashes, wanted) for hashes in self._sorted)
+
+    def _add(self, segment: ArchivedSegment) -> None:
+        self._read.add(segment.number)
+        if self._count + segment.decisions > MOST_IDS:
+            return
+        try:
+            hashes = id_hashes(self._archive.reader(segment).decision_ids())
+        except InputError:
+            # The doctor tells about a segment that is damaged.
+            return
+        self._count += len(hashes)
+        hashes.sort()
+        # Arrays of similar sizes are merged, so that there are few of them.
+        while self._sorted and len(self._sorted[-1]) <= 2 * len(hashes):
+            hashes = np.concatenate([self._sorted.pop(), hashes])
+            hashes.sort()
+        self._sorted.append(hashes)
+
+
+def hash_of_id(identifier: str) -> np.uint64:
+    """Return the hash of an id; that of a UUID is computed from its two halves."""
+    halves = halves_of(identifier)
+    if halves is None:
+        return _hash_of_text(identifier)
+    high, low = np.array([halves], np.int64).view(np.uint64).T
+    return np.uint64(_mixed(high, low)[0])
+
+
+def id_hashes(ids: Any) -> Hashes:
+    """Return the hashes of ids in a table with the columns ``id``, ``id_high`` and ``id_low``."""
+    high, low = (
+        ids[name].fill_null(0).to_numpy().view(np.uint64) for name in ("id_high", "id_low")
+    )
+    hashes = _mixed(high, low)
+    texts = ids["id"].to_pylist() if ids["id"].null_count < len(ids) else ()
+    for place, text in enumerate(texts):
+        if text is not None:
+            hashes[place] = _hash_of_text(text)
+    return hashes
+
+
+def _mixed(high: Hashes, low: Hashes) -> Hashes:
+    # A product of 64 bits moves information only upwards, so that the upper half is folded back.
+    product = (high ^ (low * FACTOR)) * FACTOR
+    mixed: Hashes = (product ^ (product >> np.uint64(32))) * FACTOR
+    return mixed
+
+
+def _hash_of_text(identifier: str) -> np.uint64:
+    data = hashlib.blake2b(identifier.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return np.uint64(int.from_bytes(data))
+
+
+def _holds(hashes: Hashes, wanted: np.uint64) -> bool:
+    place = np.searchsorted(hashes, wanted)
+    return bool(place < len(hashes) and hashes[place] == wanted)

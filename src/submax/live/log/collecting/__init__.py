@@ -1,0 +1,1 @@
+"""What is known about decisions that have not matured."""

@@ -1,0 +1,1 @@
+"""The decisions of a page of a log by columns."""

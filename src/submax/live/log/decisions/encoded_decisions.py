@@ -1,0 +1,306 @@
+"""Decisions by columns, from their bodies in a store."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from submax.core.arrays import Floats
+from submax.core.errors import InputError
+from submax.live.log.decisions.body_layout import (
+    BodyLayout,
+    UnknownLayoutError,
+    floats_at,
+    texts_at,
+    values_at,
+)
+from submax.live.log.decisions.decision_columns import DecisionColumns, Eligible
+from submax.live.log.group_draw import GROUP_NUMBERS, GROUP_RECORD, group_record
+from submax.live.log.records import DecisionMade, decoded_bodies
+from submax.schema.context_schema import Category, ContextSchema, Number
+from submax.schema.menu import ChoiceIndices
+
+FEWEST = 32
+"""Bodies of one layout that are worth decoding together; fewer are faster one by one."""
+ELIGIBLE = msgspec.msgpack.Decoder(ChoiceIndices)
+ENCODER = msgspec.msgpack.Encoder()
+Bytes = NDArray[np.uint8]
+
+
+class Group(NamedTuple):
+    """Bodies of one layout, ``[n, size]``, and their places among all decisions."""
+
+    places: NDArray[np.int64]
+    layout: BodyLayout
+    bodies: Bytes
+
+
+class EncodedDecisions(DecisionColumns):
+    """Decisions from their bodies, those of the same layout decoded at once by numpy.
+
+    ``positions`` name the events in errors. An ``InputError`` is raised if a body is damaged.
+    """
+
+    def __init__(self, bodies: Sequence[bytes], positions: NDArray[np.int64]) -> None:
+        self._count = len(bodies)
+        self._groups: list[Group] = []
+        single = self._grouped(bodies)
+        self._single = np.array(single, np.int64)
+        self._made: list[DecisionMade] = decoded_bodies(
+            [bodies[place] for place in single],
+            positions[single].tolist() if single else [],
+            DecisionMade,
+        )
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _grouped(self, bodies: Sequence[bytes]) -> list[int]:
+        """Find bodies of the same layout; return the places of those that have too few peers."""
+        sizes = np.fromiter(map(len, bodies), np.int64, len(bodies))
+        single: list[int] = []
+        for size in np.unique(sizes).tolist():
+            places = np.flatnonzero(sizes == size)
+            chosen = (
+                bodies if len(places) == len(bodies) else [bodies[one] for one in places.tolist()]
+            )
+            rows = np.frombuffer(b"".join(chosen), np.uint8).reshape(len(places), size)
+            while len(places) >= FEWEST:
+                try:
+                    layout = BodyLayout(rows[0].tobytes())
+                except UnknownLayoutError:
+                    break
+                same = layout.matches(rows)
+                if same.all():
+                    self._groups.append(Group(places, layout, rows))
+                    places = places[:0]
+                elif same.sum() >= FEWEST:
+                    self._groups.append(Group(places[same], layout, rows[same]))
+                    places, rows = places[~same], rows[~same]
+                else:
+                    single += places[same].tolist()
+                    places, rows = places[~same], rows[~same]
+            single += places.tolist()
+        return sorted(single)
+
+    def _filled(
+        self,
+        shape: tuple[int, ...],
+        kind: Any,
+        of_group: Callable[[Group], NDArray[Any]],
+        of_single: Callable[[DecisionMade], object],
+    ) -> NDArray[Any]:
+        """Return a column, ``[n, *shape]``, from the values of groups and of single decisions."""
+        if len(self._groups) == 1 and not self._made:
+            return of_group(self._groups[0]).astype(kind, copy=False)
+        column = np.zeros((self._count, *shape), kind)
+        for group in self._groups:
+            column[group.places] = of_group(group)
+        if self._made:
+            values = [of_single(made) for made in self._made]
+            column[self._single] = np.array(values, kind).reshape(len(values), *shape)
+        return column
+
+    @cached_property
+    def action(self) -> Floats:
+        widths = {len(group.layout.action) for group in self._groups}
+        widths |= {len(made.action) for made in self._made}
+        if len(widths) > 1:
+            raise InputError(
+                f"decisions have actions of {' and '.join(map(str, sorted(widths)))} parts, so "
+                "that the store is damaged: run submax doctor, or restore a backup"
+            )
+
+        def of_group(group: Group) -> Floats:
+            columns = [values_at(group.bodies, leaf) for leaf in group.layout.action]
+            return np.array(columns, np.float64).T.reshape(len(group.places), len(columns))
+
+        return self._filled((max(widths, default=0),), np.float64, of_group, lambda one: one.action)
+
+    @cached_property
+    def propensity(self) -> Floats:
+        return self._filled(
+            (),
+            np.float64,
+            lambda group: values_at(group.bodies, group.layout.propensity),
+            lambda made: made.propensity,
+        )
+
+    @cached_property
+    def version(self) -> NDArray[np.int64]:
+        return self._filled(
+            (),
+            np.int64,
+            lambda group: values_at(group.bodies, group.layout.version),
+            lambda made: made.version,
+        )
+
+    @cached_property
+    def activated(self) -> NDArray[np.bool_]:
+        return self._filled(
+            (),
+            np.bool_,
+            lambda group: (group.bodies[:, group.layout.activated] & 1).astype(np.bool_),
+            lambda made: made.activated,
+        )
+
+    @cached_property
+    def holdout(self) -> NDArray[np.bool_]:
+        return self._filled(
+            (),
+            np.bool_,
+            lambda group: (group.bodies[:, group.layout.holdout] & 1).astype(np.bool_),
+            lambda made: made.holdout,
+        )
+
+    @cached_property
+    def paused(self) -> NDArray[np.bool_]:
+        return self._filled(
+            (),
+            np.bool_,
+            lambda group: (group.bodies[:, group.layout.paused] & 1).astype(np.bool_),
+            lambda made: made.paused,
+        )
+
+    @cached_property
+    def unit(self) -> NDArray[np.object_]:
+        return self._filled((), np.object_, _units_of, lambda made: made.unit)
+
+    @cached_property
+    def group(self) -> NDArray[np.void]:
+        return self._filled((), GROUP_RECORD, _groups_of, lambda made: group_record(made.group))
+
+    def encoded_contexts(self, schema: ContextSchema) -> NDArray[np.float32]:
+        values = self._context_values(schema, np.float32)
+        numbers = all(isinstance(field, Number) for field in schema.fields)
+        return values if numbers else schema.encode_rows(values)
+
+    def _context_values(self, schema: ContextSchema, kind: type[np.floating]) -> NDArray[Any]:
+        """Return the context, ``[n, fields]``, with indices in place of categories."""
+        width = len(schema.fields)
+        try:
+            return self._filled(
+                (width,),
+                kind,
+                lambda group: _context_of(group, schema),
+                lambda made: _indices(made.context, schema),
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"the context of a decision is damaged or from a newer submax ({error}): run "
+                "submax doctor, install a newer submax, or restore a backup"
+            ) from error
+
+    def context_arrays(self, schema: ContextSchema) -> list[Any]:
+        import pyarrow as pa
+
+        columns = np.ascontiguousarray(self._context_values(schema, np.float64).T)
+        return [
+            pa.array(column)
+            if isinstance(field, Number)
+            else pa.array(field.values, pa.string()).take(pa.array(column.astype(np.int64)))
+            for field, column in zip(schema.fields, columns, strict=True)
+        ]
+
+    def eligible(self) -> Eligible:
+        known: dict[bytes, int] = {}
+        numbers = np.zeros(self._count, np.int64)
+        for group in self._groups:
+            span = np.ascontiguousarray(group.bodies[:, group.layout.eligible_span])
+            if (span == span[0]).all():
+                numbers[group.places] = known.setdefault(span[0].tobytes(), len(known))
+                continue
+            found, inverse = np.unique(span.view(f"V{span.shape[1]}")[:, 0], return_inverse=True)
+            of_found = [known.setdefault(one.tobytes(), len(known)) for one in found]
+            numbers[group.places] = np.array(of_found)[inverse]
+        for place, made in zip(self._single.tolist(), self._made, strict=True):
+            numbers[place] = known.setdefault(ENCODER.encode(made.eligible), len(known))
+        return numbers, [ELIGIBLE.decode(encoded) for encoded in known]
+
+    def probabilities(self) -> Any:
+        import pyarrow as pa
+
+        lengths = np.zeros(self._count, np.int64)
+        listed = np.zeros(self._count, np.bool_)
+        for group in self._groups:
+            if group.layout.probabilities is not None:
+                listed[group.places] = True
+                lengths[group.places] = len(group.layout.probabilities)
+        for place, made in zip(self._single.tolist(), self._made, strict=True):
+            if made.probabilities is not None:
+                listed[place], lengths[place] = True, len(made.probabilities)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        flat = np.zeros(offsets[-1])
+        for group in self._groups:
+            if group.layout.probabilities:
+                values = floats_at(group.bodies, group.layout.probabilities)
+                begins = offsets[group.places][:, None]
+                flat[begins + np.arange(values.shape[1])] = values
+        for place, made in zip(self._single.tolist(), self._made, strict=True):
+            flat[offsets[place] : offsets[place + 1]] = made.probabilities or ()
+        return pa.ListArray.from_arrays(
+            pa.array(offsets.astype(np.int32)),
+            pa.array(flat),
+            mask=None if listed.all() else pa.array(~listed),
+        )
+
+
+def _units_of(group: Group) -> NDArray[np.object_]:
+    """Return the units of a group of bodies."""
+    units = np.full(len(group.places), None, np.object_)
+    if group.layout.unit is not None:
+        units[:] = texts_at(group.bodies, group.layout.unit)
+    return units
+
+
+def _groups_of(group: Group) -> NDArray[np.void]:
+    """Return the groups of the decisions of some bodies."""
+    records = np.zeros(len(group.places), GROUP_RECORD)
+    if group.layout.group is not None:
+        since, name, *shares = group.layout.group
+        records["since"] = values_at(group.bodies, since)
+        try:
+            numbers = [GROUP_NUMBERS[one] for one in texts_at(group.bodies, name)]
+        except KeyError as error:
+            raise InputError(
+                f"a decision is in the unknown group {error}: install a newer submax, or restore a "
+                "backup"
+            ) from error
+        records["group"] = numbers
+        for field, leaf in zip(("holdout_share", "control_share"), shares, strict=True):
+            records[field] = values_at(group.bodies, leaf)
+    return records
+
+
+def _context_of(group: Group, schema: ContextSchema) -> NDArray[Any]:
+    """Return the context of a group as numbers, ``[n, fields]``."""
+    leaves = group.layout.context
+    wanted = [">f8" if isinstance(field, Number) else "S" for field in schema.fields]
+    if [leaf.kind for leaf in leaves] != wanted:
+        raise ValueError(f"{len(leaves)} values do not have the types of the declared fields")
+    if "S" not in wanted:
+        return floats_at(group.bodies, leaves)
+    return np.array(
+        [
+            _numbers(texts_at(group.bodies, leaf), field)
+            if isinstance(field, Category)
+            else values_at(group.bodies, leaf)
+            for field, leaf in zip(schema.fields, leaves, strict=True)
+        ],
+        np.float64,
+    ).T
+
+
+def _numbers(values: Sequence[str], field: Category) -> list[int]:
+    numbers = {value: number for number, value in enumerate(field.values)}
+    return [numbers[value] for value in values]
+
+
+def _indices(context: Sequence[Any], schema: ContextSchema) -> list[float]:
+    return [
+        field.values.index(str(value)) if isinstance(field, Category) else float(value)
+        for field, value in zip(schema.fields, context, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Training rows, in memory and in the store."""

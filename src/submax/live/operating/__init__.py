@@ -1,0 +1,1 @@
+"""What operators of a bandit see and change."""

@@ -1,0 +1,70 @@
+"""Sentences about what an operator should look at."""
+
+from collections.abc import Iterator, Sequence
+
+from submax.live.declaring.guard_rails import GuardRails
+from submax.live.declaring.settings_projection import SettingsProjection
+from submax.live.lift.lift_reports import lift_reports
+from submax.live.log.ledger import Ledger
+from submax.live.operating.arm_status import ArmStatus
+from submax.schema.action import Action
+from submax.schema.menu import Menu
+
+
+def notices(projection: SettingsProjection, arms: Sequence[ArmStatus], ledger: Ledger) -> list[str]:
+    """All notices about a bandit; none if nothing is unusual."""
+    settings = projection.settings
+    found = []
+    if settings.status == "paused":
+        found.append(
+            "the bandit is paused: decisions are the control or the baseline, or else uniform, and "
+            "are not learned from"
+        )
+    elif settings.status == "archived":
+        found.append("the bandit is archived: decisions and rewards are refused")
+    rails = settings.guard_rails
+    found += missing_rails(rails, projection.menu)
+    found += _capped_control(rails, projection.menu, arms)
+    if rails.holdout or rails.control_share:
+        reports = lift_reports(settings, ledger.comparisons.by_group, projection.groups_since)
+        found += [f"{one.against}: {one.cautions[-1]}" for one in reports if one.alarm]
+    return found
+
+
+def missing_rails(rails: GuardRails, menu: Menu) -> list[str]:
+    """Which of control and baseline is not active, and what follows."""
+    found = []
+    if rails.control is not None and not _is_active(rails.control, menu):
+        found.append(
+            f"the control {rails.control!r} is not active, so that no decision gets it and nothing "
+            "is compared with it: resume it, or set another control"
+        )
+    if rails.baseline is not None and not _is_active(rails.baseline, menu):
+        found.append(
+            f"the baseline {rails.baseline!r} is not active, so that no decision is held out: "
+            "resume it, or set another baseline"
+        )
+    return found
+
+
+def _is_active(action: Action, menu: Menu) -> bool:
+    encoded, active = menu.encoded(action), menu.active
+    return all(index in indices for indices, index in zip(active, encoded, strict=False))
+
+
+def _capped_control(rails: GuardRails, menu: Menu, arms: Sequence[ArmStatus]) -> Iterator[str]:
+    """Whether the control earns most, although it has only its share."""
+    if not isinstance(rails.control, str) or not menu.plain:
+        return
+    rates = {
+        one.choice: one.reward_rate
+        for one in arms
+        if one.status == "active" and one.reward_rate is not None
+    }
+    control = rates.get(rails.control)
+    if control is not None and len(rates) > 1 and control >= max(rates.values()):
+        yield (
+            f"the control {rails.control!r} has the highest reward rate, {control:.4g}, and gets "
+            f"no more than its share of {rails.control_share:.4g}: raise control_share, or set no "
+            "control and compare with a holdout"
+        )

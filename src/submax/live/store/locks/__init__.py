@@ -1,0 +1,1 @@
+"""Locks that keep a second writing process out."""

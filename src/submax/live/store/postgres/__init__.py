@@ -1,0 +1,1 @@
+"""What a store in PostgreSQL consists of."""

@@ -1,0 +1,128 @@
+"""Figures for papers, from traces or from a result folder."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from submax.core.arrays import Floats
+from submax.core.checks import one_of
+from submax.core.errors import InputError
+from submax.plots.panel import PanelCurve
+from submax.plots.study_style import StudyStyle
+from submax.plots.style import figure_style, look_of
+from submax.plots.sweep_results import Labels, configurations_in, rows_of
+from submax.simulation.cell_result import Curve
+from submax.simulation.trace import Trace
+
+INTERVAL_ERRORS = 1.96
+"""Standard errors on both sides of a mean in its 95 % confidence interval."""
+COLUMN = StudyStyle()
+"""The style of a figure for a column of a paper."""
+POINTS = 200
+"""The most points of a drawn curve."""
+
+
+def study_figure(
+    source: Mapping[str, Trace] | Path | str,
+    style: StudyStyle = COLUMN,
+    *,
+    configuration: Labels | None = None,
+    bound: Floats | None = None,
+) -> Figure:
+    """Draw the curves of several policies in one panel that fits a column of a paper.
+
+    ``source`` is traces by name, or the folder of a sweep. If the folder has several
+    configurations, ``configuration`` selects one, such as ``{"arms": 10}``. ``bound`` is a further
+    line at the decisions of the curves, such as that of `submax.simulation.measures.lai_robbins`.
+    """
+    if isinstance(source, (str, Path)):
+        lines = _from_folder(Path(source), style, configuration or {})
+    else:
+        lines = _from_traces(source, style)
+    fonts: Any = style.settings()
+    with figure_style(), rc_context(fonts):
+        figure = Figure(figsize=(style.width, 0.72 * style.width), layout="constrained")
+        axes = figure.add_subplot()
+        for position, line in enumerate(lines):
+            _draw(axes, line, position, style)
+        if bound is not None:
+            axes.plot(lines[0].steps, bound, color="black", linestyle=":", label="lower bound")
+        axes.set_xlabel("decisions")
+        axes.set_ylabel(f"accumulated {style.measure}")
+        axes.set_xscale("log" if style.log else "linear")
+        axes.legend(fontsize="small")
+    return figure
+
+
+def selected_configurations(directory: Path, wanted: Labels) -> list[Labels]:
+    """Return the configurations of a result folder that have the wanted labels."""
+    every = configurations_in(directory)
+    for key in wanted:
+        one_of("key of a configuration", key, every[0])
+    found = [one for one in every if wanted.items() <= one.items()]
+    if not found:
+        raise InputError(f"no configuration in {directory} has {wanted}: it has {every!r:.200}")
+    return found
+
+
+def _from_traces(traces: Mapping[str, Trace], style: StudyStyle) -> list[PanelCurve]:
+    if not traces:
+        raise InputError("a figure needs at least one trace by the name of its policy, not {}")
+    lines = []
+    for name in _ordered(list(traces), style):
+        values = getattr(traces[name], f"accumulated_{style.measure}")
+        lines.append(PanelCurve(name, traces[name].steps, *Curve.of(values)))
+    return lines
+
+
+def _from_folder(directory: Path, style: StudyStyle, configuration: Labels) -> list[PanelCurve]:
+    found = selected_configurations(directory, configuration)
+    if len(found) > 1:
+        raise InputError(
+            f"{directory} has {len(found)} configurations with {configuration}, and a figure shows "
+            f"one: give more labels, such as {found[0]}"
+        )
+    table = rows_of(directory / "results.parquet", found[0])
+    names = ["step", *(f"{style.measure}_{part}" for part in Curve._fields)]
+    if names[-1] not in table.column_names:
+        raise InputError(
+            f"the results in {directory} were written by an older version and have no column "
+            f"{names[-1]}: run the experiment again"
+        )
+    lines = []
+    for name in _ordered(pc.unique(table["policy"]).to_pylist(), style):
+        rows = table.filter(pc.equal(table["policy"], name))
+        lines.append(PanelCurve(name, *(rows[column].to_numpy() for column in names)))
+    return lines
+
+
+def _ordered(names: Sequence[str], style: StudyStyle) -> Sequence[str]:
+    for name in style.policies:
+        one_of("policy", name, names)
+    return style.policies or names
+
+
+def _draw(axes: Any, line: PanelCurve, position: int, style: StudyStyle) -> None:
+    look = look_of(line.name, position)
+    colour = style.colours.get(line.name, look.colour)
+    spread = np.geomspace if style.log else np.linspace
+    places = np.searchsorted(line.steps, spread(line.steps[0], line.steps[-1], POINTS))
+    kept = np.unique(np.clip(places, 0, len(line.steps) - 1))
+    steps = line.steps[kept]
+    low, high = _ribbon(line, style)
+    if style.ribbon != "none":
+        axes.fill_between(steps, low[kept], high[kept], color=colour, alpha=0.15, linewidth=0)
+    axes.plot(steps, line.mean[kept], color=colour, linestyle=look.dash, label=line.name)
+
+
+def _ribbon(line: PanelCurve, style: StudyStyle) -> tuple[Floats, Floats]:
+    if style.ribbon == "range":
+        return line.q025, line.q975
+    assert line.error is not None, "these curves have errors"
+    reach = INTERVAL_ERRORS * line.error
+    return line.mean - reach, line.mean + reach

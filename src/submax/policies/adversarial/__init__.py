@@ -1,0 +1,1 @@
+"""Policies with guarantees for rewards that an adversary chooses."""

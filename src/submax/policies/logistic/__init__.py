@@ -1,0 +1,1 @@
+"""Policies with a logistic regression of the reward for every action."""

@@ -1,0 +1,1 @@
+"""Policy networks that are trained on logged decisions."""

@@ -1,0 +1,162 @@
+"""The reward-conditioned policy as a product of a reward model and a behaviour policy."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.core.arrays import Floats
+from submax.core.checks import below_one, instance_of, whole_number
+from submax.core.conditioning.estimator import Estimator
+from submax.core.conditioning.marginalization import normalized
+from submax.core.conditioning.strategy import Strategy
+from submax.core.conditioning.table import Table
+from submax.core.contracts.facts import Facts
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InputError
+from submax.core.memory.training import Training
+from submax.core.rewards.binary import Binary
+from submax.core.running.stored import stored
+from submax.estimators.level_probabilities import level_probabilities
+from submax.estimators.softmax import Softmax
+from submax.policies.neural.value_belief import ValueBelief, reward_bounds
+from submax.strategies.optimistic import Optimistic
+from submax.strategies.submax import SubMax
+
+
+@stored("bayes-reparameterized-state")
+class BayesReparameterizedState(NamedTuple):
+    """The reward model, what the estimator learned of the behaviour, and the reward levels.
+
+    ``levels [R, L]`` are the rewards conditioned on, and ``share [R, L]`` is how often each was
+    observed.
+    """
+
+    rewards: ValueBelief
+    behaviour: Any
+    levels: Floats
+    share: Floats
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the networks are trained for."""
+        return self.rewards.problem
+
+
+@dataclass(frozen=True)
+class BayesReparameterized(ListingPolicy[BayesReparameterizedState]):
+    """Condition on the reward by Bayes' rule: π(a | c, r) ∝ p(r | a, c) p(a | c).
+
+    p(r | a, c) is a value network with two layers of ``hidden`` units, ``dropout`` and
+    ``training``: it predicts the mean reward, and the probabilities of the levels follow from the
+    mean (for two levels exactly; `level_probabilities` says how for more). p(a | c), the behaviour
+    policy, is learned by the ``estimator`` without the reward. Since log p(a, r | c) is the sum of
+    both logarithms, training each by maximum likelihood maximizes the joint likelihood. The
+    ``strategy`` turns π into the policy that decides; the probability of a level in a context is
+    Σ_a p(r | a, c) p(a | c). Rewards are thus no inputs that a network could treat as unrelated
+    values: nearby rewards have similar policies. Joint actions are listed. Before the first
+    feedback the policy is uniform.
+
+    Reference: Ding et al. (2023), section 4.
+
+    *Departs from the paper:* p(r | a, c) is a classifier of the reward and not an energy-based
+    model, which a list of actions makes unnecessary. Instead of adaptive inference, which asks for
+    the highest reward that is not too improbable, the strategy weighs the levels.
+    """
+
+    strategy: Strategy = field(default_factory=SubMax)
+    estimator: Estimator[Any] = field(default_factory=Softmax)
+    hidden: int = 32
+    dropout: float = 0.0
+    training: Training = field(default_factory=Training)
+
+    def __post_init__(self) -> None:
+        instance_of("strategy", self.strategy, Strategy, "SubMax()")
+        instance_of("estimator", self.estimator, Estimator, "Softmax()")
+        whole_number("hidden", self.hidden, at_least=1)
+        below_one("dropout", self.dropout)
+        if self.strategy.facts.needs_values or self.strategy.facts.needs_sample_sizes:
+            raise InputError(
+                f"the {type(self.strategy).__name__} strategy needs importance-sampled values or "
+                "sample sizes, which the bayes-reparameterized policy does not compute: take "
+                "submax, optimistic, clipped, advantage, tilted or target"
+            )
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True)
+
+    def init(
+        self, problem: Problem, replicas: int, rng: np.random.Generator
+    ) -> BayesReparameterizedState:
+        self.strategy.check_levels(problem.scale.levels)
+        rewards = ValueBelief.empty(problem, replicas, self.hidden)
+        behaviour = self.estimator.init(_without_reward(problem), replicas, rng)
+        return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
+
+    def probabilities(self, state: BayesReparameterizedState, context: Floats) -> Floats:
+        table = self.table(state, context)
+        found = self.strategy.probabilities(table)
+        informed = (state.rewards.buffer.filled > 0)[:, None, None]
+        return np.where(informed, found, 1 / found.shape[-1])
+
+    def table(self, state: BayesReparameterizedState, context: Floats) -> Table:
+        """Return π(a | c, level) of every joint action, and the levels' probabilities."""
+        behaviour = self.estimator.belief(state.behaviour, context).prob_of_all()[:, :, :1]
+        mean = _between_levels(state, state.rewards.values(context))
+        joint = level_probabilities(state.levels, state.share, mean) * behaviour
+        prior = np.where(state.share[:, None] > 0, joint.sum(axis=-1), 0.0)
+        prior = normalized(prior)
+        levels = np.broadcast_to(state.levels[:, None], prior.shape)
+        return Table(normalized(joint), levels, prior, np.full(prior.shape, np.nan))
+
+    def update(
+        self, state: BayesReparameterizedState, feedback: Feedback, rng: np.random.Generator
+    ) -> BayesReparameterizedState:
+        rewards = state.rewards.trained(feedback, self.training, self.dropout, rng)
+        if rewards is state.rewards:
+            return state
+        alike = feedback._replace(reward=np.zeros(feedback.reward.shape))
+        behaviour = self.estimator.fit(state.behaviour, alike, rng)
+        return BayesReparameterizedState(rewards, behaviour, *_levels(rewards))
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield small networks with few training steps."""
+        training = Training(steps=6, batch=8, learning_rate=0.05)
+        yield cls(SubMax(), next(Softmax.examples()), hidden=4, training=training)
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """Return the policy with SubMax, and as in the paper with the highest reward."""
+        return {"bayes-submax": cls(), "bayes-optimistic": cls(Optimistic())}
+
+
+def _without_reward(problem: Problem) -> Problem:
+    """Return the problem in which the behaviour is learned: every decision has reward 0."""
+    return Problem(problem.space, problem.context_width, Binary(), problem.action_features)
+
+
+def _levels(rewards: ValueBelief) -> tuple[Floats, Floats]:
+    """Return the levels of the observed rewards and how often each occurs, both ``[R, L]``."""
+    buffer = rewards.buffer
+    encoding = rewards.problem.scale.reward_encoding(buffer.reward, buffer.weight)
+    return encoding.levels, buffer.level_share(encoding)
+
+
+def _between_levels(state: BayesReparameterizedState, value: Floats) -> Floats:
+    """Return values on a scale on which the lowest level is 0 and the highest 1: ``[R, n, M]``.
+
+    ``value`` is on the scale of the value network, from the lowest to the highest reward.
+    """
+    low, high = reward_bounds(state.problem.scale, state.rewards.buffer)
+    known = np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(known, low, 0.0), np.where(known, high, 1.0)
+    mean = low[..., None] + value * (high - low)[..., None]
+    first, last = state.levels[:, :1, None], state.levels[:, -1:, None]
+    span = np.where(last > first, last - first, 1.0)
+    between: Floats = np.where(last > first, np.clip((mean - first) / span, 0.0, 1.0), 0.5)
+    return between

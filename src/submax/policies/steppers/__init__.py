@@ -1,0 +1,1 @@
+"""Fast forms of policies for simulations of single decisions, see `Stepper`."""

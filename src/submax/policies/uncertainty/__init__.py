@@ -1,0 +1,1 @@
+"""Policies on a value network whose uncertainty is learned from its residuals."""

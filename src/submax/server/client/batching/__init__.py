@@ -1,0 +1,1 @@
+"""Sends the requests of several threads or tasks together."""

@@ -1,0 +1,1 @@
+"""Open connections to a server."""

@@ -1,0 +1,1 @@
+"""What is sent to a server and what it answers: bodies, errors, attempts and options."""

@@ -1,0 +1,57 @@
+"""Where a bandit is served, and the headers of every request to it."""
+
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from submax.core.errors import InputError
+from submax.live.declaring.names import check_bandit
+
+
+class Address(NamedTuple):
+    """The server's host and port, the path of the bandit, and the headers of every request.
+
+    ``place`` is host and port as they are written in an address, for the header Host and for
+    messages.
+    """
+
+    secure: bool
+    host: str
+    port: int
+    place: str
+    path: str
+    headers: dict[str, str]
+
+    @classmethod
+    def of(cls, address: str, bandit: str, key: str | None) -> "Address":
+        """Read an address such as http://127.0.0.1:8000; wrong values are refused."""
+        try:
+            parts = urlsplit(address)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port = None, None
+        if not host or parts.scheme not in ("http", "https") or port == 0:
+            raise InputError(
+                f"the address {address!r} is no address of a server: write it like "
+                "http://127.0.0.1:8000"
+            )
+        check_bandit(bandit)
+        secure = parts.scheme == "https"
+        return cls(
+            secure,
+            host,
+            port or (443 if secure else 80),
+            parts.netloc.rpartition("@")[2],
+            f"{parts.path.rstrip('/')}/bandits/{quote(bandit)}",
+            _headers(key),
+        )
+
+
+def _headers(key: str | None) -> dict[str, str]:
+    if key is None:
+        return {"Content-Type": "application/json"}
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(
+            "the key has characters that no key has: give the whole text submax.….… that "
+            "submax keys add has printed"
+        )
+    return {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}

@@ -1,0 +1,1 @@
+"""A server with simulated visitors, to look at."""

@@ -1,0 +1,1 @@
+"""The log of the server: its form, and which requests are written to it."""

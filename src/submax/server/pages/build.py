@@ -1,0 +1,179 @@
+"""Makes what each page shows from a bandit and its rollups."""
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from submax.core.errors import NotFoundError
+from submax.live.bandit import Bandit
+from submax.live.rollups.delays import bounds
+from submax.live.rollups.rollups import Rollups
+from submax.live.rollups.sums import Sums
+from submax.schema.menu import Menu
+from submax.server.pages.alerts import alerts
+from submax.server.pages.messages import (
+    Arms,
+    BanditRow,
+    DelayBin,
+    HealthPage,
+    Overview,
+    SettingsPage,
+    VersionRow,
+    VersionsPage,
+)
+from submax.server.pages.series import reward_series, share_series
+from submax.server.pages.verdict import arm_sentence, lift_sentence
+
+HOUR = 3600.0
+MOST_VERSIONS = 200
+"""Versions on one page, the newest."""
+
+
+def bandit_row(bandit: Bandit) -> BanditRow:
+    """A bandit in the list of all."""
+    rollups = bandit.rollups()
+    total = _total(rollups)
+    return BanditRow(
+        bandit.name,
+        bandit.version,
+        0 if rollups is None else _recent_decisions(rollups),
+        int(total.decisions[0]),
+        _ratio(total.rewarded[0], total.matured[0]),
+        _ratio(total.reward[0], total.matured[0]),
+        alerts(bandit),
+    )
+
+
+def overview(bandit: Bandit, span: str | None) -> Overview:
+    """How a bandit does."""
+    rollups, lift = bandit.rollups(), bandit.lift()
+    percent = bandit.settings.rewards["kind"] == "binary"
+    total, held_out = _total(rollups, 0), _total(rollups, 1)
+    shown = rollups or Rollups()
+    return Overview(
+        bandit.name,
+        [
+            arm_sentence(bandit.menu, bandit.ledger().tally, percent=percent),
+            *[lift_sentence(one, percent=percent) for one in lift],
+        ],
+        lift,
+        alerts(bandit),
+        {
+            "decisions": float(total.decisions[0] + held_out.decisions[0]),
+            "matured": float(total.matured[0] + held_out.matured[0]),
+            "reward of the bandit": _ratio(total.reward[0], total.matured[0]),
+            "reward of the holdout": _ratio(held_out.reward[0], held_out.matured[0]),
+            "version": float(bandit.version),
+        },
+        reward_series(shown, span, _control(bandit)),
+        bandit.published_at[-100:],
+    )
+
+
+def arms(bandit: Bandit, slot: str | None, span: str | None) -> Arms:
+    """The choices of a bandit."""
+    rollups = bandit.rollups() or Rollups()
+    names = [one.name for one in bandit.menu.slots]
+    if slot is not None and slot not in names:
+        raise NotFoundError(f"there is no slot {slot!r:.60}: the slots are {', '.join(names)}")
+    number = 0 if slot is None else names.index(slot)
+    choices = [one.name for one in bandit.menu.slots[number].choices] if names else []
+    return Arms(
+        bandit.name,
+        names,
+        names[number] if names else "",
+        bool(bandit.settings.context.width) and bandit.policy.facts.uses_context,
+        [one for one in bandit.arms() if one.slot == names[number]] if names else [],
+        share_series(rollups, span, choices, number),
+    )
+
+
+def versions(bandit: Bandit) -> VersionsPage:
+    """The versions of a bandit, newest first."""
+    rollups = bandit.rollups() or Rollups()
+    sums = Sums.of_table(rollups.versions.rows)
+    of_bandit = rollups.versions.rest == 0
+    by_version = dict(
+        zip(
+            rollups.versions.leading[of_bandit].tolist(),
+            np.stack([sums.decisions, sums.matured, sums.reward], axis=1)[of_bandit].tolist(),
+            strict=True,
+        )
+    )
+    fitted = bandit.versions()[::-1]
+    rows = []
+    for place, one in enumerate(fitted[:MOST_VERSIONS]):
+        decisions, matured, reward = by_version.get(one.version, (0.0, 0.0, 0.0))
+        rows.append(
+            VersionRow(
+                one.version,
+                one.policy,
+                one.rows,
+                one.base,
+                int(decisions),
+                _ratio(reward, matured),
+                one.version == bandit.version,
+                place < bandit.settings.keep_versions,
+            )
+        )
+    return VersionsPage(bandit.name, bandit.version, bandit.held, len(fitted), rows)
+
+
+def health(bandit: Bandit) -> HealthPage:
+    """Whether a bandit works as it should."""
+    rollups = bandit.rollups()
+    shown, counts, total = rollups or Rollups(), bandit.counts(), _total(rollups)
+    delays = [
+        DelayBin(
+            bounds(place)[0],
+            None if place == len(shown.delays.counts) - 1 else bounds(place)[1],
+            int(count),
+        )
+        for place, count in enumerate(shown.delays.counts)
+    ]
+    used = [place for place, one in enumerate(delays) if one.count]
+    return HealthPage(
+        bandit.name,
+        alerts(bandit),
+        counts,
+        counts.get("decisions", 0) - counts.get("matured", 0),
+        delays[used[0] : used[-1] + 1] if used else [],
+        shown.least_propensity if total.matured[0] else None,
+        _ratio(total.weight[0] ** 2, total.weight_squares[0]),
+        bandit.failures,
+    )
+
+
+def settings_page(bandit: Bandit) -> SettingsPage:
+    """What is declared of a bandit."""
+    table: dict[str, Any] = msgspec.to_builtins(bandit.settings)
+    return SettingsPage(bandit.name, table)
+
+
+def _control(bandit: Bandit) -> tuple[str, int] | None:
+    """The name and the number of the control, if arms are plain and there is one."""
+    menu: Menu = bandit.menu
+    control = bandit.settings.guard_rails.control
+    if control is None or not menu.plain:
+        return None
+    return f"control {control}", int(menu.encoded(control)[0])
+
+
+def _recent_decisions(rollups: Rollups) -> int:
+    """Decisions of the last hour."""
+    minutes = rollups.tiers[0]
+    since = (time.time() - HOUR) // minutes.resolution.seconds
+    return int(minutes.groups.rows[minutes.groups.leading > since, 0].sum())
+
+
+def _total(rollups: Rollups | None, group: int | None = None) -> Sums:
+    """The sums over all days, of one group or of both."""
+    days = (rollups or Rollups()).tiers[-1].groups
+    rows = days.rows if group is None else days.rows[days.rest == group]
+    return Sums.of_table(rows.sum(axis=0, keepdims=True))
+
+
+def _ratio(numerator: float, denominator: float) -> float | None:
+    return float(numerator / denominator) if denominator else None

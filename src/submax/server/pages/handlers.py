@@ -1,0 +1,87 @@
+"""The functions behind the pages."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from starlette.responses import Response
+
+from submax.live.bandit import Bandit
+from submax.live.store.pending_write import Answer
+from submax.server.access.sessions import cookie_header
+from submax.server.interface import handlers
+from submax.server.interface.operation import Call
+from submax.server.interface.responses import ENCODER, JSON
+from submax.server.pages import build
+from submax.server.pages import messages as m
+
+
+async def _in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Call a slow function in a thread."""
+    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+async def _built(call: Call, function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """What a function makes of the bandit in the path; in a thread, so that decisions go on."""
+    name = call.path["name"]
+    found: Bandit = (
+        call.service[name] if name in call.service else await _in_thread(call.service.find, name)
+    )
+    return await _in_thread(function, found, *arguments)
+
+
+async def home(call: Call) -> m.Home:
+    """All bandits that the key may see."""
+    names = set((await handlers.list_bandits(call)).bandits)
+    bandits = [one for one in call.service.opened() if one.name in names]
+    rows = await _in_thread(lambda: [build.bandit_row(one) for one in bandits])
+    return m.Home(sorted(rows, key=lambda row: row.name))
+
+
+async def overview(call: Call) -> m.Overview:
+    """How a bandit does."""
+    return await _built(call, build.overview, call.query.get("span"))
+
+
+async def arms(call: Call) -> m.Arms:
+    """The choices of a bandit."""
+    return await _built(call, build.arms, call.query.get("slot"), call.query.get("span"))
+
+
+async def versions(call: Call) -> m.VersionsPage:
+    """The versions of a bandit."""
+    return await _built(call, build.versions)
+
+
+async def health(call: Call) -> m.HealthPage:
+    """Whether a bandit works as it should."""
+    return await _built(call, build.health)
+
+
+async def settings(call: Call) -> m.SettingsPage:
+    """What is declared of a bandit."""
+    return await _built(call, build.settings_page)
+
+
+async def login(call: Call) -> m.Login:
+    """The form to sign in, with a path of this server to go to afterwards."""
+    wanted = call.query.get("next", "/")
+    local = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted
+    return m.Login(wanted if local else "/")
+
+
+async def sign_in(call: Call) -> Response:
+    """Give the browser a cookie instead of the key that it sent."""
+    if call.key is None:
+        return Response(ENCODER.encode(m.SignedIn("", [])), media_type=JSON)
+    cookie = await _in_thread(call.service.sessions.begin, call.key)
+    answer = ENCODER.encode(m.SignedIn(call.key.name, list(call.key.scopes)))
+    header = cookie_header(cookie, secure=call.encrypted)
+    return Response(answer, headers={"Set-Cookie": header}, media_type=JSON)
+
+
+async def sign_out(call: Call) -> Response:
+    """Take the cookie away."""
+    header = cookie_header("", secure=call.encrypted, seconds=0)
+    answer = ENCODER.encode(m.SignedIn("", []))
+    return Response(answer, headers={"Set-Cookie": header}, media_type=JSON)

@@ -1,0 +1,121 @@
+"""What each page shows, which is also its answer in JSON."""
+
+from typing import Any
+
+import msgspec
+
+from submax.live.lift.lift_report import LiftReport
+from submax.live.operating.arm_status import ArmStatus
+from submax.server.pages.series import Series
+
+
+class BanditRow(msgspec.Struct, frozen=True):
+    """A bandit in the list of all.
+
+    ``hourly`` is how many decisions it made in the last hour, and ``joined`` the share of matured
+    decisions that got a reward. ``alerts`` are sentences about what needs attention.
+    """
+
+    name: str
+    version: int
+    hourly: int
+    decisions: int
+    joined: float | None
+    mean: float | None
+    alerts: list[str]
+
+
+class Home(msgspec.Struct, frozen=True):
+    """All bandits that the viewer may see."""
+
+    bandits: list[BanditRow]
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """How a bandit does: sentences, numbers, and its reward over time.
+
+    ``marks`` are the times at which another version began to decide.
+    """
+
+    name: str
+    sentences: list[str]
+    lift: list[LiftReport]
+    alerts: list[str]
+    facts: dict[str, float | None]
+    rewards: Series
+    marks: list[float]
+
+
+class Arms(msgspec.Struct, frozen=True):
+    """The choices of a bandit, and their share of the decisions over time."""
+
+    name: str
+    slots: list[str]
+    slot: str
+    contextual: bool
+    arms: list[ArmStatus]
+    shares: Series
+
+
+class VersionRow(msgspec.Struct, frozen=True):
+    """A version: what it learned from, and what was decided and earned with it."""
+
+    version: int
+    policy: Any
+    rows: int
+    base: int
+    decisions: int
+    mean: float | None
+    deciding: bool
+    usable: bool
+
+
+class VersionsPage(msgspec.Struct, frozen=True):
+    """The versions of a bandit, newest first."""
+
+    name: str
+    deciding: int
+    held: bool
+    total: int
+    versions: list[VersionRow]
+
+
+class DelayBin(msgspec.Struct, frozen=True):
+    """How many rewards came between ``low`` and ``high`` seconds after their decision."""
+
+    low: float
+    high: float | None
+    count: int
+
+
+class HealthPage(msgspec.Struct, frozen=True):
+    """Whether a bandit works as it should."""
+
+    name: str
+    alerts: list[str]
+    counts: dict[str, int]
+    pending: int
+    delays: list[DelayBin]
+    least_propensity: float | None
+    effective: float | None
+    failures: dict[str, int]
+
+
+class SettingsPage(msgspec.Struct, frozen=True):
+    """What is declared of a bandit."""
+
+    name: str
+    settings: dict[str, Any]
+
+
+class Login(msgspec.Struct, frozen=True):
+    """Where to go after the login."""
+
+    next: str
+
+
+class SignedIn(msgspec.Struct, frozen=True):
+    """The name and the scopes of the key that the browser now acts for."""
+
+    name: str
+    scopes: list[str]

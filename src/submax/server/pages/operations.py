@@ -1,0 +1,124 @@
+"""The operations that have pages."""
+
+from submax.dashboard.page import Page
+from submax.server.interface.operation import Operation
+from submax.server.interface.operations import BANDIT
+from submax.server.pages import handlers
+from submax.server.pages import messages as m
+
+SPAN = {"span": "How far back to look: 3h, 2d, 60d or 2y; without it, to the begin."}
+LIVE_SECONDS = 5
+"""How often a page that shows current numbers is loaded again."""
+
+
+def page_operations() -> list[Operation]:
+    """All operations that a browser sees as a page."""
+    return [
+        Operation(
+            "home",
+            "GET",
+            "/",
+            "read",
+            "All bandits: how much they decide, what they earn, and what needs attention.",
+            m.Home,
+            handlers.home,
+            partial=True,
+            page=Page("home.html", "Bandits", "bandits", LIVE_SECONDS),
+        ),
+        *_bandit_pages(),
+        *_server_pages(),
+    ]
+
+
+def _bandit_pages() -> list[Operation]:
+    return [
+        Operation(
+            "overview",
+            "GET",
+            f"{BANDIT}/overview",
+            "read",
+            "How a bandit does: a sentence, numbers, and its reward over time.",
+            m.Overview,
+            handlers.overview,
+            page=Page("overview.html", "Overview", "overview", LIVE_SECONDS),
+            query=SPAN,
+        ),
+        Operation(
+            "arms",
+            "GET",
+            f"{BANDIT}/arms",
+            "read",
+            "The choices of a bandit: shares, rewards with intervals, and current probabilities.",
+            m.Arms,
+            handlers.arms,
+            page=Page("arms.html", "Arms", "arms", LIVE_SECONDS),
+            query={**SPAN, "slot": "The slot whose choices are shown; without it, the first."},
+        ),
+        Operation(
+            "version-history",
+            "GET",
+            f"{BANDIT}/version-history",
+            "read",
+            "The versions of a bandit: what each learned from, and what it earned.",
+            m.VersionsPage,
+            handlers.versions,
+            page=Page("versions.html", "Versions", "versions", LIVE_SECONDS),
+        ),
+        Operation(
+            "health-of-bandit",
+            "GET",
+            f"{BANDIT}/health",
+            "read",
+            "Whether a bandit works as it should: counts, delays of rewards, failures.",
+            m.HealthPage,
+            handlers.health,
+            page=Page("health.html", "Health", "health", LIVE_SECONDS),
+        ),
+        Operation(
+            "settings",
+            "GET",
+            f"{BANDIT}/settings",
+            "read",
+            "What is declared of a bandit.",
+            m.SettingsPage,
+            handlers.settings,
+            page=Page("settings.html", "Settings", "settings"),
+        ),
+    ]
+
+
+def _server_pages() -> list[Operation]:
+    return [
+        Operation(
+            "login-page",
+            "GET",
+            "/login",
+            None,
+            "The form to sign in with a key.",
+            m.Login,
+            handlers.login,
+            early=True,
+            page=Page("login.html", "Sign in"),
+            query={"next": "The path to go to afterwards."},
+        ),
+        Operation(
+            "sign-in",
+            "POST",
+            "/login",
+            "read",
+            "Exchange the key in the header for a cookie, which is valid for 12 hours.",
+            m.SignedIn,
+            handlers.sign_in,
+            partial=True,
+        ),
+        Operation(
+            "sign-out",
+            "POST",
+            "/logout",
+            None,
+            "Take the cookie away.",
+            m.SignedIn,
+            handlers.sign_out,
+            early=True,
+        ),
+    ]

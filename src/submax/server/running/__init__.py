@@ -1,0 +1,1 @@
+"""Options of the server process, and how the process ends."""

@@ -1,0 +1,1 @@
+"""The parts of a running simulation: the world, what is recorded, and single steps."""

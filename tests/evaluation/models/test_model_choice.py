@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, compare
+from submax.evaluation.models.model_choice import chosen_models
+from submax.evaluation.models.reward_model import FOLDS, fold_numbers
+from submax.evaluation.models.supervised_reward_model import design
+from submax.evaluation.report.logged_evidence import LoggedEvidence
+
+ROWS = 600
+
+
+def log_of(seed, binary=True):
+    rng = np.random.default_rng(seed)
+    x, action = rng.normal(size=(ROWS, 2)), rng.integers(3, size=ROWS)
+    mean = 1 / (1 + np.exp(-x[:, 0] * (action - 1) * 2))
+    reward = (rng.random(ROWS) < mean) * 1.0 if binary else mean + rng.normal(size=ROWS)
+    return Log.from_arrays(action, reward, propensity=np.full(ROWS, 1 / 3), context=x)
+
+
+@pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=["r", "c"])
+def test_every_row_is_predicted_by_a_model_fitted_without_its_fold(model, seed):
+    log, fold = log_of(seed), fold_numbers(ROWS)
+    found = LoggedEvidence(log, reward_model=model).about_logging_policy().evidence.predicted
+    inputs = design(log.context.astype(float), log.action, np.zeros((ROWS, 0)), (3,))
+    expected = np.empty(ROWS)
+    for number in range(FOLDS):
+        others, mine = fold != number, fold == number
+        fitted = type(model)().fit(inputs[others], log.reward[others])
+        if hasattr(fitted, "predict_proba"):
+            expected[mine] = fitted.predict_proba(inputs[mine])[:, 1]
+        else:
+            expected[mine] = fitted.predict(inputs[mine])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_the_expected_reward_is_the_mean_over_the_actions_of_the_policy(seed):
+    log = log_of(seed)
+    rng = np.random.default_rng(seed)
+    table = rng.dirichlet(np.ones(3), ROWS)
+    table[:50] = np.eye(3)[1]
+    model = chosen_models(log, LinearRegression()).models[0]
+    features, none = model.features(log.parts[0].context), np.zeros((ROWS, 0))
+    each = [model.predict(features, np.full((ROWS, 1), one), none) for one in range(3)]
+    expected = (table * np.stack(each, axis=1)).sum(axis=1)
+    np.testing.assert_allclose(model.expected(features, table, [table]), expected)
+
+
+def test_the_model_with_the_least_held_out_error_is_chosen_and_named(seed):
+    log = log_of(seed, binary=False)
+    found = chosen_models(log, [DummyRegressor(), "bayesian"])
+    assert found.name == "bayesian"
+    assert found.errors["bayesian"] < found.errors["DummyRegressor"]
+    # The error of a constant is the standard deviation of the rewards, up to that of its mean.
+    spread = log.reward.std()
+    assert found.errors["DummyRegressor"] == pytest.approx(spread, rel=0.02)
+    [note] = found.notes()
+    assert note.startswith("the reward model is bayesian, by its held-out error (DummyRegressor ")
+    notes = compare(log, ["random"], estimators=["dr"], reward_model=["bayesian", "auto"][:1]).notes
+    assert not any("reward model" in one for one in notes)
+
+
+def test_auto_is_the_better_of_the_regression_and_boosted_trees(seed):
+    log = log_of(seed)
+    assert set(chosen_models(log, "auto").errors) == {"bayesian", "HistGradientBoostingRegressor"}
+    without = Log.from_arrays(log.action[:, 0], log.reward, propensity=log.propensity)
+    assert chosen_models(without, "auto").name == "bayesian"
+
+
+def test_a_dotted_name_and_a_table_are_the_object(seed):
+    log = log_of(seed)
+    kind = "sklearn.ensemble.HistGradientBoostingRegressor"
+    values = [
+        compare(log, ["random"], estimators=["dm"], reward_model=one).estimates[1].value
+        for one in ({"kind": kind, "max_iter": 5}, HistGradientBoostingRegressor(max_iter=5))
+    ]
+    assert values[0] == pytest.approx(values[1])
+    assert chosen_models(log, kind).name == "HistGradientBoostingRegressor"
+
+
+def test_equal_rewards_need_no_model():
+    log = Log.from_arrays([0, 1] * 20, [1.0] * 40, propensity=[0.5] * 40)
+    found = compare(log, ["random"], estimators=["dm", "dr"], reward_model=LogisticRegression())
+    assert [one.value for one in found.estimates[1:]] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("nothing.Here", "cannot be imported"),
+        (LinearRegression, "an object with the methods fit"),
+        (7, "an object with the methods fit"),
+        ({"kind": "sklearn.linear_model.Ridge", "alfa": 1}, "did you mean 'alpha'"),
+        (LogisticRegression(), "is a classifier, and the log has"),
+        ([LinearRegression(), LinearRegression()], "two reward models are called"),
+        (HistGradientBoostingRegressor(max_iter=-1), "cannot be fitted"),
+    ],
+)
+def test_what_is_no_reward_model_says_why(given, message, seed):
+    with pytest.raises(InputError, match=message):
+        chosen_models(log_of(seed, binary=False), given)

@@ -1,0 +1,159 @@
+"""Files of other kinds than one plain CSV or Parquet file, folders, and patterns of columns."""
+
+import gzip
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from submax.core.errors import InputError
+from submax.evaluation.logs.log import Log
+
+ROWS = 12
+TABLE = {
+    "action": ["A", "B", "C"] * 4,
+    "reward": [0, 1] * 6,
+    "propensity": [0.5, 0.25, 0.25] * 4,
+    "context_age": list(range(20, 20 + ROWS)),
+    "context_country": ["fr", "de"] * 6,
+}
+ROW_DICTS = [dict(zip(TABLE, values, strict=True)) for values in zip(*TABLE.values(), strict=True)]
+
+
+def csv_text(rows):
+    lines = [",".join(TABLE), *(",".join(str(value) for value in row.values()) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def json_text(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def nested_text(rows):
+    """The context as an object of its own, and an empty line."""
+    lines = []
+    for row in rows:
+        inner = {"age": row["context_age"], "country": row["context_country"]}
+        outer = {key: value for key, value in row.items() if not key.startswith("context")}
+        lines.append(json.dumps({**outer, "context": inner}))
+    return "\n\n".join(lines)
+
+
+def assert_same(log):
+    expected = Log.read(TABLE)
+    assert log.schema == expected.schema
+    for name in ("context", "action", "reward", "propensity"):
+        np.testing.assert_array_equal(getattr(log, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("text", [csv_text, json_text, nested_text])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_text_is_recognized_by_its_content_compressed_or_not(text, compressed, tmp_path):
+    data = text(ROW_DICTS).encode()
+    path = tmp_path / "log"
+    path.write_bytes(gzip.compress(data) if compressed else data)
+    assert_same(Log.read(path))
+
+
+def write_parts(folder, ending="parquet"):
+    folder.mkdir(exist_ok=True)
+    for number in range(3):
+        part = ROW_DICTS[4 * number : 4 * number + 4]
+        path = folder / f"part-{number}.{ending}"
+        if ending == "parquet":
+            pq.write_table(pa.Table.from_pylist(part), path)
+        else:
+            path.write_text(csv_text(part))
+    (folder / "_SUCCESS").write_text("")
+    (folder / "readme.txt").write_text("not a log")
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_folder_and_a_pattern_are_one_log_in_the_order_of_the_paths(ending, tmp_path):
+    folder = write_parts(tmp_path / "parts", ending)
+    assert_same(Log.read(folder))
+    assert_same(Log.read(f"{folder}/part-*.{ending}"))
+    assert_same(Log.read(str(tmp_path / f"**/*.{ending}")))
+
+
+def test_bad_lines_of_several_files_have_their_numbers_over_all_files(tmp_path):
+    folder = write_parts(tmp_path / "parts", "csv")
+    second = folder / "part-1.csv"
+    # Row 2 of the second file is malformed, and its row 3 has a wrong reward: 6 and 7 over all.
+    lines = second.read_text().splitlines()
+    lines.insert(2, "A,1")
+    cells = lines[3].split(",")
+    lines[3] = ",".join([cells[0], "often", *cells[2:]])
+    second.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError) as error:
+        Log.read(folder)
+    assert "row 6 has another number of values" in str(error.value)
+    assert "row 7: 'often' is not a finite number" in str(error.value)
+    assert "(3 files)" in str(error.value)
+
+
+def test_a_line_that_is_not_an_object_is_a_bad_row(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text(json_text(ROW_DICTS) + "[1, 2]\n{broken\n")
+    with pytest.raises(InputError, match="2 of 14 rows"):
+        Log.read(path)
+    assert_same(Log.read(path, skip_bad_rows=True))
+
+
+def test_files_with_different_columns_are_refused(tmp_path):
+    folder = write_parts(tmp_path / "parts")
+    pq.write_table(pa.table({"action": ["A"], "reward": [1]}), folder / "part-3.parquet")
+    with pytest.raises(InputError, match=r"part-3\.parquet have different columns"):
+        Log.read(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("nothing-*.csv", "no file matches"), ("", "has no file of a log")]
+)
+def test_where_there_are_no_files_the_error_says_so(name, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        Log.read(f"{tmp_path}/{name}" if name else tmp_path)
+
+
+def test_a_broken_archive_names_the_file(tmp_path):
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress(csv_text(ROW_DICTS).encode())[:-12])
+    with pytest.raises(InputError, match=r"cannot read .*log\.csv\.gz"):
+        Log.read(path)
+
+
+def wide_table():
+    many = {f"affinity_{number:02d}": [number * 1.0] * ROWS for number in range(80)}
+    return {"action": TABLE["action"], "reward": TABLE["reward"], **many}
+
+
+def test_columns_are_given_by_a_pattern_and_notes_are_short():
+    log = Log.read(wide_table(), columns={"context": ["affinity_*"]})
+    assert len(log.schema.context.names) == 80
+    assert len(repr(log).splitlines()[0]) <= 80
+    without = Log.read(wide_table())
+    [note] = [note for note in without.notes if "not used" in note]
+    assert note.endswith("affinity_04 and 75 more")
+
+
+def test_a_pattern_that_matches_no_column_is_refused():
+    with pytest.raises(InputError, match=r"no column matches 'afinity_\*'"):
+        Log.read(wide_table(), columns={"context": ["afinity_*"]})
+
+
+def test_a_column_whose_name_has_a_star_is_not_a_pattern():
+    table = {**TABLE, "context_*": TABLE["context_age"]}
+    log = Log.read(table, columns={"context": ["context_*"]})
+    assert log.schema.context.names == ("context_*",)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "expected"),
+    [(["1", "0", "yes"], True), (["yes", "no", "yes"], False), (["1", "0", "1"], False)],
+)
+def test_words_among_numbers_are_not_accepted_silently(rewards, expected):
+    log = Log.read({"action": ["A", "B", "A"], "reward": rewards})
+    assert any("words such as 'yes' among numbers" in note for note in log.notes) is expected

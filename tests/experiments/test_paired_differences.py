@@ -1,0 +1,113 @@
+"""Paired differences, compared with scipy and with a simulation of their power."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from submax import InputError
+from submax.cli import main
+from submax.experiments.cells import cells
+from submax.experiments.paired_differences import compare, holm, replicas_needed
+from submax.experiments.run import run_sweep
+from submax.experiments.specification import parse
+
+FILE = """
+observations = 60
+replicas = 12
+points = 5
+policies = ["random", "rcp-submax", "thompson-1-1"]
+[environment]
+kind = "bernoulli"
+arms = [2, 4]
+"""
+
+
+class Here:
+    """Does the work of an executor at once."""
+
+    def submit(self, function, *given):
+        from concurrent.futures import Future
+
+        future = Future()
+        future.set_result(function(*given))
+        return future
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("compared") / "tiny"
+    specification = parse(FILE, "tiny")
+    run_sweep(specification, cells(specification), directory, Here(), lambda key, result: None)
+    return directory
+
+
+def values(directory, policy, arms, column="regret"):
+    rows = pq.read_table(directory / "finals.parquet").to_pylist()
+    return np.array([r[column] for r in rows if r["policy"] == policy and r["arms"] == arms])
+
+
+@pytest.mark.parametrize("measure", ["regret", "reward"])
+def test_intervals_and_p_values_are_those_of_the_paired_t_test(directory, measure):
+    found = compare(directory, ["random", "rcp-submax"], measure=measure, confidence=0.9)
+    assert len(found) == 2
+    for one in found:
+        left, right = (
+            values(directory, name, one.configuration["arms"], measure)
+            for name in ("random", "rcp-submax")
+        )
+        expected = stats.ttest_rel(left, right)
+        interval = expected.confidence_interval(0.9)
+        assert one.p_value == pytest.approx(expected.pvalue)
+        assert (one.low, one.high) == pytest.approx((interval.low, interval.high))
+        assert one.corrected >= one.p_value
+
+
+def test_all_pairs_are_corrected_together(directory):
+    found = compare(directory)
+    assert len(found) == 6
+    assert [one.corrected for one in found] == pytest.approx(holm([one.p_value for one in found]))
+
+
+def test_holms_correction_is_the_step_down_rule():
+    # By hand: 4 × 0.005, 3 × 0.01, 2 × 0.03, then the maximum so far.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_the_number_of_replicas_has_the_promised_power(seed):
+    """The share of decided studies, within five standard errors of 80 %."""
+    needed = replicas_needed(0.3, 1.0)
+    rng, studies = np.random.default_rng(seed), 4000
+    sample = 0.3 + rng.standard_normal((studies, needed))
+    distance = np.abs(sample.mean(axis=1)) / (sample.std(axis=1, ddof=1) / np.sqrt(needed))
+    decided = (distance > stats.t.ppf(0.975, needed - 1)).mean()
+    # The formula uses the normal instead of the t distribution, an error below one percent here.
+    assert abs(decided - 0.8) < 5 * np.sqrt(0.8 * 0.2 / studies) + 0.01
+    assert replicas_needed(0.0, 1.0) is None
+
+
+def test_wrong_comparisons_are_refused(directory, tmp_path):
+    with pytest.raises(InputError, match=r"unknown policy in .* 'ucb9'"):
+        compare(directory, ["random", "ucb9"])
+    with pytest.raises(InputError, match="two policies or more, not random"):
+        compare(directory, ["random"])
+    with pytest.raises(InputError, match="is not a directory with results of submax"):
+        compare(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("table", ["random − rcp-submax", "95% interval", "of 12"]),
+        ("csv", ["arms,alpha,beta,delay,left,right,difference"]),
+        ("latex", [r"\begin{tabular}{llrrr}", r"random $-$ rcp-submax", r"\bottomrule"]),
+    ],
+)
+def test_the_command_prints_a_table_csv_or_latex(directory, form, words):
+    command = ["compare", str(directory), "--policies", "random,rcp-submax", "--format", form]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 0, done.output
+    for word in words:
+        assert word in done.output

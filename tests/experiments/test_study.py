@@ -1,0 +1,75 @@
+"""Sweeps as a Python call, in parts and with several processes on one folder."""
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow.parquet as pq
+import pytest
+
+from submax import InputError
+from submax.experiments.specification import parse
+from submax.experiments.study import run_study
+
+FILE = """
+observations = 40
+replicas = 3
+points = 5
+policies = ["random", "ucb1", "rcp-submax"]
+[environment]
+kind = "bernoulli"
+arms = [2, 3]
+"""
+
+
+def results(folder):
+    return pq.read_table(folder / "results.parquet").to_pylist()
+
+
+def _run_part(file, out, part):
+    run_study(file, out, part=part)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return run_study(parse(FILE, "tiny"), tmp_path_factory.mktemp("whole"))
+
+
+def test_an_executor_changes_nothing(whole, tmp_path):
+    keys = []
+    with ThreadPoolExecutor(2) as executor:
+        folder = run_study(
+            parse(FILE, "tiny"),
+            tmp_path,
+            executor=executor,
+            finished=lambda key, result: keys.append(key),
+        )
+    assert len(keys) == 6
+    assert results(folder) == results(whole)
+
+
+def test_two_processes_share_the_work_in_one_folder(whole, tmp_path):
+    file = tmp_path / "tiny.toml"
+    file.write_text(FILE, encoding="utf-8")
+    context = multiprocessing.get_context("spawn")
+    jobs = [
+        context.Process(target=_run_part, args=(file, tmp_path / "out", (part, 2)))
+        for part in range(2)
+    ]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+        assert job.exitcode == 0
+    cells = list((tmp_path / "out" / "tiny" / "cells").iterdir())
+    assert len(cells) == 6
+    ran = []
+    folder = run_study(file, tmp_path / "out", finished=lambda key, result: ran.append(key))
+    assert ran == []
+    assert results(folder) == results(whole)
+
+
+def test_wrong_parts_and_experiments_are_refused(tmp_path):
+    with pytest.raises(InputError, match="part must be at most 1, not 2"):
+        run_study(parse(FILE, "tiny"), tmp_path, part=(2, 2))
+    with pytest.raises(InputError, match="illustration is not a sweep"):
+        run_study("illustration", tmp_path)

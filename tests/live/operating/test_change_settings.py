@@ -1,0 +1,184 @@
+from threading import Thread
+
+import pytest
+
+import submax
+from submax.core.errors import ConflictError, InputError
+from submax.live.audit_log import PYTHON, AuditLog
+from submax.live.declaring.change_settings import change_settings
+from submax.live.operating.guard_rail_warning import GuardRailWarning
+from submax.live.store.memory_store import MemoryStore
+from submax.testing import ManualClock
+
+RAILS = {"control": "B", "control_share": 0.2}
+MINIMUM = {"minimum": 0.4, "control": None, "control_share": None}
+
+
+def opened(store, **settings):
+    given = {"actions": ["A", "B", "C"], "policy": "thompson-1-1", "reward_wait": 10, **settings}
+    clock = store.clock
+    return submax.open(store, name="shop", background=False, clock=clock, **given)
+
+
+@pytest.fixture
+def store():
+    return MemoryStore(ManualClock())
+
+
+def test_settings_policy_and_guard_rails_are_changed_without_a_restart(store, seed):
+    bandit = opened(store, guard_rails=RAILS)
+    # Another process that has the bandit open.
+    other = opened(store)
+    settings = bandit.set(
+        refit_rows=7, sticky=60, policy="rcp-submax", guard_rails={"minimum": 0.05}
+    )
+    assert (settings.refit_rows, settings.sticky, settings.policy) == (7, 60.0, "rcp-submax")
+    # Guard rails that are not named stay.
+    assert settings.guard_rails == submax.GuardRails(minimum=0.05, **RAILS)
+    other.follow()
+    assert other.settings == bandit.settings == settings
+    assert type(other.policy) is type(bandit.policy)
+    assert bandit.set(refit_rows=None).refit_rows == 100
+    assert bandit.set(guard_rails={"minimum": None}).guard_rails.minimum == 0.0
+    assert bandit.set(guard_rails=submax.GuardRails()).guard_rails == submax.GuardRails()
+    assert bandit.set(archive_after=None).archive_after is None
+
+
+def test_changes_are_recorded_with_who_and_when(store):
+    bandit = opened(store)
+    bandit.set(refit_rows=7)
+    bandit.pause()
+    changes = AuditLog(store).newest(10)
+    assert [(one.operation, one.subject, one.name, one.detail) for _, one in changes] == [
+        ("set", "shop", PYTHON, "status='paused'"),
+        ("set", "shop", PYTHON, "refit_rows=7"),
+    ]
+    assert changes[0][0] == store.clock()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "code"),
+    [
+        ({"guard_rails": MINIMUM}, "minimum 0.4 is more than 3 joint", "guard-rail"),
+        ({"guard_rails": {"minimum": 0.3}}, "control_share 0.2 is below", "guard-rail"),
+        ({"guard_rails": {"control": "Z"}}, "'Z'", "guard-rail"),
+        ({"guard_rails": {"floor": 0.3}}, "guard rail", "invalid-input"),
+        ({"reward_wait": 5}, "reward_wait was given as 5.0", "invalid-input"),
+        ({"context": {"age": float}}, "context was given", "invalid-input"),
+        ({"actions": ["A"]}, "actions cannot be set", "invalid-input"),
+        ({"refit_rows": 0}, "refit_rows must be a whole number", "invalid-input"),
+        ({"colour": "red"}, "unknown setting", "invalid-input"),
+        ({"status": "asleep"}, "status", "invalid-input"),
+        ({"policy": "no-such-policy"}, "no-such-policy", "invalid-input"),
+        ({"learn_share": 0.5}, "setting of bandits in memory", "invalid-input"),
+        ({}, "no setting was given", "invalid-input"),
+    ],
+)
+def test_what_contradicts_is_refused_and_nothing_is_changed(store, changes, words, code):
+    bandit = opened(store, guard_rails=RAILS)
+    before = bandit.settings
+    with pytest.raises(InputError, match=words) as raised:
+        bandit.set(refit_seconds=5.0, **changes) if changes else bandit.set()
+    assert raised.value.code == code
+    bandit.follow()
+    assert bandit.settings == before
+    assert AuditLog(store).newest(1) == []
+    assert bandit.decide().action in ("A", "B", "C")
+
+
+def test_changes_at_the_same_moment_are_all_kept(store):
+    opened(store)
+    words = ["refit_rows", "keep_versions", "seed"]
+    threads = [
+        Thread(target=change_settings, args=(store, "shop", {word: 50 + number}))
+        for number, word in enumerate(words)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    settings = opened(store).settings
+    assert [getattr(settings, word) for word in words] == [50, 51, 52]
+
+
+def test_a_paused_bandit_answers_with_its_control_and_does_not_learn(store):
+    bandit = opened(store, guard_rails=RAILS)
+    bandit.pause()
+    decisions = [bandit.decide() for _ in range(10)]
+    decisions += bandit.decide_many([{}, {"unit": "visitor-1"}])
+    assert {(one.action, one.propensity, one.paused) for one in decisions} == {("B", 1.0, True)}
+    store.clock.now += 11
+    counts = bandit.ledger().counts
+    assert (counts["paused"], counts["learned"]) == (12, 0)
+    bandit.resume()
+    assert not bandit.decide().paused
+
+
+def test_without_a_control_a_paused_bandit_answers_with_the_baseline_or_uniformly(store):
+    bandit = opened(store, guard_rails={"holdout": 0.1, "baseline": "C"})
+    bandit.pause()
+    assert {bandit.decide().action for _ in range(20)} == {"C"}
+    # Uniform, where the baseline is not eligible; the same for the same unit.
+    limited = [bandit.decide(eligible=["A", "B"], unit=f"visitor-{n}") for n in range(40)]
+    assert {(one.action, one.propensity) for one in limited} == {("A", 0.5), ("B", 0.5)}
+    again = [bandit.decide(eligible=["A", "B"], unit=f"visitor-{n}") for n in range(40)]
+    assert [one.action for one in again] == [one.action for one in limited]
+
+
+def test_an_archived_bandit_refuses_calls_until_it_is_resumed(store):
+    bandit = opened(store)
+    decision = bandit.decide()
+    bandit.archive()
+    for call in (
+        bandit.decide,
+        lambda: bandit.reward(decision.id, 1.0),
+        lambda: bandit.activate(decision.id),
+        bandit.refit,
+    ):
+        with pytest.raises(ConflictError, match="is archived") as raised:
+            call()
+        assert raised.value.code == "archived"
+    assert bandit.ledger().counts["decisions"] == 1
+    assert "archived" in repr(bandit)
+    bandit.resume()
+    assert bandit.reward(decision.id, 1.0).status == "accepted"
+
+
+def test_a_bandit_in_memory_changes_its_policy_and_keeps_what_it_learned(seed, tmp_path):
+    bandit = submax.Bandit(["A", "B"], policy="linucb", context={"age": float}, seed=seed)
+    for number in range(100):
+        decision = bandit.decide({"age": number % 50})
+        bandit.reward(decision.id, float(decision.action == "B"))
+    bandit.set(policy="rcp-adaptive", guard_rails={"minimum": 0.01})
+    assert bandit.settings.policy == "rcp-adaptive"
+    shown = [bandit.decide({"age": 30}).action for _ in range(50)]
+    assert shown.count("B") > 25
+    bandit.save(tmp_path / "bandit.safetensors")
+    assert submax.Bandit.load(tmp_path / "bandit.safetensors").decide({"age": 30}).propensity > 0
+    with pytest.raises(InputError, match="setting of bandits with a store"):
+        bandit.set(refit_rows=3)
+
+
+def test_pausing_the_control_or_the_baseline_warns_and_is_shown(store):
+    rails = {**RAILS, "holdout": 0.1, "baseline": "C"}
+    bandit = opened(store, guard_rails=rails)
+    assert bandit.notices() == []
+    with pytest.warns(GuardRailWarning, match="the control 'B' is not active"):
+        bandit.pause("B")
+    with pytest.warns(GuardRailWarning, match="the baseline 'C' is not active"):
+        bandit.pause("C")
+    assert len(bandit.notices()) == 2
+    assert "the control 'B' is not active" in repr(bandit)
+    bandit.resume("B")
+    bandit.resume("C")
+    assert bandit.notices() == []
+
+
+def test_a_control_that_earns_most_is_not_capped_silently(store):
+    bandit = opened(store, guard_rails=RAILS)
+    for _ in range(60):
+        decision = bandit.decide()
+        bandit.reward(decision.id, float(decision.action == "B"))
+    store.clock.now += 11
+    (notice,) = bandit.notices()
+    assert "the control 'B' has the highest reward rate, 1, and gets no more than" in notice

@@ -1,0 +1,172 @@
+"""Rollups equal sums over all decisions, however the log was divided into pages."""
+
+import itertools
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+from submax.live.log.decisions.decided_rows import DecidedRows
+from submax.live.log.group_draw import GROUP_RECORD
+from submax.live.rollups.delays import BINS, Delays, bounds
+from submax.live.rollups.keyed_sums import KeyedSums
+from submax.live.rollups.rollups import Rollups, RollupsRecord
+from submax.live.rollups.sums import COLUMNS, Sums, matured
+from submax.live.rollups.tier import MOST_CELLS, RESOLUTIONS, Resolution, Tier
+
+DAY = 24 * 3600.0
+
+
+def some_decisions(rng: np.random.Generator, count: int = 3000) -> dict[str, np.ndarray]:
+    return {
+        "at": 1.7e9 + np.sort(rng.uniform(0, 30 * DAY, count)),
+        "choices": rng.integers(3, size=(count, 2)),
+        "version": np.sort(rng.integers(5, size=count)),
+        "held_out": rng.random(count) < 0.1,
+        "reward": rng.normal(size=count),
+        "rewarded": rng.random(count) < 0.7,
+        "propensity": rng.uniform(0.05, 1, count),
+    }
+
+
+def rolled_up(rows: dict[str, np.ndarray], pages: int) -> Rollups:
+    rollups = Rollups(slots=2)
+    for part in np.array_split(np.arange(len(rows["at"])), pages):
+        one = {name: column[part] for name, column in rows.items()}
+        decisions = decided(one["choices"], one["version"], one["held_out"], one["propensity"])
+        rollups.decided(one["at"], decisions)
+        weight = 1 / one["propensity"]
+        rollups.matured(one["at"], decisions, one["reward"], one["rewarded"], weight)
+    return rollups
+
+
+def decided(
+    choices: np.ndarray, version: np.ndarray, held_out: np.ndarray, propensity: np.ndarray
+) -> DecidedRows:
+    count = len(choices)
+    return DecidedRows(
+        position=np.arange(count),
+        context=np.zeros((count, 0), np.float32),
+        action=choices.astype(float),
+        propensity=propensity,
+        activated=np.ones(count, bool),
+        holdout=held_out,
+        paused=np.zeros(count, bool),
+        unit=np.full(count, None, object),
+        group=np.zeros(count, GROUP_RECORD),
+        version=version,
+    )
+
+
+def test_sums_by_version_equal_those_of_all_rows(seed: int) -> None:
+    rows = some_decisions(np.random.default_rng(seed))
+    rollups = rolled_up(rows, pages=7)
+    sums = Sums.of_table(rollups.versions.rows)
+    assert sums.decisions.sum() == len(rows["at"])
+    chosen = (rows["version"] == 2) & rows["held_out"]
+    place = (rollups.versions.leading == 2) & (rollups.versions.rest == 1)
+    np.testing.assert_allclose(sums.decisions[place], chosen.sum())
+    np.testing.assert_allclose(sums.reward[place], rows["reward"][chosen].sum())
+    np.testing.assert_allclose(sums.mean[place], rows["reward"][chosen].mean())
+    error = rows["reward"][chosen].std(ddof=1) / math.sqrt(chosen.sum())
+    np.testing.assert_allclose(sums.standard_error[place], error)
+
+
+def test_weighted_means_and_their_errors_follow_from_the_sums(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    reward, propensity = rng.normal(size=500), rng.uniform(0.1, 1, 500)
+    weight = 1 / propensity
+    rows = matured(reward, np.ones(500, bool), weight).sum(axis=0, keepdims=True)
+    sums = Sums.of_table(rows)
+    mean = (weight * reward).sum() / weight.sum()
+    np.testing.assert_allclose(sums.weighted_mean, [mean])
+    error = np.sqrt((weight**2 * (reward - mean) ** 2).sum()) / weight.sum()
+    np.testing.assert_allclose(sums.weighted_error, [error])
+    np.testing.assert_allclose(sums.effective, [weight.sum() ** 2 / (weight**2).sum()])
+
+
+def test_cells_without_decisions_have_no_mean() -> None:
+    sums = Sums.of_table(np.zeros((2, COLUMNS)))
+    for found in (sums.mean, sums.standard_error, sums.weighted_mean, sums.weighted_error):
+        assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize("pages", [1, 3, 100])
+def test_rollups_do_not_depend_on_pages(seed: int, pages: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = some_decisions(rng)
+    wanted = msgspec.msgpack.encode(rolled_up(rows, pages=10).to_record())
+    assert msgspec.msgpack.encode(rolled_up(rows, pages).to_record()) == wanted
+
+
+def test_what_was_recorded_is_restored(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rollups = rolled_up(some_decisions(rng), pages=2)
+    data = msgspec.msgpack.encode(rollups.to_record())
+    restored = Rollups.restore(msgspec.msgpack.decode(data, type=RollupsRecord))
+    assert msgspec.msgpack.encode(restored.to_record()) == data
+    # And it can be added to.
+    one = decided(np.array([[0, 0]]), np.array([6]), np.array([False]), np.array([0.5]))
+    restored.decided(np.array([1.8e9]), one)
+    assert restored.versions.leading[-1] == 6
+
+
+def test_memory_is_bounded_with_many_choices(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tier = Tier(Resolution(60, 500))
+    for day in range(50):
+        at = 1.7e9 + day * 3600 + np.sort(rng.uniform(0, 3600, 5000))
+        rows = np.zeros((5000, COLUMNS))
+        rows[:, 0] = 1
+        tier.add(at, np.zeros(5000, np.int64), rng.integers(1000, size=(5000, 1)), rows)
+        assert len(tier.choices.keys) <= MOST_CELLS
+        assert len(tier.groups.keys) <= 500
+    # Whole intervals are kept: the decisions of the last one are all there.
+    last = tier.choices.leading == tier.choices.leading[-1]
+    of_group = tier.groups.rows[tier.groups.leading == tier.groups.leading[-1], 0].sum()
+    assert tier.choices.rows[last, 0].sum() == of_group
+
+
+def test_one_event_of_the_far_future_does_not_make_others_forgotten() -> None:
+    sums = KeyedSums(1, 1000, 10)
+    sums.add(np.arange(5), np.zeros(5, np.int64), np.ones((5, 1)))
+    sums.add(np.array([10**6]), np.zeros(1, np.int64), np.ones((1, 1)))
+    sums.add(np.arange(5, 8), np.zeros(3, np.int64), np.ones((3, 1)))
+    assert sums.leading.tolist() == [*range(8), 10**6]
+
+
+def test_forgotten_intervals_stay_forgotten() -> None:
+    sums = KeyedSums(1, 1000, 3)
+    sums.add(np.arange(6), np.zeros(6, np.int64), np.ones((6, 1)))
+    sums.add(np.array([1, 4]), np.zeros(2, np.int64), np.ones((2, 1)))
+    assert sums.leading.tolist() == [3, 4, 5]
+    assert sums.rows[:, 0].tolist() == [1, 2, 1]
+
+
+def test_resolutions_become_coarser_and_reach_further() -> None:
+    reach = [one.seconds * one.intervals for one in RESOLUTIONS]
+    assert reach == sorted(reach)
+    assert reach[-1] > 365 * DAY
+
+
+@pytest.mark.parametrize("pages", [1, 4, 33])
+def test_delays_are_in_the_bin_of_their_length(pages: int) -> None:
+    # Decisions every second at odd positions, each rewarded 100 s later at even positions.
+    count = 20_000
+    positions, at = np.arange(1, 2 * count + 1), np.repeat(np.arange(count) * 1.0, 2)
+    delays = Delays()
+    for part in np.array_split(np.arange(2 * count), pages):
+        delays.seen(positions[part], at[part])
+        rewards = part[(part % 2 == 1) & (part >= 200)]
+        delays.rewarded(positions[rewards] - 201, positions[rewards], at[rewards])
+    low, high = bounds(int(delays.counts.argmax()))
+    assert low < 100 <= high
+    assert delays.counts.sum() == delays.counts.max() == count - 100
+
+
+def test_bins_of_delays_cover_all_times() -> None:
+    edges = [bounds(place) for place in range(BINS)]
+    assert edges[0] == (0.0, 1.0)
+    assert edges[-1][1] == math.inf
+    assert all(left[1] == right[0] for left, right in itertools.pairwise(edges))

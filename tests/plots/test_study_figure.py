@@ -1,0 +1,116 @@
+"""Figures for papers, from traces and from a result folder."""
+
+from concurrent.futures import Future
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from submax import Bernoulli, InputError, make_policy, simulate
+from submax.cli import main
+from submax.experiments.cells import cells
+from submax.experiments.run import run_sweep
+from submax.experiments.specification import parse
+from submax.plots import StudyStyle, study_figure
+from submax.simulation.measures import lai_robbins
+
+FILE = """
+observations = 60
+replicas = 4
+points = 20
+policies = ["random", "rcp-submax"]
+[environment]
+kind = "bernoulli"
+arms = [2, 4]
+"""
+
+
+class Here:
+    """Does the work of an executor at once."""
+
+    def submit(self, function, *given):
+        future = Future()
+        future.set_result(function(*given))
+        return future
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("drawn") / "tiny"
+    specification = parse(FILE, "tiny")
+    run_sweep(specification, cells(specification), directory, Here(), lambda key, result: None)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def traces():
+    environment = Bernoulli.of([0.8, 0.4])
+    return {
+        name: simulate(environment, make_policy(name), observations=80, replicas=5, points=40)
+        for name in ("random", "ucb1")
+    }
+
+
+def lines_of(figure):
+    return {line.get_label(): line for line in figure.axes[0].get_lines()}
+
+
+def test_curves_are_the_means_in_the_given_order_and_colours(traces):
+    style = StudyStyle(policies=("ucb1", "random"), colours={"ucb1": "#ff0000"})
+    figure = study_figure(traces, style)
+    lines = lines_of(figure)
+    assert list(lines) == ["ucb1", "random"]
+    assert lines["ucb1"].get_color() == "#ff0000"
+    mean = traces["ucb1"].accumulated_regret.mean(axis=0)
+    np.testing.assert_allclose(lines["ucb1"].get_ydata(), mean)
+    assert figure.get_size_inches()[0] == 3.3
+
+
+@pytest.mark.parametrize("ribbon", ["ci", "range", "none"])
+def test_ribbons_are_intervals_of_the_mean_or_ranges_of_replicas(traces, ribbon):
+    figure = study_figure(traces, StudyStyle(policies=("random",), ribbon=ribbon))
+    patches = figure.axes[0].collections
+    assert len(patches) == (ribbon != "none")
+    if not patches:
+        return
+    final = traces["random"].final_regret
+    low, high = np.quantile(final, (0.025, 0.975))
+    if ribbon == "ci":
+        reach = 1.96 * final.std(ddof=1) / np.sqrt(5)
+        low, high = final.mean() - reach, final.mean() + reach
+    corners = patches[0].get_paths()[0].vertices
+    last = corners[corners[:, 0] == 80, 1]
+    assert (last.min(), last.max()) == pytest.approx((low, high))
+
+
+def test_a_bound_is_a_further_line_and_the_axis_can_be_logarithmic(traces):
+    steps = traces["ucb1"].steps
+    figure = study_figure(traces, StudyStyle(log=True), bound=lai_robbins([0.8, 0.4], steps))
+    assert "lower bound" in lines_of(figure)
+    assert figure.axes[0].get_xscale() == "log"
+
+
+def test_a_folder_gives_the_same_numbers_as_its_file(directory):
+    figure = study_figure(directory, configuration={"arms": 4})
+    rows = pq.read_table(directory / "results.parquet").to_pylist()
+    expected = [r["regret_mean"] for r in rows if r["arms"] == 4 and r["policy"] == "rcp-submax"]
+    np.testing.assert_allclose(lines_of(figure)["rcp-submax"].get_ydata(), expected)
+    with pytest.raises(InputError, match=r"has 2 configurations with \{\}"):
+        study_figure(directory)
+    with pytest.raises(InputError, match="unknown policy 'ucb9'"):
+        study_figure(directory, StudyStyle(policies=("ucb9",)), configuration={"arms": 4})
+
+
+def test_the_command_draws_a_file_for_each_configuration(directory):
+    options = ["--policies", "rcp-submax,random", "--measure", "reward", "--ribbon", "range"]
+    done = CliRunner().invoke(
+        main, ["plot", str(directory), *options, "--log", "--latex", "--format", "svg"]
+    )
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in (directory / "figures").iterdir()}
+    assert names == {"column-arms=2-reward.svg", "column-arms=4-reward.svg"}
+    only = CliRunner().invoke(main, ["plot", str(directory), "--only", "arms=2", "--log"])
+    assert only.output.strip().endswith("column-arms=2-regret.pdf")
+    wrong = CliRunner().invoke(main, ["plot", str(directory), "--only", "arms=3", "--log"])
+    assert "allowed values are 2, 4" in wrong.output

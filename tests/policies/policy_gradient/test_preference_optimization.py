@@ -1,0 +1,96 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InputError
+from submax.core.memory.buffer import Buffer
+from submax.core.memory.memory import Memory
+from submax.core.spaces.slots import Slots
+from submax.nn.designs.design import Example
+from submax.nn.designs.preference_design import PreferenceDesign
+from submax.policies.policy_gradient.near_pairs import NearPairs
+from submax.policies.policy_gradient.preference_optimization import PreferenceOptimization
+from submax.testing.rules.examples import some_contexts, some_feedback
+
+pytestmark = pytest.mark.xdist_group("ValueBelief")
+
+
+@pytest.mark.parametrize("strength", [0.5, 2.0])
+def test_the_best_policy_is_the_reference_tilted_by_the_values(strength, seed):
+    """At p ∝ q exp(v / β) the expected loss over all pairs has no gradient, and it is convex."""
+    rng = np.random.default_rng(seed)
+    design = PreferenceDesign((4,), 0, 4, strength)
+    values, logged = rng.normal(size=4), rng.dirichlet(np.ones(4))
+
+    def expected_loss(logits):
+        total = 0.0
+        for a, b in np.ndindex(4, 4):
+            preferred = expit(values[a] - values[b])
+            for sign, chance in ((1.0, preferred), (-1.0, 1 - preferred)):
+                columns = jnp.asarray([b, np.log(logged[a] / logged[b]), sign])
+                example = Example(jnp.zeros(0), jnp.asarray([a]), columns)
+                loss = design.pair_loss(logits, logits, example, columns[:1])
+                total += logged[a] * logged[b] * chance * loss
+        return total
+
+    best = jnp.asarray(np.log(logged) + values / strength, dtype=jnp.float32)
+    gradient = jax.grad(expected_loss)
+    assert np.abs(gradient(best)).max() < 1e-5
+    elsewhere = best + jnp.asarray([0.5, 0.0, 0.0, 0.0])
+    assert np.abs(gradient(elsewhere)).max() > 1e-4
+
+
+def test_partners_are_the_nearest_with_another_reward(problem, seed):
+    """With very many candidates all rows are among them, so that the nearest of all is found."""
+    rng = np.random.default_rng(seed)
+    feedback = some_feedback(problem, 3, 9, seed)
+    feedback.weight[1, 4:] = 0.0
+    feedback.reward[2] = 1.0
+    buffer = Buffer.empty(problem, 3).add(feedback, Memory(), rng)
+    pairs = NearPairs.drawn(buffer, buffer.context.astype(np.float32), 400, rng)
+    for replica, row in np.ndindex(3, 9):
+        rows = range(buffer.filled[replica])
+        mine, context = buffer.reward[replica], buffer.context[replica]
+        others = [other for other in rows if mine[other] != mine[row]]
+        if row not in rows or not others:
+            assert pairs.sign[replica, row] == 0
+            continue
+        apart = [np.sum((context[other] - context[row]) ** 2) for other in others]
+        assert pairs.partner[replica, row] == others[int(np.argmin(apart))]
+        assert pairs.sign[replica, row] == (1 if mine[row] > 0 else -1)
+
+
+def test_columns_describe_the_partner(seed):
+    problem = Problem(Slots((2, 3)), context_width=2)
+    policy, rng = PreferenceOptimization(hidden=4), np.random.default_rng(seed)
+    feedback = some_feedback(problem, 2, 8, seed)
+    state = policy.init(problem, 2, rng)
+    state = state._replace(buffer=state.buffer.add(feedback, Memory(), rng))
+    columns = policy.columns(state, rng)
+    assert columns.shape[-1] == policy.design(problem).reward_width
+    for replica, row in np.ndindex(2, 8):
+        if columns[replica, row, -1]:
+            ratio = feedback.log_prob[replica, row] - columns[replica, row, 4]
+            partner = int(np.abs(feedback.log_prob[replica] - ratio).argmin())
+            action = feedback.action[replica, partner]
+            assert columns[replica, row, 2:4].tolist() == action.tolist()
+
+
+def test_it_learns_which_arm_suits_which_context(taught, earned, training):
+    policy = PreferenceOptimization(strength=0.3, hidden=8, training=training)
+    assert earned(policy, taught(policy)) > 0.7
+
+
+def test_before_the_first_feedback_it_is_uniform(problem, seed):
+    policy = PreferenceOptimization()
+    state = policy.init(problem, 4, np.random.default_rng(seed))
+    assert np.allclose(policy.probabilities(state, some_contexts(problem, 4, 6, seed)), 1 / 3)
+
+
+@pytest.mark.parametrize("name", ["strength", "candidates"])
+def test_bad_parameters_are_refused(name):
+    with pytest.raises(InputError, match=f"{name} must be .*, not 0"):
+        PreferenceOptimization(**{name: 0})

@@ -1,0 +1,57 @@
+"""CascadeUCB, compared with the algorithm of its paper, written as loops."""
+
+import math
+
+import numpy as np
+import pytest
+
+from submax import Cascade, Feedback, InputError, Problem, Slots, make_policy, simulate
+from submax.core.rewards.continuous import Continuous
+from submax.policies import CascadeUCB
+
+ITEMS, POSITIONS = 5, 3
+
+
+def test_slates_are_ordered_by_the_bounds_of_the_paper(seed):
+    environment, policy = Cascade(ITEMS, POSITIONS), CascadeUCB()
+    rng = np.random.default_rng(seed)
+    world = environment.reset(1, rng)
+    state, context = policy.init(environment.problem, 1, rng), np.zeros((1, 1, 0))
+    looked, clicked = [0] * ITEMS, [0] * ITEMS
+    for rounds in range(60):
+        bounds = [
+            math.inf
+            if looked[item] == 0
+            else clicked[item] / looked[item]
+            + math.sqrt(1.5 * math.log(max(rounds, 1)) / looked[item])
+            for item in range(ITEMS)
+        ]
+        action, log_prob = policy.act(state, context, rng)
+        slate = action[0, 0].tolist()
+        assert len(set(slate)) == POSITIONS
+        expected = sorted(bounds, reverse=True)[:POSITIONS]
+        np.testing.assert_allclose([bounds[item] for item in slate], expected)
+        reward = environment.reward(world, context, action, rng)
+        place = POSITIONS if reward[0, 0] == 0 else round(POSITIONS * (1 - reward[0, 0]))
+        for position, item in enumerate(slate[: place + 1]):
+            looked[item] += 1
+            clicked[item] += position == place
+        feedback = Feedback(context, action, reward, log_prob, np.ones((1, 1)))
+        state = policy.update(state, feedback, rng)
+        assert state.looked[0].tolist() == looked
+        assert state.clicked[0].tolist() == clicked
+
+
+def test_it_earns_more_than_a_uniform_choice(seed):
+    settings = {"observations": 400, "replicas": 10, "seed": seed}
+    ours, uniform = (
+        simulate(Cascade(ITEMS, POSITIONS), make_policy(name), **settings).final_regret
+        for name in ("cascade-ucb", "random")
+    )
+    difference = uniform - ours
+    assert difference.mean() > 3 * difference.std(ddof=1) / math.sqrt(10)
+
+
+def test_other_rewards_are_refused():
+    with pytest.raises(InputError, match="rewards from 0 to 1 that say where the click was"):
+        CascadeUCB().init(Problem(Slots((3, 3)), scale=Continuous()), 1, np.random.default_rng(0))

@@ -1,0 +1,110 @@
+"""Policies that forget, compared with sums over the whole history."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from submax import Arms, BatchFlush, Feedback, Problem, SwitchingBernoulli, make_policy, simulate
+from submax.policies import (
+    DiscountedThompson,
+    DiscountedUCB,
+    SlidingWindowThompson,
+    SlidingWindowUCB,
+)
+
+ARMS, ROWS = 3, 25
+PROBLEM = Problem(Arms(ARMS))
+
+
+def history(seed):
+    rng = np.random.default_rng(seed)
+    arms = np.concatenate([np.arange(ARMS), rng.integers(ARMS, size=ROWS - ARMS)])
+    return arms, rng.integers(2, size=ROWS).astype(float)
+
+
+def taught(policy, arms, rewards, blocks):
+    rng = np.random.default_rng(0)
+    state = policy.init(PROBLEM, 1, rng)
+    for part in np.array_split(np.arange(len(arms)), blocks):
+        feedback = Feedback(
+            np.zeros((1, len(part), 0)),
+            arms[None, part, None],
+            rewards[None, part],
+            None,
+            np.ones((1, len(part))),
+        )
+        state = policy.update(state, feedback, rng)
+    return policy.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+
+
+def weights_of(policy):
+    """The weight of every row, counted from the first."""
+    ages = np.arange(ROWS)[::-1]
+    if hasattr(policy, "discount"):
+        return policy.discount**ages
+    return (ages < policy.window).astype(float)
+
+
+@pytest.mark.parametrize("policy", [DiscountedUCB(0.9), SlidingWindowUCB(10)])
+@pytest.mark.parametrize("blocks", [1, 4, ROWS])
+def test_bounds_are_those_of_the_paper(policy, blocks, seed):
+    arms, rewards = history(seed)
+    weight, bounds = weights_of(policy), []
+    total = weight.sum()
+    for arm in range(ARMS):
+        pulls = weight[arms == arm].sum()
+        if pulls == 0:
+            bounds.append(math.inf)
+            continue
+        mean = (weight * rewards)[arms == arm].sum() / pulls
+        bounds.append(mean + 2 * math.sqrt(0.6 * math.log(total) / pulls))
+    best = np.isclose(bounds, max(bounds)) | (np.array(bounds) == max(bounds))
+    np.testing.assert_allclose(taught(policy, arms, rewards, blocks), best / best.sum())
+
+
+@pytest.mark.parametrize("policy", [DiscountedThompson(0.9), SlidingWindowThompson(10)])
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_chances_are_those_of_weighted_beta_posteriors(policy, blocks, seed):
+    arms, rewards = history(seed)
+    weight = weights_of(policy)
+    posteriors = []
+    for arm in range(ARMS):
+        successes = (weight * rewards)[arms == arm].sum()
+        failures = (weight * (1 - rewards))[arms == arm].sum()
+        posteriors.append(stats.beta(1 + successes, 1 + failures))
+    found = taught(policy, arms, rewards, blocks)
+    for arm, own in enumerate(posteriors):
+        others = [one for place, one in enumerate(posteriors) if place != arm]
+        expected, _ = integrate.quad(
+            lambda x, own=own, others=others: own.pdf(x) * others[0].cdf(x) * others[1].cdf(x), 0, 1
+        )
+        assert found[arm] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("forgetting", "counting"),
+    [("discounted-thompson", "thompson-1-1"), ("sliding-window-thompson", "thompson-1-1")],
+)
+def test_forgetting_pays_after_abrupt_changes(forgetting, counting, seed):
+    """The difference of paired regrets is more than four standard errors."""
+    environment = SwitchingBernoulli(5, period=500)
+    tables = {
+        "discounted-thompson": {"kind": "discounted-thompson", "discount": 0.98},
+        "sliding-window-thompson": {"kind": "sliding-window-thompson", "window": 100},
+        "thompson-1-1": "thompson-1-1",
+    }
+    regrets = [
+        simulate(
+            environment,
+            make_policy(tables[name]),
+            observations=2500,
+            replicas=40,
+            delay=BatchFlush(25),
+            seed=seed,
+        ).final_regret
+        for name in (forgetting, counting)
+    ]
+    difference = regrets[1] - regrets[0]
+    assert difference.mean() > 4 * difference.std(ddof=1) / math.sqrt(40)

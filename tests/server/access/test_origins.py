@@ -1,0 +1,157 @@
+"""Pages of declared sites may decide and reward from a browser, with a key for browsers."""
+
+import pytest
+from click.testing import CliRunner
+
+from submax.cli import main
+from submax.core.errors import InputError
+from submax.live.declaring.declare import declare
+from submax.server.access.key_registry import KeyRegistry
+from submax.server.access.origins import Origins
+
+SHOP, EVIL = "https://shop.example", "https://evil.example"
+ALLOWED = "access-control-allow-origin"
+REWARD, DECIDE = "/bandits/page/reward", "/bandits/page/decide"
+
+
+@pytest.fixture
+def registry(store):
+    declare(store, "page", {"actions": ["A", "B"]})
+    return KeyRegistry(store)
+
+
+@pytest.fixture
+def keys(registry):
+    """Keys by name, as headers."""
+    made = {
+        "reward": registry.add(["reward"], ["page"], browser=True)[1],
+        "decide": registry.add(["decide", "reward"], ["page"], browser=True)[1],
+        "server": registry.add(["reward"], ["page"])[1],
+        "admin": registry.add(["admin"])[1],
+    }
+    return {name: {"authorization": f"Bearer {text}"} for name, text in made.items()}
+
+
+@pytest.fixture
+def http(serving, store, keys):
+    return serving(store, origins=Origins([SHOP]))
+
+
+def preflight(http, path, origin, method="POST"):
+    headers = {"origin": origin, "access-control-request-method": method}
+    return http.request("OPTIONS", path, headers=headers)
+
+
+def test_a_page_of_a_declared_site_rewards_and_reads_the_answer(http, keys):
+    asked = preflight(http, REWARD, SHOP)
+    assert (asked.status_code, asked.headers[ALLOWED]) == (204, SHOP)
+    assert "POST" in asked.headers["access-control-allow-methods"]
+    assert "authorization" in asked.headers["access-control-allow-headers"]
+    answer = http.post(
+        REWARD, json={"id": "d1", "value": 1}, headers={**keys["reward"], "origin": SHOP}
+    )
+    assert (answer.status_code, answer.headers[ALLOWED]) == (200, SHOP)
+    assert answer.headers["vary"] == "Origin"
+
+
+def test_a_page_of_another_site_is_told_why_not_and_nothing_is_stored(http, keys, events):
+    before = events()
+    asked = preflight(http, REWARD, EVIL)
+    sent = http.post(
+        REWARD, json={"id": "d1", "value": 1}, headers={**keys["reward"], "origin": EVIL}
+    )
+    for answer in (asked, sent):
+        assert answer.status_code == 403
+        assert answer.json()["code"] == "origin-not-allowed"
+        assert "https://evil.example" in answer.json()["error"]
+        assert "--origin" in answer.json()["error"]
+        assert ALLOWED not in answer.headers
+    assert events() == before
+
+
+def test_errors_can_be_read_by_the_page(http, keys):
+    answer = http.post(REWARD, json={"id": ""}, headers={**keys["reward"], "origin": SHOP})
+    assert (answer.status_code, answer.headers[ALLOWED]) == (400, SHOP)
+
+
+@pytest.mark.parametrize("name", ["server", "admin"])
+def test_a_key_that_is_not_for_pages_is_refused_there(http, keys, name):
+    answer = http.post(
+        REWARD, json={"id": "d1", "value": 1}, headers={**keys[name], "origin": SHOP}
+    )
+    assert answer.status_code == 403
+    assert "not for web pages" in answer.json()["error"]
+
+
+def test_pages_decide_only_if_their_key_may(http, keys):
+    for name, status in (("reward", 403), ("decide", 200)):
+        answer = http.post(DECIDE, json={}, headers={**keys[name], "origin": SHOP})
+        assert answer.status_code == status
+
+
+def test_the_own_pages_of_the_server_need_no_declaration(http, keys):
+    headers = {**keys["admin"], "origin": "http://127.0.0.1"}
+    answer = http.get("/bandits", headers=headers)
+    assert answer.status_code == 200
+
+
+def test_a_beacon_has_its_key_in_the_path_and_plain_text(http, keys):
+    text = keys["reward"]["authorization"].partition(" ")[2]
+    headers = {"origin": SHOP, "content-type": "text/plain;charset=UTF-8"}
+    body = '{"id": "d1", "value": 1}'
+    sent = http.post(f"{REWARD}?key={text}", content=body, headers=headers)
+    assert sent.status_code == 200
+    secret = keys["admin"]["authorization"].partition(" ")[2]
+    refused = http.post(f"{REWARD}?key={secret}", content=body, headers=headers)
+    assert refused.status_code == 401
+    plain = {**keys["server"], "content-type": "text/plain"}
+    assert http.post(REWARD, content=body, headers=plain).status_code == 415
+
+
+@pytest.mark.parametrize("path", ["/bandits", "/keys", "/bandits/page", "/bandits/page/export"])
+def test_other_operations_are_not_for_pages(http, path):
+    asked = preflight(http, path, SHOP, "GET")
+    assert asked.status_code == 405
+    assert ALLOWED not in asked.headers
+
+
+def test_options_of_no_browser_are_no_preflight(http):
+    assert http.request("OPTIONS", REWARD).status_code == 405
+
+
+def test_without_keys_a_declared_page_decides_and_rewards_only(serving, store):
+    declare(store, "page", {"actions": ["A", "B"]})
+    http = serving(store, origins=Origins(["http://localhost:3000"]))
+    page = {"origin": "http://localhost:3000"}
+    assert http.post(DECIDE, json={}, headers=page).status_code == 200
+    assert http.get("/bandits", headers=page).status_code == 403
+    assert http.post(DECIDE, json={}, headers={"origin": EVIL}).status_code == 403
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "shop.example", "https://a/b", "ftp://a", "", "é"])
+def test_what_is_no_origin_is_refused(origin):
+    with pytest.raises(InputError, match=r"give one such as https://shop\.example"):
+        Origins([origin])
+
+
+def test_an_origin_is_compared_as_browsers_write_it():
+    assert "https://shop.example:8443" in Origins(["HTTPS://Shop.Example:8443/"])
+
+
+@pytest.mark.parametrize("scope", ["read", "admin"])
+def test_a_key_for_pages_has_no_scope_that_nobody_may_know(registry, scope):
+    with pytest.raises(InputError, match="everybody can read it"):
+        registry.add(["reward", scope], browser=True)
+
+
+def test_a_key_for_pages_is_shown_as_such(tmp_path, http, keys):
+    listed = http.get("/keys", headers=keys["admin"]).json()["keys"]
+    assert [one["browser"] for one in listed] == [True, True, False, False]
+    made = http.post("/keys", json={"scopes": ["reward"], "browser": True}, headers=keys["admin"])
+    assert made.status_code == 201
+    file = str(tmp_path / "page.db")
+    run = CliRunner().invoke
+    assert run(main, ["keys", "add", file, "--scope", "reward", "--browser"]).exit_code == 0
+    assert "for browsers" in run(main, ["keys", "list", file]).output
+    refused = run(main, ["keys", "add", file, "--scope", "admin", "--browser"])
+    assert refused.exit_code == 2

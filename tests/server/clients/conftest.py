@@ -1,0 +1,101 @@
+import asyncio
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+
+import pytest
+
+import submax.server.client.messages.attempts
+from submax.server.client import AsyncClient, Client
+
+DECISION = {"id": "d1", "action": "A", "propensity": 0.5, "version": 0}
+
+
+class Stub:
+    """A server that answers as it is told, the last answer for ever, and keeps what it was sent.
+
+    An answer may be a function of the path and the body. While ``gate`` is closed, nothing is
+    answered.
+    """
+
+    def __init__(self):
+        self.answers, self.seen, self.gate, self.connections = [(200, DECISION)], [], Event(), 0
+        self.gate.set()
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self):
+                stub.connections += 1
+                super().setup()
+
+            def do_POST(self):
+                data = self.rfile.read(int(self.headers["content-length"] or 0))
+                body = json.loads(data or b"null")
+                stub.seen.append((self.path, body, dict(self.headers)))
+                status, answer = stub.answers.pop(0) if len(stub.answers) > 1 else stub.answers[0]
+                stub.gate.wait(20)
+                if status == 0:
+                    self.close_connection = True
+                    return
+                if callable(answer):
+                    status, answer = answer(self.path, body)
+                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST  # noqa: N815 - the names of the standard library
+
+            def log_message(self, *_):
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self):
+        self.gate.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class Waited:
+    """An ``AsyncClient`` whose methods are waited for, so that both clients have the same tests."""
+
+    def __init__(self, *arguments, **options):
+        self._client, self._runner = AsyncClient(*arguments, **options), asyncio.Runner()
+
+    def __getattr__(self, name):
+        method = getattr(self._client, name)
+        return lambda *given, **named: self._runner.run(method(*given, **named))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._runner.run(self._client.close())
+        self._runner.close()
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    monkeypatch.setattr(submax.server.client.messages.attempts, "FIRST_PAUSE", 0.001)
+    stub = Stub()
+    yield stub
+    stub.close()
+
+
+@pytest.fixture(params=[Client, Waited], ids=["threads", "loop"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def client(stub, kind):
+    with kind(stub.address, "page", attempts=4) as client:
+        yield client

@@ -1,0 +1,208 @@
+"""The steps of the container file are run natively, and nginx is put in front of the server."""
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from submax.server.running.serve_options import OPTIONS, STORE
+
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "deploy"
+NOBODY = 65_534
+VARIABLES = {one.variable for one in (STORE, *OPTIONS)}
+VARIABLES |= {f"{name}_FILE" for name in VARIABLES}
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def container():
+    """The steps of the file, run below a folder that every user can read."""
+    found = importlib.util.spec_from_file_location(
+        "container", Path(__file__).with_name("container.py")
+    )
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        container = module.Container(FOLDER / "Dockerfile", Path(folder))
+        container.build()
+        yield container
+
+
+@pytest.fixture(scope="module")
+def environment(container):
+    """The variables of the container, at a free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**inherited, **container.environment, "SUBMAX_PORT": str(port)}
+
+
+@pytest.fixture(scope="module")
+def user(container, environment):
+    """The user of the server: nobody, if this machine lets nobody run Python."""
+    data = Path(container.here("/data"))
+    if os.getuid() != 0:
+        return {}
+    command = ["python", "-c", "import submax"]
+    try:
+        subprocess.run(command, env=environment, user=NOBODY, group=NOBODY, check=True)
+    except OSError:
+        # Python is in a folder that only its owner may read.
+        return {}
+    os.chown(data, NOBODY, NOBODY)
+    return {"user": NOBODY, "group": NOBODY}
+
+
+@pytest.fixture(scope="module")
+def server(container, environment, user):
+    """A server that was started as the container file says, and the key of its operator."""
+
+    def run(*command, **options):
+        return subprocess.run(
+            command, env=environment, cwd=container.here("/data"), text=True, capture_output=True,
+            timeout=120, check=False, **user, **options,
+        )  # fmt: skip
+
+    refused = run(*container.command())
+    assert (refused.returncode, "there is no key" in refused.stderr) == (2, True)
+    key = run("submax", "keys", "add", environment["SUBMAX_STORE"], "--scope", "admin")
+    process = subprocess.Popen(
+        container.command(), env=environment, cwd=container.here("/data"),
+        stderr=subprocess.DEVNULL, **user,
+    )  # fmt: skip
+    end = time.monotonic() + 60
+    while run(*container.health_check()).returncode:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    yield f"http://127.0.0.1:{environment['SUBMAX_PORT']}", key.stdout.strip()
+    process.terminate()
+    assert process.wait(15) == 0
+    assert run(*container.health_check()).returncode != 0
+
+
+def test_the_container_serves_with_a_key_and_stops(server, container):
+    address, key = server
+    headers = {"authorization": f"Bearer {key}"}
+    assert httpx.get(f"{address}/bandits", headers=headers).json() == {"bandits": []}
+    assert httpx.get(f"{address}/bandits").status_code == 401
+    assert (Path(container.here("/data")) / "submax.db").exists()
+
+
+def test_the_container_file_is_small_and_without_rights(container):
+    words = [word for word, _ in container.instructions]
+    assert words.count("FROM") == 2
+    assert container.last("USER") == "submax"
+    assert words.index("USER") > max(n for n, word in enumerate(words) if word == "RUN")
+    names = {rest.partition("=")[0] for word, rest in container.instructions if word == "ENV"}
+    assert {name for name in names if name.startswith("SUBMAX_")} <= VARIABLES
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    copied = [rest.split()[:-1] for word, rest in container.instructions if word == "COPY"]
+    assert {f"!{one}" for one in (*copied[0], *copied[1])} <= set(ignored)
+
+
+def test_compose_names_what_there_is():
+    found = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+    services = found["services"]
+    submax = services["submax"]
+    assert (FOLDER / submax["build"]["context"] / submax["build"]["dockerfile"]).exists()
+    assert set(submax["environment"]) <= VARIABLES
+    for service in services.values():
+        assert set(service.get("depends_on", {})) <= set(services)
+        assert set(service.get("secrets", [])) <= set(found["secrets"])
+        for volume in service.get("volumes", []):
+            source = volume.partition(":")[0]
+            assert source in found["volumes"] or (FOLDER / source).exists()
+    caddy = (FOLDER / "Caddyfile").read_text()
+    assert all(f"{{${name}:" in caddy for name in services["proxy"]["environment"])
+    assert services["proxy"]["environment"]["SUBMAX_UPSTREAM"].partition(":")[0] in services
+    if shutil.which("caddy"):
+        command = ["caddy", "validate", "--adapter", "caddyfile", "--config", FOLDER / "Caddyfile"]
+        subprocess.run(command, check=True, capture_output=True)
+
+
+def test_the_unit_of_systemd_is_valid(tmp_path):
+    text = (FOLDER / "submax.service").read_text()
+    lines = [line.partition("=")[2] for line in text.splitlines() if line[:12] == "Environment="]
+    assert {line.partition("=")[0] for line in lines} <= VARIABLES
+    assert "User=submax" in text
+    assert "ExecStart=/opt/submax/bin/submax serve" in text
+    if shutil.which("systemd-analyze"):
+        unit = tmp_path / "submax.service"
+        unit.write_text(text.replace("/opt/submax/bin/submax", "/bin/true"))
+        command = ["systemd-analyze", "verify", unit]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def accepts(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def proxy(server, tmp_path):
+    """The address of nginx, with its file, in front of the server."""
+    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if nginx is None:
+        pytest.skip("nginx is not installed")
+    certificate, secret = tmp_path / "a.pem", tmp_path / "a.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-subj", "/CN=bandits.example", "-keyout", secret, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    text = (FOLDER / "nginx.conf").read_text()
+    for old, new in {
+        "listen 443": f"listen 127.0.0.1:{port}",
+        "/etc/ssl/certs/bandits.example.pem": str(certificate),
+        "/etc/ssl/private/bandits.example.key": str(secret),
+        "127.0.0.1:8000": server[0].rpartition("/")[2],
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    paths = "".join(
+        f"{name}_temp_path {tmp_path};\n"
+        for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {tmp_path}/pid; error_log {tmp_path}/error;\n"
+        f"events {{}}\nhttp {{ access_log off;\n{paths}{text}}}\n"
+    )
+    options = ["-p", tmp_path, "-e", tmp_path / "error", "-c", tmp_path / "nginx.conf"]
+    process = subprocess.Popen([nginx, *options])
+    end = time.monotonic() + 30
+    while not accepts(port):
+        assert process.poll() is None, (tmp_path / "error").read_text()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    yield f"https://127.0.0.1:{port}"
+    process.terminate()
+    process.wait(10)
+
+
+def test_nginx_passes_decisions_on(server, proxy):
+    headers = {"authorization": f"Bearer {server[1]}", "host": "bandits.example"}
+    with httpx.Client(base_url=proxy, headers=headers, verify=False) as client:
+        answer = client.get("/bandits")
+        assert answer.json() == {"bandits": []}
+        # The proxy names every request, so that its log and that of the server can be joined.
+        assert len(answer.headers["x-request-id"]) == 32
+        assert client.get("/metrics").status_code == 200
+        own_page = {"origin": "https://bandits.example"}
+        assert client.get("/bandits", headers=own_page).status_code == 200
+        other_page = {"origin": "https://other.example"}
+        assert client.get("/bandits", headers=other_page).status_code == 403

@@ -1,0 +1,149 @@
+"""The examples are run as a person would: a page is opened, something is bought."""
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from submax.live.open import open_bandit
+from submax.live.store.sqlite_store import SQLiteStore
+from submax.server.access.key_registry import KeyRegistry
+
+FOLDER = Path(__file__).parents[3] / "examples"
+SITE = "http://localhost:3000"
+HEADLINES = ["A good lamp.", "THE lamp!", "Let there be light."]
+
+
+@pytest.fixture(scope="module")
+def shop(start_server, tmp_path_factory):
+    """A server with the bandit of the shops; its keys by name."""
+    file = tmp_path_factory.mktemp("shop") / "shop.db"
+    open_bandit(file, actions=["plain", "bold", "playful"], background=False).close()
+    store = SQLiteStore(file)
+    registry = KeyRegistry(store)
+    scopes = ["decide", "reward"]
+    keys = {
+        "web": registry.add(scopes)[1],
+        "page": registry.add(scopes, browser=True)[1],
+        "read": registry.add(["read"])[1],
+    }
+    store.close()
+    server = start_server(file, 0, "--origin", SITE)
+    server.wait_ready()
+    return server, keys
+
+
+@pytest.fixture
+def load(monkeypatch, shop):
+    """Import an example whose bandit is on the server."""
+
+    def load(name):
+        server, keys = shop
+        monkeypatch.setenv("SHOP_SUBMAX", server.address)
+        monkeypatch.setenv("SHOP_KEY", keys["web"])
+        # This machine may be busy.
+        monkeypatch.setenv("SHOP_DEADLINE", "60")
+        return imported(name, monkeypatch)
+
+    return load
+
+
+def imported(name, monkeypatch):
+    found = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(found)
+    monkeypatch.setitem(sys.modules, name, module)
+    found.loader.exec_module(module)
+    return module
+
+
+def rewards(shop, eventually, least):
+    server, keys = shop
+    headers = {"authorization": f"Bearer {keys['read']}"}
+
+    def counted():
+        shown = httpx.get(f"{server.address}/bandits/shop", headers=headers).json()
+        return shown["counts"].get("rewards", 0) >= least
+
+    return eventually(counted)
+
+
+def visit_of(text):
+    assert re.search(r"<h1>(.*?)</h1>", text)[1] in HEADLINES
+    return re.search(r'visit(?:=|" value=")([0-9a-f-]{36})', text)[1]
+
+
+def test_fastapi(load, shop, opened, eventually):
+    client = opened(load("fastapi_shop").app)
+    visit = visit_of(client.get("/").text)
+    assert client.post("/buy", params={"visit": visit}).json() == {"status": "accepted"}
+    assert client.post("/buy", params={"visit": "a b"}).status_code == 400
+    client.close()
+    rewards(shop, eventually, 1)
+
+
+def test_fastapi_goes_on_without_a_server(monkeypatch, opened):
+    monkeypatch.setenv("SHOP_SUBMAX", "http://127.0.0.1:9")
+    monkeypatch.setenv("SHOP_DEADLINE", "0.1")
+    client = opened(imported("fastapi_shop", monkeypatch).app)
+    assert "<h1>A good lamp.</h1>" in client.get("/").text
+
+
+def test_django(load, shop, eventually):
+    module = load("django_shop")
+    from django.test import Client
+
+    client = Client(enforce_csrf_checks=True)
+    shown = client.get("/")
+    visit, token = visit_of(shown.content.decode()), shown.cookies["csrftoken"].value
+    bought = client.post("/buy", {"visit": visit, "csrfmiddlewaretoken": token})
+    assert bought.json() == {"status": "accepted"}
+    wrong = client.post("/buy", {"visit": "a b", "csrfmiddlewaretoken": token})
+    assert wrong.status_code == 400
+    module.bandit.close()
+    rewards(shop, eventually, 1)
+
+
+def test_flask(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHOP_STORE", str(tmp_path / "shop.db"))
+    module = imported("flask_shop", monkeypatch)
+    try:
+        client = module.app.test_client()
+        visit = visit_of(client.get("/").text)
+        assert client.post(f"/buy?visit={visit}").json == {"status": "accepted"}
+        assert client.post("/buy").status_code == 400
+    finally:
+        module.bandit.close()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("site", [SITE, "https://other.example"])
+def test_a_page_in_a_browser(shop, site):
+    server, keys = shop
+    script = Path(__file__).with_name("page.mjs")
+    done = subprocess.run(
+        ["node", script, server.address, keys["page"], site],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    headline, button = json.loads(done.stdout)
+    if site == SITE:
+        assert headline in HEADLINES
+        assert button == "Sold (accepted)"
+    else:
+        assert (headline, button) == ("", "")
+
+
+def test_the_page_names_files_that_exist():
+    page = FOLDER / "page" / "index.html"
+    named = re.findall(r'from "(.*?)"', page.read_text(encoding="utf-8"))
+    assert len(named) == 2
+    assert all((page.parent / urlsplit(one).path).exists() for one in named)

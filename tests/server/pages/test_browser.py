@@ -1,0 +1,136 @@
+"""The pages in a real browser: nothing foreign, no message in the console, usable by everybody."""
+
+import re
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, sync_playwright
+
+import submax
+from submax.server.pages.operations import page_operations
+
+pytestmark = pytest.mark.xdist_group("browser")
+HOURS = 30
+ARMS = ["Plain", "Bold <b>", "Broken"]
+CHANCE = {"Plain": 0.2, "Bold <b>": 0.5, "Broken": 0.0}
+PATHS = ["/", "/keys", "/audit", *[one.path for one in page_operations() if "{name}" in one.path]]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's browser; Playwright's own would have to be downloaded."""
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory, real_server):
+    """A server of a bandit that was used for some hours; one arm never gets a reward."""
+    file = tmp_path_factory.mktemp("pages") / "shop.db"
+    fill(file)
+    with real_server(file) as server:
+        yield server.address
+
+
+def fill(file: Path) -> None:
+    now, rng = [time.time() - HOURS * 3600], np.random.default_rng(0)
+    bandit = submax.open(
+        file,
+        name="headline",
+        actions=ARMS,
+        reward_wait=60,
+        guard_rails={"holdout": 0.1, "baseline": "Plain", "minimum": 0.05},
+        clock=lambda: now[0],
+        rng=rng,
+        background=False,
+    )
+    for _ in range(HOURS):
+        made = bandit.decide_many([{}] * 60)
+        bandit.reward_many(
+            [{"id": one.id, "value": float(rng.random() < CHANCE[one.action])} for one in made]
+        )
+        now[0] += 3600
+        bandit.refit()
+    bandit.close()
+
+
+@pytest.fixture
+def page(browser, address):
+    """A page that fails the test if anything is loaded from elsewhere or said in the console."""
+    context = browser.new_context(base_url=address, viewport={"width": 1200, "height": 900})
+    page, said = context.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda one: one.url.startswith(address) or said.append(one.url))
+    page.on("dialog", lambda dialog: dialog.accept())
+    yield page
+    context.close()
+    assert said == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_opens_and_everybody_can_use_it(page: Page, path):
+    page.goto(path.format(name="headline"))
+    page.wait_for_load_state("networkidle")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_fits_a_phone(page: Page, path):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(path.format(name="headline"))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_charts_are_drawn_from_their_tables(page: Page):
+    page.goto("/bandits/headline/arms")
+    canvas = page.locator("figure[data-chart] canvas")
+    canvas.wait_for()
+    painted = canvas.evaluate(
+        "one => new Set(one.getContext('2d').getImageData(0, 0, one.width, one.height).data).size"
+    )
+    assert painted > 10
+
+
+def test_the_winner_and_the_broken_arm_are_named(page: Page):
+    page.goto("/")
+    page.get_by_role("link", name="headline").click()
+    page.locator(".lead").first.wait_for()
+    said = page.locator("main").inner_text()
+    assert "Bold <b> is ahead of Plain by" in said
+    assert re.search("The bandit earns .* percentage points more than the holdout", said)
+    assert "Broken never earned anything" in said
+
+
+def test_an_arm_is_paused_and_a_version_rolled_back(page: Page):
+    page.goto("/bandits/headline/arms")
+    page.get_by_role("button", name="Pause Broken").click()
+    page.get_by_role("button", name="Resume Broken").wait_for()
+    page.get_by_role("link", name="Versions").click()
+    before = int(re.search(r"Version (\d+) decides", page.locator("main").inner_text()).group(1))
+    page.get_by_role("button", name="Roll back").click()
+    page.get_by_text(f"Version {before - 1} decides and is held").wait_for()
+    page.goto("/audit")
+    assert "roll-back" in page.locator("main").inner_text()
+
+
+def test_what_is_unfolded_stays_so_when_the_page_is_loaded_again(page: Page):
+    page.goto("/bandits/headline/overview")
+    page.locator("#reward-table summary").click()
+    with page.expect_response(lambda one: one.url.endswith("/overview"), timeout=15_000):
+        pass
+    page.wait_for_function("document.querySelector('#reward-table').open")
+
+
+def test_keyboard_users_can_skip_to_the_content(page: Page):
+    page.goto("/")
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").inner_text() == "Skip to the content"

@@ -1,0 +1,155 @@
+import pytest
+
+import submax
+from submax.server.client import Client
+
+ARMS = {"name": "arms", "actions": ["A", "B", "C"], "policy": "thompson-1-1"}
+HOLDOUT = {"holdout": 0.5, "baseline": "A"}
+
+
+def done(response, status=200):
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def created(http, **settings):
+    return done(http.post("/bandits", json={**ARMS, **settings}), 201)
+
+
+def changed(http, status=200, **changes):
+    return done(http.request("PATCH", "/bandits/arms", json=changes), status)
+
+
+def decided(http, **request):
+    return done(http.post("/bandits/arms/decide", json=request))
+
+
+def test_units_keep_their_actions_and_groups_over_http(http):
+    created(http, guard_rails=HOLDOUT, sticky=3600)
+    units = [f"visitor-{number}" for number in range(30)]
+    first = [decided(http, unit=unit) for unit in units]
+    requests = [{"unit": unit} for unit in units]
+    many = done(http.post("/bandits/arms/decide-many", json={"requests": requests}))["decisions"]
+    for before, now in zip(first, many, strict=True):
+        assert now["unit"] == before["unit"]
+        assert (now["action"], now["holdout"]) == (before["action"], before["holdout"])
+    assert {one["holdout"] for one in first} == {True, False}
+    failed = http.post("/bandits/arms/decide", json={"unit": "two words"})
+    assert (failed.status_code, failed.json()["code"]) == (400, "invalid-input")
+
+
+def test_settings_are_changed_and_audited(http):
+    created(http)
+    shown = changed(
+        http, refit_rows=7, sticky="none", archive_after=None, guard_rails={"minimum": 0.1}
+    )
+    assert shown == done(http.get("/bandits/arms"))
+    assert (shown["refit_rows"], shown["sticky"], shown["archive_after"]) == (7, "none", None)
+    assert shown["guard_rails"]["minimum"] == 0.1
+    shown = changed(http, refit_rows=None, guard_rails=HOLDOUT)
+    assert shown["refit_rows"] == 100
+    # Guard rails that are not named stay.
+    assert (shown["guard_rails"]["minimum"], shown["guard_rails"]["holdout"]) == (0.1, 0.5)
+    changes = done(http.get("/audit"))["changes"]
+    assert [(one["operation"], one["subject"]) for one in changes[:2]] == [("set", "arms")] * 2
+    assert "refit_rows" in changes[1]["detail"]
+
+
+def test_another_policy_is_tried_before_it_decides(http):
+    created(http)
+    assert changed(http, policy="rcp-submax")["policy"] == "rcp-submax"
+    refused = changed(http, 400, policy="my_policy.py:Mine")
+    assert "over HTTP only built-in policies" in refused["error"]
+    refused = changed(http, 400, policy={"kind": "thompson", "alpha": 1e9})
+    assert "policy.alpha" in refused["error"]
+    assert done(http.get("/bandits/arms"))["policy"] == "rcp-submax"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"guard_rails": {"minimum": 0.6}}, "guard-rail"),
+        ({"guard_rails": {"control": "A"}}, "guard-rail"),
+        ({"reward_wait": 7}, "invalid-input"),
+        ({"refit_rows": -1}, "invalid-input"),
+        ({"actions": ["A"]}, "invalid-input"),
+        ({"colour": "red"}, "invalid-input"),
+        ({}, "invalid-input"),
+    ],
+)
+def test_a_contradiction_is_one_sentence_with_its_code_and_changes_nothing(http, changes, code):
+    before = created(http)
+    refused = changed(http, 400, **changes)
+    assert refused["code"] == code
+    assert "\n" not in refused["error"]
+    assert done(http.get("/bandits/arms")) == before
+    assert [one["operation"] for one in done(http.get("/audit"))["changes"]] == ["create"]
+    decided(http)
+
+
+def test_a_bandit_is_paused_archived_and_resumed(http):
+    created(http, guard_rails=HOLDOUT)
+    shown = done(http.post("/bandits/arms/pause"))
+    assert shown["status"] == "paused"
+    assert shown["notices"][0].startswith("the bandit is paused")
+    decision = decided(http, id="visit-1")
+    assert (decision["action"], decision["paused"]) == ("A", True)
+    assert done(http.post("/bandits/arms/archive"))["status"] == "archived"
+    refused = done(http.post("/bandits/arms/decide", json={}), 409)
+    assert refused["code"] == "archived"
+    done(http.post("/bandits/arms/reward", json={"id": "visit-1", "value": 1}), 409)
+    assert done(http.post("/bandits/arms/resume"))["status"] == "active"
+    assert not decided(http)["paused"]
+    changes = done(http.get("/audit"))["changes"]
+    assert [one["operation"] for one in changes] == ["resume", "archive", "pause", "create"]
+
+
+def test_arms_and_lift_are_shown(http, eventually):
+    created(http, guard_rails=HOLDOUT, reward_wait=0.05)
+    for _ in range(40):
+        decision = decided(http)
+        value = float(decision["action"] == "B")
+        done(http.post("/bandits/arms/reward", json={"id": decision["id"], "value": value}))
+    eventually(
+        lambda: (
+            sum(
+                done(http.get("/bandits/arms/lift"))["lifts"][0][word]
+                for word in ("decisions", "decisions_of_group")
+            )
+            == 40
+        )
+    )
+    (lift,) = done(http.get("/bandits/arms/lift"))["lifts"]
+    assert (lift["against"], lift["action"], lift["exact"]) == ("holdout", "A", True)
+    assert -1 <= lift["low"] <= lift["estimate"] <= lift["high"] <= 1
+    assert lift["sample_ratio"]["expected"] == 0.5
+    arms = {one["choice"]: one for one in done(http.get("/bandits/arms"))["arms"]}
+    assert sum(one["decisions"] for one in arms.values()) == 40
+    assert arms["A"]["reward_rate"] in (0.0, None)
+    assert sum(one["probability"] for one in arms.values()) == pytest.approx(1.0)
+
+
+def test_without_groups_there_is_no_lift(http):
+    created(http)
+    refused = done(http.get("/bandits/arms/lift"), 400)
+    assert "neither a holdout nor a control" in refused["error"]
+
+
+def test_pausing_the_baseline_is_shown(http):
+    created(http, guard_rails=HOLDOUT)
+    shown = done(http.post("/bandits/arms/choices", json={"verb": "pause", "choice": "A"}))
+    assert "the baseline 'A' is not active" in shown["notices"][0]
+
+
+def test_the_client_operates_a_bandit(serve, tmp_path):
+    file = tmp_path / "arms.db"
+    submax.open(file, actions=["A", "B"], background=False).close()
+    server = serve(file)
+    server.wait_ready()
+    with Client(server.address, "arms") as client:
+        assert client.decide(unit="visitor-1").unit == "visitor-1"
+        assert client.set(guard_rails=HOLDOUT)["guard_rails"]["holdout"] == 0.5
+        assert client.lift()[0].against == "holdout"
+        assert client.pause()["status"] == "paused"
+        assert client.archive()["status"] == "archived"
+        assert client.resume()["status"] == "active"

@@ -1,0 +1,101 @@
+"""Single decisions by steppers, and the checks that are made for many of them together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from submax.core.contracts.wrapper_policy import WrapperPolicy
+from submax.core.errors import InputError
+from submax.environments.arms.bernoulli import Bernoulli
+from submax.environments.networks.contextual import Contextual
+from submax.environments.networks.drifting_contextual import DriftingContextual
+from submax.policies import make_policy
+from submax.policies.classic.thompson import Thompson
+from submax.simulation.lag import Lag
+from submax.simulation.running.single_steps import stepper_of
+from submax.simulation.running.timed import Timed
+from submax.simulation.simulate import simulate
+
+STEPPING = ("thompson-1-9", "rcp-submax", "ucb1", "kl-ucb", "moss", "epsilon-greedy-0.1")
+
+
+@dataclass(frozen=True)
+class WithoutStepper(WrapperPolicy):
+    policy: object = None
+
+    def stepper(self, problem, replicas, rng):
+        return None
+
+
+@dataclass(frozen=True)
+class Doubtful(Thompson):
+    """Overrides ``update``, so that the inherited stepper would learn something else."""
+
+    def update(self, state, feedback, rng):
+        return state
+
+
+def trace_of(policy, environment=None, **settings):
+    given = {"observations": 150, "replicas": 5, "seed": 4, "points": None, **settings}
+    return simulate(environment or Bernoulli(6, 1, 4), policy, **given)
+
+
+@pytest.mark.parametrize("name", STEPPING)
+@pytest.mark.parametrize("replicas", [1, 5])
+def test_steps_are_the_decisions_of_the_contract_to_the_last_bit(name, replicas, seed):
+    policy = make_policy(name)
+    assert stepper_of(policy, Bernoulli(3).problem, 2, np.random.default_rng(0)) is not None
+    fast = trace_of(policy, replicas=replicas, seed=seed)
+    for other in (WithoutStepper(policy), Timed(policy)):
+        slow = trace_of(other, replicas=replicas, seed=seed)
+        for one, two in zip(fast, slow, strict=True):
+            assert np.array_equal(one, two)
+    again = trace_of(policy, replicas=replicas, seed=seed, delay=Lag(0))
+    assert np.array_equal(again.actions, fast.actions)
+
+
+def test_a_subclass_that_learns_differently_does_not_use_the_inherited_stepper():
+    problem = Bernoulli(3).problem
+    assert stepper_of(Doubtful(), problem, 2, np.random.default_rng(0)) is None
+    assert stepper_of(Thompson(), Contextual().problem, 2, np.random.default_rng(0)) is None
+    assert np.array_equal(
+        trace_of(Doubtful()).actions, trace_of(WithoutStepper(Doubtful())).actions
+    )
+
+
+def test_the_time_of_steps_is_measured():
+    policy = Timed(make_policy("rcp-submax"))
+    trace_of(policy)
+    assert policy.deciding > 0
+    assert policy.learning > 0
+
+
+@dataclass(frozen=True)
+class PaysTooMuch(Bernoulli):
+    """A reward of 3, which the scale does not contain, in every tenth decision or so."""
+
+    def outcome(self, world, context, action, rng):
+        reward, mean = Bernoulli.outcome(self, world, context, action, rng)
+        return type(Bernoulli.outcome(self, world, context, action, rng))(
+            np.where(rng.random(reward.shape) < 0.1, 3.0, reward), mean
+        )
+
+
+@pytest.mark.parametrize("name", ["thompson-1-1", "rcp-optimistic"])
+def test_a_reward_outside_the_scale_is_refused_in_single_decisions_too(name):
+    with pytest.raises(InputError, match=r"gave a reward of 3.0, which its scale"):
+        trace_of(make_policy(name), PaysTooMuch(3))
+
+
+def test_a_million_decisions_may_be_written_as_a_float():
+    assert trace_of(make_policy("random"), observations=1e2).steps[-1] == 100
+    with pytest.raises(InputError, match=r"observations must be a whole number.*not 1.5"):
+        trace_of(make_policy("random"), observations=1.5)
+
+
+@pytest.mark.parametrize("environment", [Contextual(3, 2), DriftingContextual(3, 2)])
+def test_a_policy_that_ignores_the_context_is_warned_about(environment):
+    with pytest.warns(UserWarning, match="Thompson.* does not look at the context of"):
+        trace_of(Thompson(), environment, observations=3)
+    trace_of(make_policy("random"), environment, observations=3)
