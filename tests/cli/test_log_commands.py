@@ -9,7 +9,7 @@ from submax.cli import main
 from submax.core.running import extras
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
-from submax.evaluation.report.comparison import USUAL
+from submax.evaluation.report.estimator_choice import USUAL
 from submax.schema.learned import Learned
 from submax.server.client import Client
 
@@ -162,7 +162,9 @@ def test_evaluate_prints_a_table_and_writes_all_numbers_and_a_figure(folder):
         assert word in said
     assert "Note: evaluated on 200 rows, learned from 200" in said
     assert "Note: rcp-submax does not look at the context" in said
-    assert files(folder / "evaluation") == ["estimates.csv", "forest.pdf", "forest.png"]
+    assert files(folder / "evaluation") == [
+        "differences.csv", "estimates.csv", "forest.pdf", "forest.png",
+    ]  # fmt: skip
     with (folder / "evaluation" / "estimates.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == COLUMNS
@@ -233,7 +235,9 @@ def test_evaluate_takes_intervals_levels_and_tables_of_estimators(folder):
         "--estimator", '{"kind": "clipped", "threshold": 2}', "--out", "deep/there",
     )  # fmt: skip
     assert "90 %" in said
-    assert files(folder / "deep" / "there") == ["estimates.csv", "forest.pdf", "forest.png"]
+    assert files(folder / "deep" / "there") == [
+        "differences.csv", "estimates.csv", "forest.pdf", "forest.png",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ def evidence_of():
             predicted=rng.normal(1.0, 1.0, rows),
             expected=rng.normal(1.0, 1.0, rows),
             slot_weight=rng.gamma(1.0, 1.0, (rows, SLOTS)),
+            group_weight=rng.gamma(1.0, 1.0, rows),
         )
 
     return make

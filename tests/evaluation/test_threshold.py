@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
 
+from submax.core.errors import InputError
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
+from submax.evaluation.threshold import (
+    candidate_thresholds,
+    least_error_threshold,
+    slope_threshold,
+)
 
 
 def clipping(weight, reward):
@@ -104,3 +109,29 @@ def test_a_chosen_threshold_brings_estimates_nearer_to_the_truth_where_weights_a
         errors.append([(one - policy @ truth) ** 2 for one in found])
     before, after = np.mean(errors, axis=0)
     assert after < before
+
+
+def test_slope_takes_the_smallest_threshold_that_agrees_with_all_larger_ones(seed):
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=400)
+    # Thresholds 4, 2 and 1: the spread is the threshold, and only 1 has a bias.
+    biases = {4.0: 0.0, 2.0: 0.0, 1.0: 5.0}
+
+    def terms_and_lost(threshold):
+        terms = threshold * noise + biases[threshold]
+        return terms, np.zeros(400)
+
+    assert slope_threshold(np.array([1.0, 2.0, 4.0]), terms_and_lost) == 2.0
+    biases[1.0] = 0.0
+    assert slope_threshold(np.array([1.0, 2.0, 4.0]), terms_and_lost) == 1.0
+
+
+def test_slope_needs_no_estimate_of_the_bias(seed, evidence_of):
+    evidence = evidence_of(seed)
+    for kind in ("clipped", "switch-dr", "dr-shrinkage"):
+        terms = make_off_policy({"kind": kind, "tuning": "slope"}).terms(evidence)
+        assert np.isfinite(terms.value)
+        # All thresholds agree for equal weights, and the smallest one is taken.
+        assert terms.threshold > 0
+    with pytest.raises(InputError, match="unknown tuning 'slpe': did you mean 'slope'"):
+        make_off_policy({"kind": "clipped", "tuning": "slpe"})

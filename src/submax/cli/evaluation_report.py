@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from submax.evaluation.report.comparison import Comparison
+from submax.evaluation.report.difference import Difference
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.recommendation import RULE
 from submax.experiments.directory import write_csv
@@ -15,6 +16,8 @@ from submax.plots.estimates import ESTIMATES
 
 POLICIES_PER_TABLE = 3
 """Policies side by side in one table: three columns of intervals fit into ``WIDTH``."""
+DIFFERENCES = "differences.csv"
+"""The file of the differences between policies."""
 WIDTH = 110
 """Characters of a line if the terminal is narrower or its width is not known."""
 
@@ -36,6 +39,9 @@ def print_comparison(found: Comparison, every: bool = False) -> None:
             wide.print(_table(found, names[first : first + POLICIES_PER_TABLE], sentences))
     else:
         wide.print(_recommended_table(found, sentences))
+    for one in found.differences:
+        if one.recommended:
+            wide.print(_difference_line(one), markup=False, soft_wrap=True)
     for number, sentence in enumerate(sentences, 1):
         wide.print(f"Warning {number}: {sentence}", markup=False, soft_wrap=True)
     for note in found.notes:
@@ -43,6 +49,19 @@ def print_comparison(found: Comparison, every: bool = False) -> None:
     if len(found.estimators()) > 2:
         rule = f"* {RULE}" if every else f"{RULE[0].upper()}{RULE[1:]} (--all prints the others)"
         wide.print(rule, markup=False, soft_wrap=True)
+
+
+def _difference_line(one: Difference) -> str:
+    """Return a sentence about a difference, and how many rows would make it clear."""
+    ends = f"[{one.interval.low:+.4g}, {one.interval.high:+.4g}]"
+    text = f"{one.policy} minus {one.baseline}, by {one.estimator}: {one.value:+.4g} {ends}"
+    needed = one.rows_needed()
+    if one.is_clear or not math.isfinite(needed):
+        return text
+    return (
+        f"{text}; the sign is not clear: if the difference is as estimated, about "
+        f"{needed:.2g} evaluated rows show it in 8 of 10 logs"
+    )
 
 
 def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
@@ -69,8 +88,10 @@ def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
 
 
 def write_estimates(directory: Path, found: Comparison) -> None:
-    """Write all numbers into one CSV file, the logging policy first."""
+    """Write all estimates into one CSV file, the logging policy first, and all differences."""
     write_csv(directory / ESTIMATES, found.rows())
+    if found.differences:
+        write_csv(directory / DIFFERENCES, [one.row() for one in found.differences])
 
 
 def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:

@@ -69,11 +69,12 @@ def run_evaluate(
     out: Path,
     trust: bool,
     reward_models: Sequence[str],
+    baseline: str,
     every: bool,
     seed: int,
     **reading: Any,
 ) -> None:
-    """Evaluate policies on a log; print the estimates, write them to a file and draw them."""
+    """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
@@ -93,6 +94,7 @@ def run_evaluate(
         by=by,
         seed=seed,
         reward_model=[text_or_table(one) for one in reward_models] or None,
+        baseline=baseline,
     )
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)

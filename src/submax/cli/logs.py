@@ -25,9 +25,10 @@ def log_options(command: Command) -> Command:
             "columns",
             multiple=True,
             metavar="ROLE=NAME",
-            help="The column of a role: action, reward, propensity, context, eligible, id, time or "
-            "status. Several columns are separated by commas, context=age,country, or given by a "
-            "pattern, 'context=affinity_*'. Columns with the name of their role are found. Can be "
+            help="The column of a role: action, reward, propensity, context, eligible, id, time, "
+            "status or cluster (such as a user, whose rows depend on each other). Several columns "
+            "are separated by commas, context=age,country, or given by a pattern, "
+            "'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
         click.option(
@@ -123,9 +124,9 @@ def learn(log: Path, **options: Any) -> None:
     "estimators",
     multiple=True,
     metavar="NAME",
-    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay or "
-    "pseudo-inverse, or a table in JSON with its parameters; all that apply to the log if absent. "
-    "Can be repeated.",
+    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay, "
+    "pseudo-inverse or mips, or a table in JSON with its parameters; all that apply to the log if "
+    "absent. Can be repeated.",
 )
 @click.option(
     "--interval",
@@ -143,6 +144,13 @@ def learn(log: Path, **options: Any) -> None:
     help="Model of rewards: bayesian (used if absent), auto (the better of it and boosted trees), "
     "a dotted name such as sklearn.linear_model.Ridge, or a table in JSON with kind and "
     "parameters. If it is repeated, the one with the least held-out error is used.",
+)
+@click.option(
+    "--baseline",
+    default="logging policy",
+    show_default=True,
+    metavar="NAME",
+    help="The policy from which differences are computed: the logging policy, or one of --policy.",
 )
 @click.option(
     "--all",

@@ -15,7 +15,8 @@ class Evidence(NamedTuple):
     ``probability`` is π(a | x). ``predicted`` is q̂(x, a), the prediction of a reward model that was
     fitted to other rows, and ``expected`` is Σ_a' π(a' | x) q̂(x, a'). In a log of several slots
     ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
-    ``bounds`` are the lowest and the highest possible reward, if they are known.
+    ``bounds`` are the lowest and the highest possible reward, if they are known. If actions
+    have features, ``group_weight`` is π(e | x) / p(e | x) of the group e of the row's action.
     """
 
     reward: Floats
@@ -25,6 +26,7 @@ class Evidence(NamedTuple):
     expected: Floats
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
+    group_weight: Floats | None = None
 
     def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
         """Return the smallest and the largest possible w r for all weights and rewards.
@@ -47,6 +49,7 @@ class Evidence(NamedTuple):
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
         """Return the evidence of several parts of a log as one, in the order given."""
         slots = [part.slot_weight for part in parts if part.slot_weight is not None]
+        groups = [part.group_weight for part in parts if part.group_weight is not None]
         return cls(
             reward=np.concatenate([part.reward for part in parts]),
             weight=np.concatenate([part.weight for part in parts]),
@@ -55,4 +58,5 @@ class Evidence(NamedTuple):
             expected=np.concatenate([part.expected for part in parts]),
             slot_weight=np.concatenate(slots) if slots else None,
             bounds=parts[0].bounds,
+            group_weight=np.concatenate(groups) if groups else None,
         )

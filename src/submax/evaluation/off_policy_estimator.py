@@ -12,7 +12,8 @@ class OffPolicyEstimator(ABC):
     """Estimates from the evidence about a policy what the policy would have earned.
 
     ``short`` is the name of the estimator in tables. The flags say what the estimator relies on:
-    weights of whole actions, logged propensities, a model of the rewards, weights of each slot.
+    weights of whole actions, logged propensities, a model of the rewards, weights of each slot,
+    weights of groups of actions.
     A caution about one of these is attached to its estimates.
     """
 
@@ -21,6 +22,7 @@ class OffPolicyEstimator(ABC):
     uses_propensities: ClassVar[bool] = True
     uses_model: ClassVar[bool] = False
     uses_slots: ClassVar[bool] = False
+    uses_groups: ClassVar[bool] = False
 
     @abstractmethod
     def terms(self, evidence: Evidence) -> Terms:

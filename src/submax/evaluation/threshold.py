@@ -13,6 +13,11 @@ LARGEST_TAIL = 0.5
 LOWEST_THRESHOLD = 2.0
 """Weights average 1, so that a weight up to 2 is not large, and no lower threshold is tried."""
 
+AGREEMENT_ERRORS = 1.96
+"""Half-width, in standard errors, of the intervals that SLOPE compares."""
+SLOPE_CONSTANT = float(np.sqrt(6)) - 1
+"""Factor of the wider interval in SLOPE, from its analysis."""
+
 
 def candidate_thresholds(weight: Floats) -> Floats:
     """Return thresholds to try: quantiles of the weights, denser toward the largest weight.
@@ -43,3 +48,36 @@ def least_error_threshold(
         bias = max(0.0, float(lost.mean() ** 2 - lost.var() / count))
         errors.append(terms.var() / count + bias)
     return float(thresholds[int(np.argmin(errors))])
+
+
+def slope_threshold(
+    thresholds: Floats, terms_and_lost: Callable[[float], tuple[Floats, Floats]]
+) -> float:
+    """Return the smallest threshold whose estimate agrees with those of all larger thresholds.
+
+    The smaller the threshold, the smaller the variance and the larger the bias. Going from the
+    largest threshold j to smaller ones k, estimate k agrees with j if |V_j − V_k| is at most
+    c_k + (√6 − 1) c_j, where c is the half-width of the 95 % interval. The bias itself is never
+    estimated, so that the choice is stable if few rows have large weights.
+
+    Reference: Su, Srinath and Krishnamurthy (2020), Adaptive estimator selection for off-policy
+    evaluation; the constant is that of Tucker and Lee (2021).
+    """
+    values: list[float] = []
+    halves: list[float] = []
+    chosen = float(thresholds.max())
+    for threshold in np.sort(thresholds)[::-1]:
+        terms, _ = terms_and_lost(float(threshold))
+        value = float(terms.mean())
+        half = AGREEMENT_ERRORS * float(terms.std()) / np.sqrt(len(terms))
+        differences = np.abs(np.array(values) - value)
+        if np.any(differences > half + SLOPE_CONSTANT * np.array(halves)):
+            break
+        chosen = float(threshold)
+        values.append(value)
+        halves.append(half)
+    return chosen
+
+
+TUNINGS = {"error": least_error_threshold, "slope": slope_threshold}
+"""How a threshold is chosen: by the least estimated error, or by SLOPE."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from submax.core.checks import whole_number
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.evaluation.frames import data_frame
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.off_policy import make_off_policy
@@ -49,6 +50,10 @@ class Tuned(NamedTuple):
     chosen_value: float
     held_out: Comparison
     trials: list[tuple[dict[str, Any], float]]
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row for each trial: its parameters and its value."""
+        return data_frame([{**values, "value": value} for values, value in self.trials])
 
 
 def tune(

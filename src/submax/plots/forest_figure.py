@@ -22,6 +22,7 @@ COLOURS = {
     "dr-shrinkage": "#008b8b",
     "replay": "#2e9e4f",
     "pseudo-inverse": "#7b3fa0",
+    "mips": "#8a6d3b",
 }
 """The colours of estimators with short names, the same in every figure."""
 OTHER_COLOURS = ("#8c564b", "#b8a000", "#d98cb3", "#5f6b1f", "#6fb7e9")

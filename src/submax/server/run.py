@@ -22,6 +22,7 @@ from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
 from submax.server.access.addresses import is_loopback
 from submax.server.access.origins import Origins
+from submax.server.access.trusted_proxies import TrustedProxies
 from submax.server.app import make_app, quick_endpoints
 from submax.server.connections.admission import Admission
 from submax.server.connections.connection_table import ConnectionTable
@@ -69,7 +70,7 @@ def serve(options: ServeOptions) -> None:
     pipeline = RequestPipeline(
         service, options.rate, Metrics(service.opened), Origins(options.origin)
     )
-    configuration, ending = _configuration(service, pipeline, options.proxy), Ending()
+    configuration, ending = configuration_of(service, pipeline, options.proxy), Ending()
     if options.telemetry:
         from submax.server.observing.telemetry import Telemetry
 
@@ -105,11 +106,12 @@ def _interrupt(ending: Ending, number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def _configuration(
+def configuration_of(
     service: Service, pipeline: RequestPipeline, proxies: Sequence[str]
 ) -> uvicorn.Config:
     """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
     metrics, most = pipeline.metrics, _most_connections()
+    pipeline.proxies = TrustedProxies(proxies)
     table = ConnectionTable(most, metrics.count_closed)
     app = make_app(service, pipeline=pipeline)
     admission = Admission(app, service.keys, most, lambda: metrics.count("none", 503))

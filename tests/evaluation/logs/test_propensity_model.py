@@ -105,8 +105,8 @@ def test_the_estimates_of_all_eligible_choices_sum_to_one(seed):
     features = model.with_constant(log.parts[0].context, standardization)
     mask = log.eligible_choices(0)[log.eligible_set]
     assert mask.sum(axis=1).tolist() == [2] * 40
-    theta = model._fitted(features, log.action[:, 0], mask)
-    probability = model._probabilities(features @ theta, mask)
+    theta = model.fitted_softmax(features, log.action[:, 0], mask)
+    probability = model.eligible_softmax(features @ theta, mask)
     assert probability.sum(axis=1) == pytest.approx(1.0)
     assert (probability[~mask] == 0).all()
     taken = probability[np.arange(40), log.action[:, 0]]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from submax.core.errors import InputError
@@ -22,7 +22,7 @@ def log_of(seed, binary=True):
     return Log.from_arrays(action, reward, propensity=np.full(ROWS, 1 / 3), context=x)
 
 
-@pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=["r", "c"])
+@pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=str)
 def test_every_row_is_predicted_by_a_model_fitted_without_its_fold(model, seed):
     log, fold = log_of(seed), fold_numbers(ROWS)
     found = LoggedEvidence(log, reward_model=model).about_logging_policy().evidence.predicted
@@ -79,6 +79,8 @@ def test_a_dotted_name_and_a_table_are_the_object(seed):
         for one in ({"kind": kind, "max_iter": 5}, HistGradientBoostingRegressor(max_iter=5))
     ]
     assert values[0] == pytest.approx(values[1])
+    # An unfitted forest has no length, so that it must not be asked whether it is empty.
+    assert chosen_models(log, RandomForestRegressor(5)).name == "RandomForestRegressor"
     assert chosen_models(log, kind).name == "HistGradientBoostingRegressor"
 
 

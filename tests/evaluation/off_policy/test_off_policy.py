@@ -39,7 +39,9 @@ PARAMETER = {"clipped": "threshold", "switch-dr": "threshold", "dr-shrinkage": "
 
 
 def test_every_estimator_is_recomputed_here():
-    assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, "snips", "replay"} == set(off_policy_estimators())
+    assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, "snips", "replay", "mips"} == set(
+        off_policy_estimators()
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -90,6 +92,15 @@ def test_large_and_small_thresholds_lead_to_doubly_robust_and_the_direct_method(
         assert value(small, evidence) == pytest.approx(value("dm", evidence), abs=1e-10)
     unclipped = {"kind": "clipped", "threshold": 1e15}
     assert value(unclipped, evidence) == pytest.approx(value("ips", evidence), abs=1e-10)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_marginalized_weights_are_those_of_groups(seed, evidence_of):
+    evidence = evidence_of(seed)
+    expected = sum(evidence.group_weight * evidence.reward) / len(evidence.reward)
+    assert value("mips", evidence) == pytest.approx(expected, abs=1e-10)
+    with pytest.raises(InputError, match="some have the same features"):
+        value("mips", evidence._replace(group_weight=None))
 
 
 def test_weights_of_one_leave_the_mean_reward(evidence_of):

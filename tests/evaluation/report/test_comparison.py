@@ -11,8 +11,9 @@ from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report import comparison, logged_evidence
-from submax.evaluation.report.comparison import USUAL, compare
+from submax.evaluation.report.comparison import compare
 from submax.evaluation.report.estimate import LOGGING_POLICY
+from submax.evaluation.report.estimator_choice import USUAL
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.policies.classic.thompson import Thompson
 from submax.schema.choices import Change
@@ -144,8 +145,8 @@ def test_estimators_of_one_kind_have_their_parameters_as_labels(log):
     two = [{"kind": "clipped", "threshold": one} for one in (0.5, 2)]
     found = compare(log, ["linucb"], estimators=[*two, "ips"])
     assert found.estimators()[1:] == [
-        "ClippedInversePropensity(threshold=0.5)",
-        "ClippedInversePropensity(threshold=2.0)",
+        "ClippedInversePropensity(threshold=0.5, tuning='error')",
+        "ClippedInversePropensity(threshold=2.0, tuning='error')",
         "ips",
     ]
     with pytest.raises(InputError, match="asked for twice"):

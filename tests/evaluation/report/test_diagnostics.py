@@ -8,11 +8,11 @@ from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models import reward_map
 from submax.evaluation.off_policy import make_off_policy, off_policy_estimators
-from submax.evaluation.report.cautions import Caution, log_cautions, policy_cautions
-from submax.evaluation.report.diagnostics import Diagnostics
+from submax.evaluation.report.diagnosis.cautions import Caution, log_cautions, policy_cautions
+from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
+from submax.evaluation.report.diagnosis.propensity_calibration import worst_calibration
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
-from submax.evaluation.report.propensity_calibration import worst_calibration
 
 ARMS = ["A", "B", "C"]
 LOGS = 100
@@ -321,7 +321,7 @@ def test_a_caution_concerns_the_estimators_that_rely_on_it():
     }
     weighted = {"ips", "snips", "clipped", "dr", "switch-dr", "dr-shrinkage"}
     assert concerned["weights"] == weighted | {"replay"}
-    assert concerned["propensities"] == weighted | {"pseudo-inverse"}
+    assert concerned["propensities"] == weighted | {"pseudo-inverse", "mips"}
     assert concerned["slots"] == {"pseudo-inverse"}
     assert concerned["replay"] == {"replay"}
     assert concerned["all"] == set(off_policy_estimators())

@@ -13,6 +13,7 @@ from submax.evaluation.models.reward_model import fitted_models, fold_numbers
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.report import logged_evidence
 from submax.evaluation.report.logged_evidence import DRAWS, LoggedEvidence
+from submax.evaluation.report.probability_tables import among_eligible
 
 SIZES = {"title": ["A", "B", "C"], "layout": ["x", "y"]}
 ERRORS = 5.0
@@ -139,7 +140,7 @@ def test_evidence_in_pieces_is_evidence_at_once(monkeypatch, seed):
 def test_a_policy_without_an_opinion_on_what_is_eligible_is_uniform():
     table = np.array([[0.0, 0.0, 1.0], [0.5, 0.25, 0.25]])
     mask = np.array([[True, True, False], [True, False, True]])
-    found = logged_evidence._among_eligible(table, mask)
+    found = among_eligible(table, mask)
     np.testing.assert_allclose(found, [[0.5, 0.5, 0.0], [2 / 3, 0.0, 1 / 3]])
 
 

@@ -115,6 +115,15 @@ def test_an_address_that_is_none_is_refused(address):
         check_webhook(address)
 
 
+def test_the_secret_may_be_in_a_file(tmp_path):
+    (tmp_path / "secret").write_text("s3cret\n")
+    given = {"SUBMAX_WEBHOOK_SECRET_FILE": str(tmp_path / "secret")}
+    assert WebhookOptions.from_environment(given).secret == "s3cret"
+    with pytest.raises(submax.InputError, match="cannot be read") as refused:
+        WebhookOptions.from_environment({"SUBMAX_WEBHOOK_SECRET_FILE": str(tmp_path / "none")})
+    assert refused.value.code == "invalid-environment"
+
+
 def test_options_come_from_the_environment():
     given = {"SUBMAX_WEBHOOK_SECRET": "x", "SUBMAX_WEBHOOK_PRIVATE": "TRUE"}
     assert WebhookOptions.from_environment(given) == WebhookOptions("x", True)

@@ -14,7 +14,10 @@ from submax.core.checks import one_of, whole_number
 from submax.core.contracts.problem import Problem
 from submax.core.errors import InputError
 from submax.core.summary import Summary
+from submax.evaluation.frames import data_frame
+from submax.evaluation.logs.clusters import random_clusters, renumbered
 from submax.evaluation.logs.encoded_parts import EncodedParts
+from submax.evaluation.logs.log_frame import log_columns
 from submax.evaluation.logs.log_view import log_summary
 from submax.evaluation.logs.propensity_model import estimate_slot_propensities
 from submax.schema.menu import ChoiceIndices
@@ -34,8 +37,9 @@ class Log:
     ``eligible_set [N]`` is the index, in ``eligible_sets``, of the choices that were eligible in
     a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
     logged. ``raised [N]`` is the factor by which an estimated propensity was raised to its floor;
-    None if none was. ``notes`` are sentences about what was left out or changed when the log was
-    read.
+    None if none was. ``cluster [N]`` is the number of the cluster (such as a user) of each row, if
+    rows of a cluster depend on each other. ``notes`` are sentences about what was left out or
+    changed when the log was read.
     """
 
     schema: Schema
@@ -48,6 +52,7 @@ class Log:
     estimated: Booleans
     slot_propensity: Floats | None = None
     raised: Floats | None = None
+    cluster: Integers | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -70,7 +75,8 @@ class Log:
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status. A role that is not given is filled by the column with its usual name.
+        id, time, status, cluster. A role that is not given is filled by the column with its usual
+        name; clusters must be given.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
@@ -123,6 +129,12 @@ class Log:
 
         table, actions = obp_table(feedback)
         return cls.read(table, **{"actions": actions, **options})
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with columns that ``Log.read`` finds by their names."""
+        return data_frame(
+            log_columns(self.schema, self.context, self.action, self.reward, self.propensity)
+        )
 
     def __repr__(self) -> str:
         return str(self._summary())
@@ -187,6 +199,7 @@ class Log:
             estimated=self.estimated[which],
             slot_propensity=None if slots is None else slots[which],
             raised=None if self.raised is None else self.raised[which],
+            cluster=None if self.cluster is None else renumbered(self.cluster[which]),
         )
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
@@ -215,8 +228,10 @@ class Log:
         first = np.zeros(len(self), dtype=bool)
         if by == "time":
             first[:count] = True
-        else:
+        elif self.cluster is None:
             first[np.random.default_rng(seed).permutation(len(self))[:count]] = True
+        else:
+            first = random_clusters(self.cluster, count, seed)
         return first
 
     def with_estimated_propensities(self, seed: int = 0) -> "Log":

@@ -62,7 +62,7 @@ def estimate_slot_propensities(
         row = np.sort(np.random.default_rng(seed).choice(len(row), most_rows, replace=False))
     features = with_constant(schema.context.encode_rows(context[row]), standardization)
     models = [
-        _fitted(features, action[row, slot], mask[eligible_set[row]])
+        fitted_softmax(features, action[row, slot], mask[eligible_set[row]])
         for slot, mask in enumerate(eligible)
     ]
     estimates = np.empty(action.shape)
@@ -71,7 +71,7 @@ def estimate_slot_propensities(
         rows = slice(first, first + len(part.reward))
         features = with_constant(part.context, standardization)
         for slot, (theta, mask) in enumerate(zip(models, eligible, strict=True)):
-            probabilities = _probabilities(features @ theta, mask[eligible_set[rows]])
+            probabilities = eligible_softmax(features @ theta, mask[eligible_set[rows]])
             chosen = action[rows, slot]
             estimates[rows, slot] = probabilities[np.arange(len(chosen)), chosen]
         first = rows.stop
@@ -95,7 +95,7 @@ def with_constant(context: NDArray[np.float32], standardization: Standardization
     return np.concatenate([np.ones((len(standardized), 1)), standardized], axis=1)
 
 
-def _probabilities(score: Floats, eligible: Booleans) -> Floats:
+def eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
     """Return the softmax of the scores over the eligible choices."""
     score = np.where(eligible, score, -np.inf)
     score -= score.max(axis=1, keepdims=True)
@@ -104,7 +104,7 @@ def _probabilities(score: Floats, eligible: Booleans) -> Floats:
     return score
 
 
-def _fitted(features: Floats, chosen: NDArray[Any], eligible: Booleans) -> Floats:
+def fitted_softmax(features: Floats, chosen: NDArray[Any], eligible: Booleans) -> Floats:
     """Return the coefficients ``[1 + D, choices]`` of a multinomial logistic regression."""
     from scipy.optimize import minimize
 
@@ -117,7 +117,7 @@ def _fitted(features: Floats, chosen: NDArray[Any], eligible: Booleans) -> Float
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         theta = flat.reshape(shape)
-        probabilities = _probabilities(features @ theta, eligible)
+        probabilities = eligible_softmax(features @ theta, eligible)
         value = -np.log(probabilities[row, chosen]).sum() + 0.5 * (penalty * theta**2).sum()
         gradient = features.T @ (probabilities - taken) + penalty * theta
         return float(value) / len(row), gradient.ravel() / len(row)

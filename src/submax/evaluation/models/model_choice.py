@@ -12,7 +12,7 @@ from submax.core.errors import InputError
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.real_parts import polynomial_features
-from submax.evaluation.models.reward_model import FOLDS, fitted_models, fold_numbers
+from submax.evaluation.models.reward_model import FOLDS, fitted_models, folds_of
 from submax.evaluation.models.reward_template import RewardTemplate
 from submax.evaluation.models.supervised_reward_model import SupervisedRewardModel, design
 
@@ -53,11 +53,13 @@ def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
     ``given`` is a name (``bayesian``, ``auto`` or a dotted name), a table of ``kind`` and
     parameters, an object of scikit-learn, or a list of these. None is ``bayesian``.
     """
-    wanted = list(given) if isinstance(given, (list, tuple)) else [given or BAYESIAN]
-    if AUTO in wanted:
-        wanted = [one for one in wanted if not isinstance(one, str) or one != AUTO]
-        wanted = [*_automatic(log), *wanted]
-    fold = fold_numbers(len(log))
+    # An unfitted model may refuse to be compared or counted, so it is only asked for its type.
+    wanted = list(given) if isinstance(given, (list, tuple)) else [given]
+    wanted = [BAYESIAN if one is None else one for one in wanted]
+    if any(_same(one, AUTO) for one in wanted):
+        others = [one for one in wanted if not _same(one, AUTO) and not _same(one, BAYESIAN)]
+        wanted = [*_automatic(log), *others]
+    fold = folds_of(log)
     found: dict[str, list[FoldModel]] = {}
     for one in wanted:
         name, models = _fitted(log, fold, one, seed)
@@ -74,13 +76,17 @@ def chosen_models(log: Log, given: Any = None, seed: int = 0) -> ModelChoice:
     return ModelChoice(found[best], best, errors)
 
 
+def _same(given: Any, name: str) -> bool:
+    return isinstance(given, str) and given == name
+
+
 def _automatic(log: Log) -> list[Any]:
     boosted = log.schema.context.width > 0 and find_spec("sklearn") is not None
     return [BAYESIAN, BOOSTED] if boosted else [BAYESIAN]
 
 
 def _fitted(log: Log, fold: NDArray[np.int8], given: Any, seed: int) -> tuple[str, list[FoldModel]]:
-    if isinstance(given, str) and given == BAYESIAN:
+    if _same(given, BAYESIAN):
         return BAYESIAN, list(fitted_models(log))
     template = RewardTemplate.of(given)
     step = -(-len(log) // MOST_FITTED)

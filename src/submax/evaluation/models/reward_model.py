@@ -70,13 +70,13 @@ class RewardModel(NamedTuple):
 
 
 def fitted_models(log: Log) -> list[RewardModel]:
-    """Return a Bayesian regression for each fold of ``fold_numbers``, fitted to the other folds.
+    """Return a Bayesian regression for each fold of ``folds_of``, fitted to the other folds.
 
     The kernel length, the prior variances and the noise are fitted to the same rows by marginal
     likelihood, so that a model never depends on the rewards that it predicts. If there are more
     than ``MOST_FITTED`` rows, the models are fitted to every second, third, … row.
     """
-    fold = fold_numbers(len(log))
+    fold = folds_of(log)
     maps = reward_maps(log, fold, FOLDS)
     sums = {one.feature_map.length: _sums(log, fold, one) for one in _different(maps)}
     models = []
@@ -124,6 +124,13 @@ def _fitted(sums: Sums, reward_map: RewardMap, mean: float) -> RewardModel:
     start = reward_map.prior or Prior.vague(design.prior_groups, sums.variance)
     posterior = fitted(sums, design.design, start, mean, STEPS)
     return RewardModel(reward_map, mean, *design.coefficients(posterior))
+
+
+def folds_of(log: Log) -> NDArray[np.int8]:
+    """Return the fold of each row of a log; all rows of a cluster are in the same fold."""
+    if log.cluster is None:
+        return fold_numbers(len(log))
+    return fold_numbers(int(log.cluster.max()) + 1)[log.cluster]
 
 
 def fold_numbers(count: int) -> NDArray[np.int8]:

@@ -26,7 +26,7 @@ def make_off_policy(specification: str | Mapping[str, Any]) -> OffPolicyEstimato
     >>> make_off_policy("snips")
     SelfNormalized()
     >>> make_off_policy({"kind": "clipped", "threshold": 10})
-    ClippedInversePropensity(threshold=10.0)
+    ClippedInversePropensity(threshold=10.0, tuning='error')
     """
     table = {"kind": specification} if isinstance(specification, str) else specification
     if not isinstance(table, Mapping):

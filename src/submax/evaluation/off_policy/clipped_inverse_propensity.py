@@ -7,19 +7,20 @@ from typing import ClassVar, Self
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import positive
+from submax.core.checks import one_of, positive
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy.inverse_propensity import InversePropensity
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
-from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
+from submax.evaluation.threshold import TUNINGS, candidate_thresholds
 
 
 @dataclass(frozen=True)
 class ClippedInversePropensity(OffPolicyEstimator):
     """V = (1/n) Σ_i min(w_i, λ) r_i.
 
-    λ is the ``threshold``; if it is None, the λ with the least estimated error is used. Clipping
+    λ is the ``threshold``; if it is None, the λ with the least estimated error is used
+    (``tuning`` = "error"), or the smallest one that agrees with larger ones ("slope"). Clipping
     reduces the variance and adds a bias, which is downward if rewards are not negative. The
     confidence interval allows for this bias.
 
@@ -28,9 +29,11 @@ class ClippedInversePropensity(OffPolicyEstimator):
     """
 
     threshold: float | None = None
+    tuning: str = "error"
     short: ClassVar[str] = "clipped"
 
     def __post_init__(self) -> None:
+        one_of("tuning", self.tuning, TUNINGS)
         if self.threshold is not None:
             positive("threshold", self.threshold)
 
@@ -41,7 +44,7 @@ class ClippedInversePropensity(OffPolicyEstimator):
             clipped = np.minimum(weight, threshold)
             return clipped * reward, (weight - clipped) * reward
 
-        chosen = self.threshold or least_error_threshold(
+        chosen = self.threshold or TUNINGS[self.tuning](
             candidate_thresholds(weight), terms_and_lost
         )
         kept, _ = terms_and_lost(chosen)
@@ -52,3 +55,4 @@ class ClippedInversePropensity(OffPolicyEstimator):
     def examples(cls) -> Iterator[Self]:
         yield cls(2.0)
         yield cls()
+        yield cls(tuning="slope")

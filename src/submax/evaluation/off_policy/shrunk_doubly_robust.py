@@ -7,12 +7,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import positive
+from submax.core.checks import one_of, positive
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy.doubly_robust import DoublyRobust
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
-from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
+from submax.evaluation.threshold import TUNINGS, candidate_thresholds
 
 ROOT_PER_THRESHOLD = 3.0
 """√λ over a candidate threshold: a weight as large as the threshold is reduced by a tenth."""
@@ -24,7 +24,8 @@ ROOT_WITHOUT_SHRINKAGE = 100.0
 class ShrunkDoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + λ w_i / (w_i² + λ) (r_i − q̂(x_i, a_i))].
 
-    λ is the ``shrinkage``; if it is None, the λ with the least estimated error is used, among
+    λ is the ``shrinkage``; if it is None, the λ with the least estimated error is used
+    (``tuning`` = "error"), or the smallest one that agrees with larger ones ("slope"), among
     values that hardly change weights which are not large. λ = ∞ is the doubly robust estimator,
     λ = 0 the direct method. The confidence interval allows for the bias of the shrinkage.
 
@@ -33,10 +34,12 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
     """
 
     shrinkage: float | None = None
+    tuning: str = "error"
     short: ClassVar[str] = "dr-shrinkage"
     uses_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        one_of("tuning", self.tuning, TUNINGS)
         if self.shrinkage is not None:
             positive("shrinkage (λ)", self.shrinkage)
 
@@ -49,7 +52,7 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
 
         thresholds = candidate_thresholds(evidence.weight)
         roots = np.append(ROOT_PER_THRESHOLD * thresholds, ROOT_WITHOUT_SHRINKAGE * thresholds[-1])
-        root = np.sqrt(self.shrinkage or 0.0) or least_error_threshold(roots, terms_and_lost)
+        root = np.sqrt(self.shrinkage or 0.0) or TUNINGS[self.tuning](roots, terms_and_lost)
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
         reach = evidence.reach(np.minimum(evidence.weight, root / 2), corrects_model=True)
         used = self.shrinkage or float(root**2)
@@ -60,3 +63,4 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
     def examples(cls) -> Iterator[Self]:
         yield cls(4.0)
         yield cls()
+        yield cls(tuning="slope")

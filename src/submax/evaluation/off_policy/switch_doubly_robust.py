@@ -7,12 +7,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.core.checks import positive
+from submax.core.checks import one_of, positive
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy.doubly_robust import DoublyRobust
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
-from submax.evaluation.threshold import candidate_thresholds, least_error_threshold
+from submax.evaluation.threshold import TUNINGS, candidate_thresholds
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class SwitchDoublyRobust(OffPolicyEstimator):
     """V = (1/n) Σ_i [Σ_a π(a | x_i) q̂(x_i, a) + w_i 1(w_i ≤ τ) (r_i − q̂(x_i, a_i))].
 
     A row whose weight exceeds τ is estimated by the model alone. τ is the ``threshold``; if it is
-    None, the τ with the least estimated error is used. τ = ∞ is the doubly robust estimator,
+    None, the τ with the least estimated error is used (``tuning`` = "error"), or the smallest one
+    that agrees with larger ones ("slope"). τ = ∞ is the doubly robust estimator,
     τ = 0 the direct method. The confidence interval allows for the bias of the switch.
 
     Reference: Wang, Agarwal and Dudík (2017), Optimal and adaptive off-policy evaluation in
@@ -28,10 +29,12 @@ class SwitchDoublyRobust(OffPolicyEstimator):
     """
 
     threshold: float | None = None
+    tuning: str = "error"
     short: ClassVar[str] = "switch-dr"
     uses_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        one_of("tuning", self.tuning, TUNINGS)
         if self.threshold is not None:
             positive("threshold", self.threshold)
 
@@ -42,7 +45,7 @@ class SwitchDoublyRobust(OffPolicyEstimator):
             kept = np.where(evidence.weight <= threshold, correction, 0.0)
             return evidence.expected + kept, correction - kept
 
-        chosen = self.threshold or least_error_threshold(
+        chosen = self.threshold or TUNINGS[self.tuning](
             candidate_thresholds(evidence.weight), terms_and_lost
         )
         reach = evidence.reach(np.minimum(evidence.weight, chosen), corrects_model=True)
@@ -53,3 +56,4 @@ class SwitchDoublyRobust(OffPolicyEstimator):
     def examples(cls) -> Iterator[Self]:
         yield cls(2.0)
         yield cls()
+        yield cls(tuning="slope")

@@ -12,7 +12,17 @@ from submax.core.errors import InputError
 from submax.core.summary import listed
 from submax.schema.choices import ARMS
 
-ROLES = ("action", "reward", "propensity", "context", "eligible", "id", "time", "status")
+ROLES = (
+    "action",
+    "reward",
+    "propensity",
+    "context",
+    "eligible",
+    "id",
+    "time",
+    "status",
+    "cluster",
+)
 """The roles that a column can have."""
 USUAL = {
     "reward": ("reward",),
@@ -47,11 +57,20 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None = None
     time: str | None = None
     status: str | None = None
+    cluster: str | None = None
 
     @property
     def used(self) -> list[str]:
         """The names of all columns that are read."""
-        single = (self.reward, self.propensity, self.eligible, self.id, self.time, self.status)
+        single = (
+            self.reward,
+            self.propensity,
+            self.eligible,
+            self.id,
+            self.time,
+            self.status,
+            self.cluster,
+        )
         several = (self.actions, self.context, self.slot_propensities)
         found = [name for table in several for name in table.values()]
         return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
@@ -83,6 +102,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         slot_propensities={slot: name for slot, name in slots.items() if name in columns},
         context=_context(columns, given),
         status=_single(STATUS, columns, given) if STATUS in given else exported,
+        cluster=_single("cluster", columns, given),
         **single,  # type: ignore[arg-type]  # the reward is not None
     )
 

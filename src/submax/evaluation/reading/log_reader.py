@@ -20,7 +20,7 @@ from submax.evaluation.reading.cells import times
 from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, find_columns
 from submax.evaluation.reading.context_columns import ContextColumns
-from submax.evaluation.reading.row_order import IdOrder, in_order, without_repeats
+from submax.evaluation.reading.row_order import IdOrder, in_order, numbered, without_repeats
 from submax.evaluation.reading.sources.opening import open_source
 from submax.evaluation.reading.sources.source import Source
 from submax.evaluation.reading.word_count import WordCount
@@ -152,6 +152,8 @@ class _LogReader:
         found["context"] = self._context.read(batch)
         found["reward"] = self._reward(batch)
         found["propensity"] = self._propensity(batch, self._names.propensity)
+        if self._names.cluster is not None:
+            found["cluster"] = batch.identifiers(self._names.cluster)
         if self._slot_columns:
             slots = [self._propensity(batch, column) for column in self._slot_columns]
             found["slot_propensity"] = np.stack(slots, axis=1)
@@ -224,6 +226,8 @@ class _LogReader:
             menu, unused = described_menu(menu, self._features)
             notes += unused
         context = self._context.finished(columns["context"])
+        if "cluster" in columns:
+            columns["cluster"] = numbered(columns["cluster"])
         binary = np.isin(columns["reward"], (0, 1)).all()
         rewards = self._rewards or rewards_of("binary" if binary else "continuous")
         return {

@@ -74,6 +74,14 @@ def in_order(columns: Table, names: ColumnNames, bad: BadRows) -> Iterator[str]:
             _take(columns, np.argsort(time, kind="stable"))
 
 
+def numbered(cluster: Integers) -> Integers:
+    """Return the number of each row's cluster, from 0 in the order of their first rows."""
+    _, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse.ravel()]
+
+
 def _take(columns: Table, which: Integers) -> None:
     # Replace one column at a time, so that only one of them is in memory twice.
     for name in list(columns):

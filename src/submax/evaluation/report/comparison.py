@@ -8,36 +8,35 @@ import numpy as np
 from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
-from submax.evaluation.off_policy import make_off_policy
-from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
-from submax.evaluation.report.caution import Caution
-from submax.evaluation.report.cautions import log_cautions
 from submax.evaluation.report.comparison_view import comparison_summary
-from submax.evaluation.report.estimate import Estimate
+from submax.evaluation.report.diagnosis.caution import Caution
+from submax.evaluation.report.diagnosis.cautions import log_cautions
+from submax.evaluation.report.difference import Difference
+from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
+from submax.evaluation.report.estimated_policy import EstimatedPolicy
+from submax.evaluation.report.estimator_choice import applicable_estimators, chosen_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.target_policy import TargetPolicy
 from submax.schema.learned import Learned
 
-USUAL = ("ips", "snips", "clipped", "dm", "dr", "switch-dr", "dr-shrinkage")
-"""Estimators that apply to every log; they are used if the caller names none."""
-SAME_PROPENSITY = 1e-9
-"""If propensities differ by less than this, the log is uniform and replay applies."""
-
 
 class Comparison(NamedTuple):
     """All estimates, policies in the order given, and ``notes``: sentences about the log.
 
-    ``level`` is that of the confidence intervals, such as 0.95.
+    ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
+    policies that were evaluated on the same rows as the baseline.
     """
 
     estimates: list[Estimate]
     notes: list[str]
     level: float
+    differences: Sequence[Difference] = ()
 
     def policies(self) -> list[str]:
         """Return the names of the policies, the logging policy first."""
@@ -63,6 +62,21 @@ class Comparison(NamedTuple):
             }
             for one in self.estimates
         ]
+
+    def to_pandas(self, table: str = "estimates") -> Any:
+        """Return a data frame of all ``estimates``, or of all ``differences``."""
+        one_of("table", table, ["estimates", "differences"])
+        if table == "estimates":
+            return data_frame(self.rows())
+        return data_frame([one.row() for one in self.differences])
+
+    def difference(self, policy: str, estimator: str | None = None) -> Difference | None:
+        """Return the difference of a policy from the baseline, by the recommended estimator."""
+        for one in self.differences:
+            wanted = one.recommended if estimator is None else one.estimator == estimator
+            if one.policy == policy and wanted:
+                return one
+        return None
 
     def __repr__(self) -> str:
         return str(comparison_summary(self.estimates, self.notes, self.level))
@@ -94,6 +108,7 @@ def compare(
     seed: int = 0,
     apart: bool = False,
     reward_model: Any = None,
+    baseline: str = LOGGING_POLICY,
 ) -> Comparison:
     """Return what policies would have earned on a log, with that of the logging policy.
 
@@ -115,6 +130,8 @@ def compare(
     (the better of it and boosted trees), a dotted name or an object of scikit-learn, or a list from
     which the one with the least held-out error is chosen. All are cross-fitted.
 
+    The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
+
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap` or `bernstein`. One estimate of each
     policy is recommended, by the rule of ``recommendation.py``.
@@ -134,24 +151,24 @@ def compare(
             "give 0.95 for intervals of 95 %"
         )
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
-    chosen = _chosen_estimators(estimators, log)
+    one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
+    chosen = chosen_estimators(estimators, log)
     first = np.zeros(len(log), dtype=bool)
     if any(_learns(one) for one in candidates.values()):
         first = log.chosen(share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
-    estimator_set = EstimatorSet(chosen or _applicable(rest), interval, level, seed)
+    estimator_set = EstimatorSet(chosen or applicable_estimators(rest), interval, level, seed)
     logged = LoggedEvidence(rest, seed, reward_model, np.flatnonzero(~first))
     cautions = list(log_cautions(logged))
     notes = [*rest.notes, *logged.model_choice.notes()]
+    if rest.cluster is not None:
+        notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
     evaluation = _Evaluation(
         log, first, estimator_set, logged, cautions, notes, apart, reward_model
     )
     if first.any():
         evaluation.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
-    estimates = [estimator_set.logging_policy(logged)]
-    for name, one in candidates.items():
-        estimates += evaluation.estimates(name, one)
-    return Comparison(estimates, evaluation.notes, level)
+    return evaluation.compared(candidates, baseline)
 
 
 class _Evaluation(NamedTuple):
@@ -169,8 +186,28 @@ class _Evaluation(NamedTuple):
     apart: bool
     reward_model: Any
 
-    def estimates(self, name: str, candidate: Any) -> list[Estimate]:
-        """Return the estimates of one policy, on rows it did not learn from if there are any."""
+    def compared(self, candidates: Mapping[str, Any], baseline: str) -> Comparison:
+        """Return the estimates of all policies, and their differences from the baseline."""
+        log_policy = self.estimator_set.logging_policy(self.logged)
+        estimates, differences = list(log_policy.estimates), list[Difference]()
+        based, base_rows = log_policy, self.logged
+        if baseline != LOGGING_POLICY:
+            based, base_rows = self.estimated(baseline, candidates[baseline])
+        for name, candidate in candidates.items():
+            if name == baseline:
+                estimates += based.estimates
+                continue
+            found, rows = self.estimated(name, candidate)
+            estimates += found.estimates
+            if rows is base_rows:
+                differences += self.estimator_set.differences(found, based)
+        return Comparison(estimates, self.notes, self.estimator_set.level, differences)
+
+    def estimated(self, name: str, candidate: Any) -> tuple[EstimatedPolicy, LoggedEvidence]:
+        """Return the estimates of one policy, and the rows on which it was evaluated.
+
+        These are rows from which it did not learn, if there are any.
+        """
         target, seed = candidate, self.estimator_set.seed
         if isinstance(target, TargetPolicy) and target.learns:
             target = target.learned_from(self.log.rows(self.first), seed)
@@ -189,7 +226,9 @@ class _Evaluation(NamedTuple):
             )
         logged, cautions = self._logged_for(name, unseen)
         saw_all = unseen is not None and not unseen.any()
-        return self.estimator_set.estimates(name, logged.about(target), logged, cautions, saw_all)
+        about = logged.about(target)
+        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all)
+        return found, logged
 
     def _logged_for(
         self, name: str, unseen: Booleans | None
@@ -214,42 +253,3 @@ def _learns(candidate: Any) -> bool:
     if isinstance(candidate, TargetPolicy):
         return candidate.learns
     return not isinstance(candidate, Learned)
-
-
-def _has_slots(log: Log) -> bool:
-    return len(log.schema.menu.slots) > 1 and not log.schema.menu.ranges
-
-
-def _chosen_estimators(
-    given: Sequence[str | Mapping[str, Any]], log: Log
-) -> dict[str, OffPolicyEstimator]:
-    """Return the estimators that the caller named, by label.
-
-    The label is the short name; if several are of one kind, it contains their parameters.
-    """
-    if isinstance(given, (str, Mapping)):
-        raise InputError(
-            f"estimators is {given!r}, and must be a list of estimators: put it into a list, [...]"
-        )
-    made = [make_off_policy(one) for one in given]
-    kinds = [one.short for one in made]
-    labelled: dict[str, OffPolicyEstimator] = {}
-    for one in made:
-        if one.uses_slots and not _has_slots(log):
-            raise InputError(
-                f"the estimator {one.short} needs a log of several slots without real-valued "
-                "parts, and this log has none: leave the estimator out"
-            )
-        label = one.short if kinds.count(one.short) == 1 else repr(one)
-        if label in labelled:
-            raise InputError(f"the estimator {label} is asked for twice: leave one of the two out")
-        labelled[label] = one
-    return labelled
-
-
-def _applicable(log: Log) -> dict[str, OffPolicyEstimator]:
-    """Return all estimators that apply to the log."""
-    more = ["pseudo-inverse"] if _has_slots(log) else []
-    if np.ptp(log.propensity) < SAME_PROPENSITY:
-        more.append("replay")
-    return {name: make_off_policy(name) for name in (*USUAL, *more)}

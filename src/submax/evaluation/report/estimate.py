@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
-from submax.evaluation.report.diagnostics import Diagnostics
+from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 
 LOGGING_POLICY = "logging policy"
 """The name, in every comparison, of the policy that wrote the log."""

@@ -6,17 +6,23 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.evaluation.intervals import INTERVALS
+from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
-from submax.evaluation.report.caution import Caution
-from submax.evaluation.report.cautions import policy_cautions
-from submax.evaluation.report.diagnostics import Diagnostics
+from submax.evaluation.report.diagnosis.caution import Caution
+from submax.evaluation.report.diagnosis.cautions import policy_cautions
+from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
+from submax.evaluation.report.diagnosis.reward_cautions import (
+    large_reward_cautions,
+    rare_reward_cautions,
+)
+from submax.evaluation.report.difference import Difference, intervals_of_differences
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
+from submax.evaluation.report.estimated_policy import EstimatedPolicy
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.recommendation import recommended
-from submax.evaluation.report.reward_cautions import large_reward_cautions, rare_reward_cautions
 from submax.evaluation.terms import Terms
 
 
@@ -31,7 +37,7 @@ class EstimatorSet(NamedTuple):
     level: float
     seed: int
 
-    def logging_policy(self, logged: LoggedEvidence) -> Estimate:
+    def logging_policy(self, logged: LoggedEvidence) -> EstimatedPolicy:
         """Return the mean reward of the evaluated rows, as the value of the logging policy."""
         about_log = logged.about_logging_policy()
         terms = make_off_policy("ips").terms(about_log.evidence)
@@ -42,9 +48,10 @@ class EstimatorSet(NamedTuple):
         ]
         (found,) = self._bounded([terms], about_log)
         sentences = tuple(one.sentence for one in cautions)
-        return Estimate(
+        mean = Estimate(
             LOGGING_POLICY, "mean", *found[:2], None, diagnostics, sentences, recommended=True
         )
+        return EstimatedPolicy([mean], [terms], about_log.cluster)
 
     def estimates(
         self,
@@ -53,7 +60,7 @@ class EstimatorSet(NamedTuple):
         logged: LoggedEvidence,
         log_cautions: Sequence[Caution],
         same_rows: bool,
-    ) -> list[Estimate]:
+    ) -> EstimatedPolicy:
         """Return the value of one policy by each estimator; one of them is recommended.
 
         ``log_cautions`` concern the log and so all policies. ``same_rows`` says that the policy
@@ -77,7 +84,37 @@ class EstimatorSet(NamedTuple):
             )
         ]
         best = recommended(found)
-        return [one._replace(recommended=one is best) for one in found]
+        marked = [one._replace(recommended=one is best) for one in found]
+        return EstimatedPolicy(marked, terms, about_policy.cluster)
+
+    def differences(self, policy: EstimatedPolicy, baseline: EstimatedPolicy) -> list[Difference]:
+        """Return the difference of a policy from a baseline by each estimator.
+
+        Both were evaluated on the same rows. The logging policy has one estimate, its mean, from
+        which all estimates of a policy are subtracted.
+        """
+        one_mean = baseline.estimates[0].policy == LOGGING_POLICY
+        others = baseline.terms * len(policy.terms) if one_mean else baseline.terms
+        pairs = list(zip(policy.terms, others, strict=True))
+        if policy.cluster is not None:
+            pairs = [
+                (clustered(one, policy.cluster), clustered(other, policy.cluster))
+                for one, other in pairs
+            ]
+        found = intervals_of_differences(pairs, self.interval, self.level, self.seed)
+        name = baseline.estimates[0].policy
+        return [
+            Difference(
+                estimate.policy,
+                name,
+                estimate.estimator,
+                *numbers,
+                len(one.numerator),
+                self.level,
+                estimate.recommended,
+            )
+            for estimate, numbers, one in zip(policy.estimates, found, policy.terms, strict=True)
+        ]
 
     def _bounded(
         self, terms: list[Terms], about_policy: PolicyEvidence
@@ -87,7 +124,9 @@ class EstimatorSet(NamedTuple):
         Both are cut off at the bounds of rewards if these are known, because no policy can earn
         more or less. The value is always inside of its interval.
         """
-        intervals = INTERVALS[self.interval](terms, self.level, np.random.default_rng(self.seed))
+        cluster, rng = about_policy.cluster, np.random.default_rng(self.seed)
+        units = terms if cluster is None else [clustered(one, cluster) for one in terms]
+        intervals = INTERVALS[self.interval](units, self.level, rng)
         low, high = about_policy.evidence.bounds or (-np.inf, np.inf)
         found = []
         for one, ends in zip(terms, intervals, strict=True):

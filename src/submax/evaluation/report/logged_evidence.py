@@ -15,7 +15,8 @@ from submax.evaluation.logs.log import Log
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
-from submax.evaluation.models.reward_model import fold_numbers
+from submax.evaluation.models.reward_model import folds_of
+from submax.evaluation.report.action_groups import action_groups
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.probability_tables import (
     among_eligible,
@@ -60,10 +61,11 @@ class LoggedEvidence:
         menu = log.schema.menu.revived
         self._space: Space = menu.space(menu.active)
         self.model_choice = chosen_models(log, reward_model, seed)
-        self._fold = fold_numbers(len(log))
+        self._fold = folds_of(log)
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
+        self.groups = action_groups(log, seed)
         self._untaken = [
             np.bincount(log.action[:, slot].astype(np.int64), minlength=len(one.choices)) == 0
             for slot, one in enumerate(log.schema.menu.slots)
@@ -84,7 +86,8 @@ class LoggedEvidence:
         else:
             parts = [self._by_listing(learned, *rows) for rows in self._rows()]
         evidence = Evidence.joined([part.evidence for part in parts])
-        return PolicyEvidence(evidence, np.concatenate([part.unsupported for part in parts]))
+        unsupported = np.concatenate([part.unsupported for part in parts])
+        return PolicyEvidence(evidence, unsupported, self.log.cluster)
 
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
@@ -103,7 +106,7 @@ class LoggedEvidence:
             slot_weight=slots,
             bounds=self._bounds,
         )
-        return PolicyEvidence(evidence, np.zeros(len(log)))
+        return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster)
 
     def never_taken(self) -> list[str]:
         """Return the names of the choices that no row of the log took."""
@@ -160,7 +163,11 @@ class LoggedEvidence:
             expected[fold] = model.expected(features, table[fold], of_fold)
         slot_probability = slot_probabilities(slot_tables, part.action)
         unsupported = unsupported_share(slot_tables, self._untaken)
-        return self._evidence(part, rows, probability, expected, slot_probability, unsupported)
+        found = self._evidence(part, rows, probability, expected, slot_probability, unsupported)
+        if self.groups is None:
+            return found
+        group_weight = self.groups.probability(table, index) / self.groups.propensity[rows]
+        return found._replace(evidence=found.evidence._replace(group_weight=group_weight))
 
     def _by_drawing(self, learned: Learned, part: Columns, rows: slice) -> PolicyEvidence:
         """Return the evidence of a part from the density of its actions and from drawn actions.

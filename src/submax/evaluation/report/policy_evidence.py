@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Floats, Integers
 from submax.evaluation.evidence import Evidence
 
 
@@ -10,8 +10,10 @@ class PolicyEvidence(NamedTuple):
     """The ``evidence`` of the evaluated rows about one policy, and its ``unsupported`` share.
 
     ``unsupported [n]`` is the probability, in the context of each row, that the policy takes a
-    choice which none of the evaluated rows took.
+    choice which none of the evaluated rows took. ``cluster [n]`` is the number of each row's
+    cluster, if the log has clusters.
     """
 
     evidence: Evidence
     unsupported: Floats
+    cluster: Integers | None = None

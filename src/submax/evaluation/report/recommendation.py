@@ -13,6 +13,7 @@ ORDER = (
     "clipped",
     "ips",
     "replay",
+    "mips",
 )
 """Estimators in the order of preference. ``dr`` is first because it needs only the propensities or
 the model of rewards to be right, and both reduce its error. Estimators with parameters of their

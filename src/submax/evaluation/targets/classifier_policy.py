@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from submax.core.arrays import Floats, Integers
 from submax.core.errors import InputError, one_line
 from submax.core.summary import listed
+from submax.evaluation.frames import data_frame
 from submax.evaluation.targets.checked_probabilities import checked_probabilities
 from submax.evaluation.targets.decoded_context import decoded_context
 from submax.evaluation.targets.target_policy import TargetPolicy
@@ -57,6 +58,4 @@ class ClassifierPolicy(TargetPolicy):
         columns = getattr(self._classifier, "feature_names_in_", None)
         if columns is None:
             return context.astype(np.float64)
-        import pandas as pd  # type: ignore[import-untyped]
-
-        return pd.DataFrame(decoded_context(schema, context))[list(columns)]
+        return data_frame(decoded_context(schema, context))[list(columns)]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, Self
 
 from submax.core.errors import InputError
@@ -32,4 +33,20 @@ class WebhookOptions(NamedTuple):
                 "set one of these, or unset it",
                 code="invalid-environment",
             )
-        return cls(environment.get(SECRET) or None, TRUTH[private])
+        return cls(_secret(environment), TRUTH[private])
+
+
+def _secret(environment: Mapping[str, str]) -> str | None:
+    """The secret, or the contents of the file that the variable with _FILE names."""
+    file = environment.get(f"{SECRET}_FILE")
+    if not file:
+        return environment.get(SECRET) or None
+    try:
+        return Path(file).read_text().strip() or None
+    except (OSError, UnicodeError) as error:
+        raise InputError(
+            f"the environment variable {SECRET}_FILE names {file!r:.80}, which cannot be read "
+            f"({getattr(error, 'strerror', None) or error}): name a file with the secret, or "
+            "unset it",
+            code="invalid-environment",
+        ) from error

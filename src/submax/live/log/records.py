@@ -166,6 +166,8 @@ def decoded_bodies(
 
     An ``InputError`` that names the position is raised if one is damaged.
     """
+    if not bodies:
+        return []
     many: Any = list[kind]  # type: ignore[valid-type]  # known when this runs
     if many not in DECODERS:
         DECODERS[many] = msgspec.msgpack.Decoder(many)

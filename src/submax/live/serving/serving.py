@@ -17,7 +17,7 @@ from submax.core.numerics.categorical import TOLERANCE
 from submax.core.running.fallback import counted_fallbacks
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
-from submax.live.serving.guarded import Places, find_places, restricted, within_rails
+from submax.live.serving.guarded import Places, adds_up, find_places, restricted, within_rails
 from submax.live.serving.unlisted_actions import encoded_action, uniform_action
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
@@ -217,6 +217,8 @@ class Serving:
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
             found = self._checked(listed, (1, rows, size))
+            if rows == 1 and adds_up(found[0]):
+                return found
             # The comparisons are also false for NaN.
             sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
             valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)

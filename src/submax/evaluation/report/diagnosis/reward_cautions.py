@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.evaluation.report.caution import Caution
-from submax.evaluation.report.diagnostics import Diagnostics
+from submax.evaluation.report.diagnosis.caution import Caution
+from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 
 FEWEST_REWARDS = 10.0
 """Effective rows with a reward other than the most frequent one below which there is a caution:

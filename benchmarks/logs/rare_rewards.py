@@ -1,7 +1,7 @@
 """Coverage of confidence intervals for rare rewards.
 
-    python benchmarks/off_policy/rare_rewards.py choose --logs 1000
-    python benchmarks/off_policy/rare_rewards.py report --logs 1000
+    python benchmarks/logs/rare_rewards.py choose --logs 1000
+    python benchmarks/logs/rare_rewards.py report --logs 1000
 
 ``choose`` compares kinds of intervals on simulated logs; the default of the library was chosen by
 it. ``report`` evaluates policies of the library on logs of other seeds, by the function that users
@@ -14,12 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parents[1]))
-from claim import print_table
-from interval_candidates import CANDIDATES, ONLY_WEIGHTED
-from simulated_logs import ARMS, COMMON_RATE, ROWS, SPREAD, simulated_logs
-
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from logs.interval_candidates import CANDIDATES, ONLY_WEIGHTED
+from logs.simulated_logs import ARMS, COMMON_RATE, ROWS, SPREAD, simulated_logs
+from measuring.claim import print_table
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import Log
 from submax.evaluation.off_policy import make_off_policy

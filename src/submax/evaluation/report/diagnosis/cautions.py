@@ -6,16 +6,19 @@ import numpy as np
 
 from submax.evaluation.intervals.normal import normal
 from submax.evaluation.logs.log import Log
-from submax.evaluation.report.caution import Caution
-from submax.evaluation.report.diagnostics import (
+from submax.evaluation.report.diagnosis.caution import Caution
+from submax.evaluation.report.diagnosis.diagnostics import (
     SIGNIFICANT_ERRORS,
     Diagnostics,
     errors_from_one,
 )
+from submax.evaluation.report.diagnosis.propensity_calibration import worst_calibration
+from submax.evaluation.report.diagnosis.reward_cautions import (
+    large_reward_cautions,
+    rare_reward_cautions,
+)
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.report.policy_evidence import PolicyEvidence
-from submax.evaluation.report.propensity_calibration import worst_calibration
-from submax.evaluation.report.reward_cautions import large_reward_cautions, rare_reward_cautions
 from submax.evaluation.terms import Terms
 
 FEWEST_EFFECTIVE = 100.0
@@ -67,6 +70,12 @@ def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
     if not _uniform(log):
         yield Caution("replay", "replay needs a uniform log, and the propensities of this log vary")
     yield from large_reward_cautions(log.reward)
+    if logged.groups is not None and logged.groups.estimated:
+        yield Caution(
+            "groups",
+            "the propensities of groups of actions are estimated, because the log has only those "
+            "of the actions that were taken",
+        )
     yield from _about_slots(logged)
 
 
@@ -88,6 +97,15 @@ def policy_cautions(
     yield from _about_spread("weights", found)
     yield from rare_reward_cautions(found)
     yield from _about_model(about_policy)
+    groups = about_policy.evidence.group_weight
+    if groups is not None:
+        yield Caution(
+            "groups",
+            "mips assumes that actions with the same features earn the same, which is not tested",
+        )
+        yield from _about_spread(
+            "groups", Diagnostics.of_weights(groups, about_policy.evidence.reward)
+        )
     slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(
@@ -144,7 +162,7 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
 
 
 def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
-    weights = "slot weights" if about == "slots" else "weights"
+    weights = {"slots": "slot weights", "groups": "group weights"}.get(about, "weights")
     if _few(found):
         yield Caution(
             about,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.evaluation.logs.log import Log
-from submax.evaluation.report.diagnostics import SIGNIFICANT_ERRORS, errors_from_one
+from submax.evaluation.report.diagnosis.diagnostics import SIGNIFICANT_ERRORS, errors_from_one
 
 FEWEST_TAKEN = 30
 """Rows that a choice must have to be checked: with 30 terms a mean is about normal."""

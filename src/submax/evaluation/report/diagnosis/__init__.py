@@ -1,0 +1,1 @@
+"""Reasons not to trust an estimate, and the numbers behind them."""

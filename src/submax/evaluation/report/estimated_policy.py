@@ -1,0 +1,18 @@
+"""The estimates of one policy, with the terms from which they were computed."""
+
+from typing import NamedTuple
+
+from submax.core.arrays import Integers
+from submax.evaluation.report.estimate import Estimate
+from submax.evaluation.terms import Terms
+
+
+class EstimatedPolicy(NamedTuple):
+    """The estimates of one policy by all estimators, and their terms in the same order.
+
+    ``cluster [n]`` is the number of each row's cluster, if the log has clusters.
+    """
+
+    estimates: list[Estimate]
+    terms: list[Terms]
+    cluster: Integers | None = None

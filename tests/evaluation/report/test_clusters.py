@@ -1,0 +1,101 @@
+"""Logs in which rows of one user depend on each other."""
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, compare
+from submax.evaluation.intervals import normal
+from submax.evaluation.intervals.clustered import clustered
+from submax.evaluation.models.reward_model import folds_of
+from submax.evaluation.terms import Terms
+
+USERS, EACH = 60, 8
+
+
+def table_of(rng, users=USERS, each=EACH):
+    """Every user has a mood, and nearly all rewards of a user are equal."""
+    mood = rng.random(users) < 0.4
+    user = np.repeat(np.arange(users), each)
+    action = rng.integers(2, size=users * each)
+    return {
+        "action": np.array(["A", "B"])[action],
+        "reward": mood[user] * 1,
+        "propensity": np.full(users * each, 0.5),
+        "user": [f"u{one}" for one in user],
+    }
+
+
+def log_of(rng, **sizes):
+    return Log.read(table_of(rng, **sizes), columns={"cluster": "user"})
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+def test_the_variance_is_that_between_clusters(rng):
+    cluster = np.repeat(np.arange(30), 5)
+    y = rng.normal(size=150) + rng.normal(size=30)[cluster]
+    found = clustered(Terms(y, reach=(-9.0, 9.0)), cluster)
+    assert found.value == pytest.approx(y.mean())
+    # Clusters of equal size: the standard error is that of their means.
+    means = y.reshape(30, 5).mean(axis=1)
+    [ends] = normal([found], 0.95, rng)
+    half = 1.959964 * means.std(ddof=1) / np.sqrt(30)
+    assert ends == pytest.approx((y.mean() - half, y.mean() + half))
+    single = clustered(Terms(y), np.arange(150))
+    np.testing.assert_allclose(single.numerator, y)
+
+
+def test_intervals_by_cluster_cover_and_intervals_by_row_do_not(rng):
+    logs, covered, naive = 100, 0, 0
+    for _ in range(logs):
+        log = log_of(rng, users=40)
+        whole = np.full((len(log), 2), 0.5)
+        by_user = compare(log, {"p": whole}, estimators=["ips"])
+        by_row = compare(Log.read(table_of(rng, 40)), {"p": whole}, estimators=["ips"])
+        ends, narrow = by_user.find("p", "ips").interval, by_row.find("p", "ips").interval
+        covered += ends.low <= 0.4 <= ends.high
+        naive += narrow.low <= 0.4 <= narrow.high
+    assert any("intervals are by cluster: 40 clusters" in note for note in by_user.notes)
+    assert covered / logs > 0.93 - 4.5 * np.sqrt(0.93 * 0.07 / logs)
+    # Eight equal rows count as eight: the interval is √8 times too short and covers half the time.
+    assert naive / logs < 0.80
+
+
+def test_splits_and_folds_keep_clusters_together(rng):
+    log = log_of(rng)
+    assert np.array_equal(log.cluster, np.repeat(np.arange(USERS), EACH))
+    first, rest = log.split(0.5, "random", 3)
+    assert len(first) == len(rest) == USERS * EACH // 2
+    assert first.cluster.max() == rest.cluster.max() == USERS // 2 - 1
+    mask = log.chosen(0.5, "random", 3).reshape(USERS, EACH)
+    assert np.all(mask == mask[:, :1])
+    fold = folds_of(log).reshape(USERS, EACH)
+    assert np.all(fold == fold[:, :1])
+    assert len(np.unique(fold)) == 3
+
+
+def test_one_cluster_cannot_be_split_at_random(rng):
+    log = log_of(rng, users=1)
+    with pytest.raises(InputError, match="all rows are of one cluster"):
+        log.split(0.5, "random")
+
+
+def test_a_row_without_a_cluster_is_bad(rng):
+    table = table_of(rng)
+    table["user"][3] = None
+    with pytest.raises(InputError, match="column 'user', row 4"):
+        Log.read(table, columns={"cluster": "user"})
+
+
+def test_differences_are_by_cluster_too(rng):
+    log = log_of(rng)
+    policies = {"p": np.tile([0.9, 0.1], (len(log), 1))}
+    by_user = compare(log, policies, estimators=["ips"], interval="normal").differences[0]
+    action = log.action[:, 0].astype(int)
+    terms = (np.array([1.8, 0.2])[action] - 1) * log.reward
+    means = terms.reshape(USERS, EACH).mean(axis=1)
+    assert by_user.error == pytest.approx(means.std(ddof=1) / np.sqrt(USERS))

@@ -1,0 +1,102 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, compare
+from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
+from submax.evaluation.report.difference import Difference
+
+ROWS = 400
+
+
+def log_of(rng, rows=ROWS):
+    action = rng.integers(3, size=rows)
+    reward = (rng.random(rows) < 0.3 + 0.1 * action) * 1
+    return Log.from_arrays(action, reward, propensity=np.full(rows, 1 / 3))
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+def array(log, *probabilities):
+    return np.tile(probabilities, (len(log), 1))
+
+
+def test_a_difference_is_that_of_the_rows(rng):
+    log = log_of(rng)
+    policies = {"p": array(log, 0.2, 0.3, 0.5), "q": array(log, 0.1, 0.3, 0.6)}
+    found = compare(log, policies, estimators=["ips"], interval="normal", baseline="q")
+    [one] = found.differences
+    action, weight = log.action[:, 0].astype(int), {}
+    for name, table in policies.items():
+        weight[name] = 3 * table[0][action]
+    terms = (weight["p"] - weight["q"]) * log.reward
+    half = 1.959964 * terms.std(ddof=1) / np.sqrt(ROWS)
+    assert (one.policy, one.baseline, one.estimator) == ("p", "q", "ips")
+    assert one.value == pytest.approx(terms.mean())
+    assert one.interval == pytest.approx((terms.mean() - half, terms.mean() + half))
+    # Both policies agree in most decisions, so that the difference is known better than a value.
+    value = found.find("p", "ips").interval
+    assert one.interval.high - one.interval.low < 0.5 * (value.high - value.low)
+
+
+def test_by_default_differences_are_from_the_logging_policy(rng):
+    log = log_of(rng)
+    found = compare(log, {"p": array(log, 0.0, 0.0, 1.0)})
+    one = found.difference("p")
+    assert one.recommended
+    assert one.baseline == "logging policy"
+    for each in found.differences:
+        expected = found.find("p", each.estimator).value - found.estimates[0].value
+        assert each.value == pytest.approx(expected, abs=1e-9)
+    assert found.difference("p", "snips").estimator == "snips"
+    assert found.difference("nobody") is None
+
+
+def test_intervals_of_differences_cover_the_truth(rng):
+    logs, names = 150, ["ips", "snips", "dr"]
+    truth = (0.2 * 0.3 + 0.3 * 0.4 + 0.5 * 0.5) - (0.3 + 0.4 + 0.5) / 3
+    covered = np.zeros(len(names))
+    for _ in range(logs):
+        log = log_of(rng, 200)
+        found = compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, estimators=names).differences
+        covered += [one.interval.low <= truth <= one.interval.high for one in found]
+    # 95 % are expected, and some points less from so few rows; 4.5 standard errors are allowed.
+    assert np.all(covered / logs > 0.93 - 4.5 * np.sqrt(0.93 * 0.07 / logs))
+
+
+def test_the_rows_that_are_needed_find_the_difference_as_often_as_promised(rng):
+    effect, spread, logs = 0.1, 1.0, 4000
+    one = Difference("p", "q", "dr", 0.02, ConfidenceInterval(-1, 1), 0.1, 100, 0.95, True)
+    rows = round(one.rows_needed(effect))
+    means = effect + spread / np.sqrt(rows) * rng.normal(size=logs)
+    found = np.mean(means > 1.959964 * spread / np.sqrt(rows))
+    assert found == pytest.approx(0.8, abs=4.5 * np.sqrt(0.8 * 0.2 / logs) + 0.005)
+    assert one.rows_needed() == pytest.approx(25 * one.rows_needed(effect), rel=1e-6)
+    assert one._replace(value=0.0).rows_needed() == np.inf
+    with pytest.raises(InputError, match="the power is 1"):
+        one.rows_needed(power=1)
+
+
+def test_all_tables_become_data_frames(rng):
+    log = log_of(rng)
+    found = compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, estimators=["ips", "dr"])
+    estimates, differences = found.to_pandas(), found.to_pandas("differences")
+    assert isinstance(estimates, pd.DataFrame)
+    assert estimates["policy"].tolist() == ["logging policy", "p", "p"]
+    assert differences["estimator"].tolist() == ["ips", "dr"]
+    with pytest.raises(InputError, match="did you mean 'differences'"):
+        found.to_pandas("diferences")
+    frame = log.to_pandas()
+    assert frame["action"].tolist() == [str(one) for one in log.action[:, 0].astype(int)]
+    again = Log.read(frame)
+    np.testing.assert_array_equal(again.reward, log.reward)
+
+
+def test_a_baseline_must_be_one_of_the_policies(rng):
+    log = log_of(rng)
+    with pytest.raises(InputError, match="unknown baseline 'q'"):
+        compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, baseline="q")
