@@ -16,6 +16,7 @@ import uvicorn
 from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.live.alarms.webhook_options import WebhookOptions
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
@@ -56,6 +57,8 @@ def serve(options: ServeOptions) -> None:
     """
     check_port(options.port)
     positive("rate", options.rate)
+    # A wrong value is refused at the start, and not when the first alarm is to be sent.
+    WebhookOptions.from_environment()
     learned = options.learned
     if options.telemetry:
         require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
