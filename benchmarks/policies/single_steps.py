@@ -1,6 +1,6 @@
 """How long single decisions take in a simulation: steppers, the plain contract, and a peer.
 
-``python benchmarks/policies/single_steps.py`` prints the table; ``--peer SMPyBandits`` also runs
+``python benchmarks/policies/single_steps.py`` prints the table; ``--peer mabwiser`` also runs
 another library. All times are processor times, and ratios are of runs in one process.
 """
 

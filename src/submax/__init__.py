@@ -103,10 +103,10 @@ if TYPE_CHECKING:
     from submax.server.client.async_client import AsyncClient as AsyncClient
     from submax.server.client.client import Client as Client
     from submax.simulation.batch_flush import BatchFlush as BatchFlush
-    from submax.simulation.geometric import Geometric as Geometric
     from submax.simulation.identify import identify as identify
     from submax.simulation.lag import Lag as Lag
-    from submax.simulation.pareto import Pareto as Pareto
+    from submax.simulation.random_delays.geometric import Geometric as Geometric
+    from submax.simulation.random_delays.pareto import Pareto as Pareto
     from submax.simulation.simulate import simulate as simulate
     from submax.strategies.observation_weights import ObservationWeights as ObservationWeights
 
@@ -145,7 +145,7 @@ _HOME = {
     "FewGood": "submax.environments.arms.few_good",
     "Gaussian": "submax.environments.arms.gaussian",
     "GuardRailWarning": "submax.live.operating.guard_rail_warning",
-    "Geometric": "submax.simulation.geometric",
+    "Geometric": "submax.simulation.random_delays.geometric",
     "GuardRails": "submax.live.declaring.guard_rails",
     "HeavyTailed": "submax.environments.arms.heavy_tailed",
     "InputError": "submax.core.errors",
@@ -163,7 +163,7 @@ _HOME = {
     "NotFoundError": "submax.core.errors",
     "Number": "submax.schema.context_schema",
     "ObservationWeights": "submax.strategies.observation_weights",
-    "Pareto": "submax.simulation.pareto",
+    "Pareto": "submax.simulation.random_delays.pareto",
     "Poisson": "submax.environments.arms.poisson",
     "Policy": "submax.core.contracts.policy",
     "PositionClicks": "submax.environments.slates.position_clicks",

@@ -158,7 +158,8 @@ def test_file_that_is_not_there(tmp_path):
 def test_directory_with_results_of_another_experiment(tmp_path):
     file = tmp_path / "own.toml"
     file.write_text(OWN)
-    assert invoke("simulate", file, "--out", tmp_path, "--replicas", 2).exit_code == 0
+    options = ("--out", tmp_path, "--replicas", 2, "--no-figures")
+    assert invoke("simulate", file, *options).exit_code == 0
     before = _contents(tmp_path / "own")
     refused(invoke("simulate", file, "--out", tmp_path, "--replicas", 1), "replicas = 2", "--out")
     refused(invoke("simulate", file, "--out", tmp_path, "--replicas", 2, "--seed", 9), "seed = 0")

@@ -67,11 +67,11 @@ def rows_of(path):
 @pytest.mark.slow
 def test_a_network_of_the_users_own_is_trained(run, run_here, summary, tiny, tmp_path):
     out = tmp_path / "out"
-    done = run("simulate", tiny, "--device", "cpu", "--jobs", 1, "--out", out)
+    done = run("simulate", tiny, "--device", "cpu", "--jobs", 1, "--no-figures", "--out", out)
     assert done.returncode == 0, done.stderr
     assert [row["policy"] for row in summary(out / "tiny")] == ["random", "tiny"]
     assert "Warning" not in done.stderr
-    again = run_here("simulate", tiny, "--out", out)
+    again = run_here("simulate", tiny, "--no-figures", "--out", out)
     assert "2 of 2 cells are already finished" in again.stdout
 
 
@@ -101,7 +101,8 @@ def test_without_jax_the_extra_is_named_and_nothing_is_written(device, tiny, tmp
 
 @pytest.mark.slow
 def test_without_jax_what_needs_no_network_runs(tiny, tmp_path):
-    done = python(WITHOUT_JAX, "simulate", tiny, "--only", "policy=random", "--out", tmp_path)
+    options = ("--only", "policy=random", "--jobs", 1, "--no-figures", "--out", tmp_path)
+    done = python(WITHOUT_JAX, "simulate", tiny, *options)
     assert done.returncode == 0, done.stderr
     assert [row["policy"] for row in rows_of(tmp_path / "tiny" / "summary.csv")] == ["random"]
 
@@ -166,7 +167,7 @@ def test_a_quick_look_at_section_42(run_here, summary, tmp_path):
 def test_a_quick_look_at_section_43(run_here, summary, tmp_path):
     done = run_here(
         "reproduce", "combinatorial", "--quick", "--only", "policy=random", "--replicas", 3,
-        "--out", tmp_path,
+        "--no-figures", "--out", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     directory = tmp_path / "combinatorial"

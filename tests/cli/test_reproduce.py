@@ -44,7 +44,8 @@ together = pytest.mark.xdist_group("bernoulli")
 def test_bernoulli_writes_everything_it_promises(run, summary, tmp_path):
     done = run(
         "reproduce", "bernoulli", "--only", "beta=9", "--only", "delay=1000",
-        "--only", "policy=rcp-submax", "--only", "policy=ucb1", "--replicas", 3, "--out", tmp_path,
+        "--only", "policy=rcp-submax", "--only", "policy=ucb1", "--replicas", 3, "--jobs", 1,
+        "--out", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     directory = tmp_path / "bernoulli"
@@ -94,10 +95,10 @@ PARTS = ("ucb1", "thompson-1-9")
 
 @pytest.fixture(scope="module")
 def parts(run_here, small, tmp_path_factory):
-    """A directory into which two policies were run, one after the other."""
+    """A directory into which two policies were run, one after the other, then with figures."""
     out = tmp_path_factory.mktemp("parts")
-    for policy in PARTS:
-        done = run_here(*small, "--only", f"policy={policy}", "--out", out)
+    for policy, figures in zip(PARTS, ("--no-figures", "--figures"), strict=True):
+        done = run_here(*small, "--only", f"policy={policy}", "--out", out, figures)
         assert done.returncode == 0, done.stderr
     return out / "bernoulli"
 
@@ -191,6 +192,7 @@ def test_changed_code_of_the_users_own_is_run_again(run, run_here, summary, tmp_
             5,
             "--jobs",
             1,
+            "--no-figures",
             "--out",
             tmp_path / "out",
         )
@@ -207,10 +209,12 @@ def test_changed_code_of_the_users_own_is_run_again(run, run_here, summary, tmp_
 def test_only_leaves_out_experiments_without_a_match(run_here, tmp_path):
     done = run_here(
         "reproduce", "all", "--only", "arms=100", "--only", "beta=9", "--only", "delay=1000",
-        "--only", "policy=rcp-submax", "--replicas", 1, "--out", tmp_path,
+        "--only", "policy=rcp-submax", "--replicas", 1, "--no-figures", "--out", tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "illustration is left out" in done.stdout
+    assert not (tmp_path / "bernoulli" / "figures").exists()
+    assert f"to draw their figures: submax plot {tmp_path / 'bernoulli'}" in done.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"bernoulli"}
 
 

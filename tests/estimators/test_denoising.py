@@ -15,11 +15,12 @@ from submax.nn.designs.design import Example
 from submax.nn.training.parameters import restored, unpacked
 from submax.policies.reward_conditioned.reward_conditioned import RewardConditioned
 from submax.strategies.optimistic import Optimistic
+from submax.testing.rules.policy_densities import REAL, check_densities
 
 pytestmark = pytest.mark.xdist_group("Denoising")
 
 PROBLEM = Problem(Mixed((3,), (0.0,), (1.0,)), context_width=2)
-ESTIMATOR = Denoising(hidden=5, steps=4, draws=3)
+ESTIMATOR = Denoising(hidden=5, noise_steps=4, draws=3)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_the_best_prediction_of_normal_numbers_is_known(seed):
 
     The tolerance is six standard errors of the mean over many draws.
     """
-    design = Denoising(hidden=4, steps=5).design(Problem(Box((0.0,), (1.0,))))
+    design = Denoising(hidden=4, noise_steps=5).design(Problem(Box((0.0,), (1.0,))))
     rng = np.random.default_rng(seed)
     mean, spread, count = 0.2, 0.1, 20_000
     # Between 0 and 1 the numbers of actions are half as wide as between −1 and 1.
@@ -97,7 +98,12 @@ def test_guidance_by_the_reward_finds_the_numbers_that_pay(seed):
     assert np.mean((drawn > 0.6) & (drawn < 0.9)) > 0.3 + 12 * 0.0145
 
 
-@pytest.mark.parametrize("name", ["hidden", "steps", "draws", "spread"])
+def test_choices_and_numbers_are_drawn_with_their_densities(seed):
+    """The suite of policies on a space with a choice and a number: integrals and frequencies."""
+    check_densities(RewardConditioned(next(Denoising.examples()), Optimistic()), REAL[1], seed)
+
+
+@pytest.mark.parametrize("name", ["hidden", "noise_steps", "draws", "spread"])
 def test_bad_settings_are_refused(name):
     with pytest.raises(InputError, match=f"{name} must be .*, not 0"):
         Denoising(**{name: 0})

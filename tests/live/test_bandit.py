@@ -203,7 +203,7 @@ def test_an_id_or_key_that_cannot_be_kept_is_refused_and_nothing_is_written(open
 
 def test_an_id_that_is_none_is_refused_for_rewards(opened):
     bandit = opened()
-    for write in (lambda: bandit.reward(None, 1.0), lambda: bandit.reward("one", 1.0, key=None)):
+    for write in (lambda: bandit.reward(None, 1.0), lambda: bandit.reward("one", 1.0, key="")):
         with pytest.raises(InputError):
             write()
     assert log_of(bandit) == []

@@ -259,8 +259,8 @@ def test_bandits_are_there_again_after_a_restart(tmp_path, serving):
     assert decided(second, id="d1") == {**decision, "repeated": True}
 
 
-def test_a_bandit_of_another_process_is_found(http, store):
-    Service(store).create("other", {"actions": ["A"]}).stop()
+def test_a_bandit_of_another_process_is_found(http, store, trial):
+    Service(store, trial).create("other", {"actions": ["A"]}).stop()
     assert done(http.get("/bandits"))["bandits"] == ["other"]
     assert decided(http, "other")["action"] == "A"
 
@@ -294,8 +294,8 @@ def test_the_server_is_healthy_at_once_and_ready_when_all_bandits_are_open(
     assert done(http.get("/bandits")) == {"bandits": []}
 
 
-def test_a_bandit_that_cannot_be_opened_does_not_keep_others_from_serving(store, serving, caplog):
-    Service(store).create("good", {"actions": ["A"]}).stop()
+def test_a_bandit_that_cannot_be_opened_does_not_keep_others_from_serving(store, trial, caplog):
+    Service(store, trial).create("good", {"actions": ["A"]}).stop()
     service = Service(store)
     service._open = lambda name: (_ for _ in ()).throw(ImportError("jax is missing"))
     service.start()

@@ -6,6 +6,7 @@ from functools import partial
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from submax.live.open import open_bandit
 from submax.live.store.sqlite_store import SQLiteStore
@@ -18,10 +19,15 @@ DECIDE = (
 )
 
 
-@pytest.fixture
-def server(serve, tmp_path):
-    open_bandit(tmp_path / "page.db", actions=["A", "B"], background=False).close()
-    server = serve(tmp_path / "page.db")
+# One process for all these tests, of which each leaves a server that answers.
+pytestmark = pytest.mark.xdist_group("connections")
+
+
+@pytest.fixture(scope="module")
+def server(start_server, tmp_path_factory):
+    path = tmp_path_factory.mktemp("connections") / "page.db"
+    open_bandit(path, actions=["A", "B"], background=False).close()
+    server = start_server(path)
     server.wait_ready()
     return server
 
@@ -160,7 +166,18 @@ def test_very_many_unfinished_requests_do_not_stop_known_keys(serve, connect_to,
     assert httpx.post(path, json={}, headers=headers, timeout=3).status_code == 200
 
 
-def test_connections_that_were_closed_are_counted(server, connect):
-    assert status(answer(connect(b"GET / HTTP/1.1\r\nX: %s" % (b"x" * 40 * KILOBYTE)))) == 431
+def closed_for_their_heads(server) -> float:
     text = httpx.get(f"{server.address}/metrics").text
-    assert 'submax_connections_closed_total{reason="head_too_large"} 1.0' in text
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "submax_connections_closed_total"
+        and sample.labels["reason"] == "head_too_large"
+    )
+
+
+def test_connections_that_were_closed_are_counted(server, connect):
+    before = closed_for_their_heads(server)
+    assert status(answer(connect(b"GET / HTTP/1.1\r\nX: %s" % (b"x" * 40 * KILOBYTE)))) == 431
+    assert closed_for_their_heads(server) == before + 1

@@ -31,9 +31,9 @@ OPEN = {"health", "ready", "openapi"}
 
 
 @pytest.fixture
-def store():
+def store(trial):
     store = MemoryStore()
-    service = Service(store)
+    service = Service(store, trial)
     for name in ("one", "two"):
         service.create(name, ARMS)
     service.close()

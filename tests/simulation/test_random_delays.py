@@ -15,7 +15,7 @@ from submax import (
     simulate,
 )
 from submax.core.contracts.wrapper_policy import WrapperPolicy
-from submax.simulation.random_delay import NEVER
+from submax.simulation.random_delays.random_delay import NEVER
 from submax.testing.rules.goodness_of_fit import goodness_of_fit
 
 

@@ -7,6 +7,40 @@ export interface Activate {
 }
 
 /**
+ * An alarm in one sentence, with its time and its values.
+ *
+ * It is ``active`` until it is over or acknowledged. ``subject`` is the field of the context, if
+ * it is about one.
+ */
+export interface AlarmDetails {
+  kind: string;
+  at: string;
+  active: boolean;
+  sentence: string;
+  subject: string;
+  values: Record<string, number>;
+}
+
+/**
+ * Alarms and their webhook.
+ *
+ * ``webhook`` is an address to which every alarm is sent as JSON by POST; None: alarms are only
+ * shown. ``false_alarms`` is the largest chance of a false alarm about the reward rate, and about
+ * missing rewards, within 100,000 decisions. ``smallest_propensity`` is an alarm if an action was
+ * drawn with a smaller probability; 0: it never is.
+ */
+export interface AlarmSettings {
+  webhook?: string | null;
+  false_alarms?: number;
+  smallest_propensity?: number;
+}
+
+/** The last 100 alarms, newest first. */
+export interface Alarms {
+  alarms: AlarmDetails[];
+}
+
+/**
  * A choice with its numbers.
  *
  * ``share`` is its share of all decisions, ``rows`` is the number of decisions that were learned
@@ -53,7 +87,8 @@ export interface AuditedChange {
  * ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
  * something failed since the server was started, and the bandit went on, by kind of failure.
  * ``arms`` are the choices with their decisions, reward rates and probabilities, and ``notices``
- * are sentences about what should be looked at.
+ * are sentences about what should be looked at. ``shadow`` is the policy of the shadow, null
+ * without one. ``alarms``: active alarms by kind.
  */
 export interface BanditDetails {
   name: string;
@@ -81,6 +116,8 @@ export interface BanditDetails {
   archive_after: number | null;
   arms: ArmStatus[];
   notices: string[];
+  shadow: unknown;
+  alarms: Record<string, number>;
 }
 
 /** The names of all bandits. */
@@ -135,6 +172,7 @@ export interface Create {
   actions: string[] | Record<string, (string | number)[]>;
   context?: Record<string, string | string[] | ContextField> | null;
   policy?: string | Record<string, unknown> | null;
+  shadow?: string | Record<string, unknown> | null | null;
   rewards?: string | Record<string, unknown> | null;
   combine?: "first" | "last" | "max" | "sum" | null;
   reward_wait?: number | null;
@@ -142,6 +180,7 @@ export interface Create {
   default_reward?: number | null;
   quarantine?: number | null;
   guard_rails?: GuardRails | null;
+  alarms?: AlarmSettings | null;
   sticky?: "none" | "version" | number | null;
   refit_rows?: number | null;
   refit_seconds?: number | null;
@@ -365,6 +404,7 @@ export interface SampleRatioReport {
 export interface Set {
   context?: Record<string, string | string[] | ContextField> | null;
   policy?: string | Record<string, unknown> | null;
+  shadow?: string | Record<string, unknown> | null | null;
   rewards?: string | Record<string, unknown> | null;
   combine?: "first" | "last" | "max" | "sum" | null;
   reward_wait?: number | null;
@@ -372,6 +412,7 @@ export interface Set {
   default_reward?: number | null;
   quarantine?: number | null;
   guard_rails?: ChangedGuardRails | null;
+  alarms?: AlarmSettings | null;
   sticky?: "none" | "version" | number | null;
   refit_rows?: number | null;
   refit_seconds?: number | null;
@@ -379,6 +420,39 @@ export interface Set {
   seed?: number | null;
   keep_versions?: number | null;
   archive_after?: number | null;
+}
+
+/** A second policy that decides beside the first, by its name or as a table; null for none. */
+export interface SetShadow {
+  policy: string | Record<string, unknown> | null;
+}
+
+/**
+ * A shadow, and the difference in reward per decision between the shadow and the bandit.
+ *
+ * ``state`` is `none` if there is no shadow, `stopped` if it was switched off because of
+ * ``reason``. ``version`` is its newest version, fitted to ``rows`` rows. It has judged ``judged``
+ * decisions, of which ``compared`` have matured. With a chance of 95 % the true difference is
+ * between ``low`` and ``high`` at all times together, however often one looks; None: nothing can
+ * be said. The truth is the mean over the decisions that were compared. ``exact``: the chance
+ * holds for any number of decisions, because rewards have bounds. ``verdict`` is `better` or
+ * `worse` if the interval is on one side of 0. ``failures`` counts how often the shadow failed or
+ * was slow in this process.
+ */
+export interface ShadowReport {
+  state: "none" | "running" | "stopped";
+  policy?: unknown;
+  reason?: string | null;
+  version?: number;
+  rows?: number;
+  judged?: number;
+  compared?: number;
+  estimate?: number | null;
+  low?: number | null;
+  high?: number | null;
+  exact?: boolean;
+  verdict?: "better" | "undecided" | "worse";
+  failures?: number;
 }
 
 /** A version: the hash of its model, and the rows that it was fitted to. */
@@ -440,6 +514,18 @@ export declare class Api {
   publish(name: string, body: Publish, options?: CallOptions): Promise<Deciding>;
   /** Let the version before the current one decide. */
   rollBack(name: string, options?: CallOptions): Promise<Deciding>;
+  /** The shadow, and how it compares with the policy that decides. */
+  shadow(name: string, options?: CallOptions): Promise<ShadowReport>;
+  /** Let a second policy decide beside the first, logged and never displayed; or none. */
+  setShadow(name: string, body: SetShadow, options?: CallOptions): Promise<ShadowReport>;
+  /** Let the shadow decide; the policy that decided becomes the shadow. */
+  promoteShadow(name: string, options?: CallOptions): Promise<Deciding>;
+  /** Undo the last promotion of a shadow. */
+  rollBackShadow(name: string, options?: CallOptions): Promise<Deciding>;
+  /** The last 100 alarms, newest first. */
+  alarms(name: string, options?: CallOptions): Promise<Alarms>;
+  /** Say that all alarms were seen, so that they are no longer active. */
+  acknowledgeAlarms(name: string, options?: CallOptions): Promise<Alarms>;
   /** All keys, without secrets. */
   keys(options?: CallOptions): Promise<Keys>;
   /** Make a key; only this answer has its text. */

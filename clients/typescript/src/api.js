@@ -87,6 +87,30 @@ export class Api {
     return this.#transport.call("POST", `/bandits/${part(name)}/roll-back`, undefined, options);
   }
 
+  shadow(name, options = {}) {
+    return this.#transport.call("GET", `/bandits/${part(name)}/shadow`, undefined, options);
+  }
+
+  setShadow(name, body, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/shadow`, body, options);
+  }
+
+  promoteShadow(name, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/shadow/promote`, undefined, options);
+  }
+
+  rollBackShadow(name, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/shadow/roll-back`, undefined, options);
+  }
+
+  alarms(name, options = {}) {
+    return this.#transport.call("GET", `/bandits/${part(name)}/alarms`, undefined, options);
+  }
+
+  acknowledgeAlarms(name, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/alarms/acknowledge`, undefined, options);
+  }
+
   keys(options = {}) {
     return this.#transport.call("GET", `/keys`, undefined, options);
   }

@@ -3,6 +3,7 @@
 from submax.cli import live as live
 from submax.cli import logs as logs
 from submax.cli import operators as operators
+from submax.cli import watchers as watchers
 from submax.cli.commands import main
 
 __all__ = ["main"]

@@ -73,6 +73,11 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(["cpu", "gpu"]),
             help="Where networks are trained; the GPU if absent and JAX finds one.",
         ),
+        click.option(
+            "--figures/--no-figures",
+            default=True,
+            help="Whether figures are drawn at the end; submax plot draws them later.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -172,7 +177,7 @@ def plot(directory: Path, policies: tuple[str, ...], listed: str, **options: Any
 
         (redraw_evaluation if is_evaluation(directory) else redraw)(directory, names)
         return
-    from submax.cli.column_figures import draw_columns
+    from submax.cli.studies.column_figures import draw_columns
 
     for path in draw_columns(directory, names, **options):
         click.echo(path)
@@ -222,14 +227,14 @@ def compare(
     Prints paired differences with confidence intervals, p-values that are corrected for the number
     of comparisons, and how many replicas a difference of this size needs.
     """
-    from submax.cli.comparison import print_comparison
-    from submax.experiments.paired_differences import compare as paired_differences
+    from submax.cli.studies.comparison import print_comparison
+    from submax.experiments.comparing.paired_differences import compare as paired_differences
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
     found = paired_differences(directory, names, measure=measure, confidence=confidence)
     print_comparison(found, measure, confidence, form)
     if ranks is not None:
-        from submax.cli.comparison import draw_ranks
+        from submax.cli.studies.comparison import draw_ranks
 
         draw_ranks(directory, names, measure, confidence, ranks)
 
@@ -245,7 +250,7 @@ def policies() -> None:
 @main.command()
 def environments() -> None:
     """List the environments, by the kind that an experiment file gives."""
-    from submax.cli.listings import print_listing
+    from submax.cli.studies.listings import print_listing
     from submax.environments import ENVIRONMENTS
 
     print_listing("Environments by kind", ENVIRONMENTS)
@@ -254,7 +259,7 @@ def environments() -> None:
 @main.command()
 def estimators() -> None:
     """List the estimators of reward-conditioned policies, by kind."""
-    from submax.cli.listings import print_listing
+    from submax.cli.studies.listings import print_listing
     from submax.estimators import ESTIMATORS
 
     print_listing("Estimators by kind", ESTIMATORS)
@@ -263,7 +268,7 @@ def estimators() -> None:
 @main.command()
 def strategies() -> None:
     """List the strategies of reward-conditioned policies, by kind."""
-    from submax.cli.listings import print_listing
+    from submax.cli.studies.listings import print_listing
     from submax.strategies import STRATEGIES
 
     print_listing("Strategies by kind", STRATEGIES)
@@ -272,7 +277,7 @@ def strategies() -> None:
 @main.command()
 def delays() -> None:
     """List the delays, by the kind that an experiment file gives."""
-    from submax.cli.listings import print_listing
+    from submax.cli.studies.listings import print_listing
     from submax.simulation import DELAYS
 
     print_listing("Delays by kind", DELAYS)

@@ -52,6 +52,7 @@ class RunOptions:
     quick: bool
     all: bool
     device: str | None
+    figures: bool
 
     def processes(self, meter: Meter) -> AbstractContextManager[Executor]:
         """Return an executor of processes on this machine, which start when they have work."""
@@ -109,7 +110,9 @@ def run_experiments(specifications: Sequence[Specification], options: RunOptions
         for plan in plans:
             _run(plan, executor, meter, console)
         for plan in plans:
-            _finish(plan.directory, plan.specification, local, console)
+            if options.figures:
+                _draw_figures(plan.directory, plan.specification, local, console)
+            _print(plan.directory, plan.specification, console, drawn=options.figures)
 
 
 def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
@@ -117,10 +120,10 @@ def redraw(directory: Path, policies: Sequence[str] = ()) -> None:
 
     If ``policies`` are given, only these are drawn.
     """
-    console = Console()
+    console, specification = Console(), read_specification(directory)
     with local_executor(available_cores()) as executor:
-        specification = read_specification(directory)
-        _finish(directory, specification, executor, console, policies, everything=True)
+        _draw_figures(directory, specification, executor, console, policies, everything=True)
+    _print(directory, specification, console, drawn=True)
 
 
 def _plans(
@@ -178,7 +181,7 @@ def _replicas_in(plan: Plan) -> int:
     return int(read_manifest(plan.directory)["specification"]["replicas"])
 
 
-def _finish(
+def _draw_figures(
     directory: Path,
     specification: Specification,
     executor: Executor,
@@ -191,12 +194,10 @@ def _finish(
         from submax.plots import draw_illustration
 
         draw_illustration(directory)
-        print_illustration(directory, console)
     elif specification.experiment == "offline":
         from submax.plots import draw_offline
 
         draw_offline(directory)
-        print_offline(specification, directory, console)
     else:
         # Figures that were asked for by policies are drawn in any case, as others may be there.
         drawn = DrawnFigures(directory)
@@ -205,12 +206,21 @@ def _finish(
         draw = partial(_draw, directory, policies)
         list(executor.map(draw, reversed(figures)))
         drawn.note([] if policies else figures)
+
+
+def _print(directory: Path, specification: Specification, console: Console, *, drawn: bool) -> None:
+    if specification.experiment == "illustration":
+        print_illustration(directory, console)
+    elif specification.experiment == "offline":
+        print_offline(specification, directory, console)
+    else:
         print_sweep(specification, directory, console)
-    console.print(
-        f"Results are in {directory}, figures in {directory / 'figures'}",
-        soft_wrap=True,
-        markup=False,
-    )
+    sentence = f"Results are in {directory}"
+    if drawn:
+        sentence += f", figures in {directory / 'figures'}"
+    else:
+        sentence += f"; to draw their figures: submax plot {directory}"
+    console.print(sentence, soft_wrap=True, markup=False)
 
 
 def _draw(directory: Path, policies: Sequence[str], figure: SweepFigure) -> None:

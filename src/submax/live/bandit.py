@@ -15,12 +15,14 @@ from submax.live.declaring.declare import check_words, declare_in_memory
 from submax.live.declaring.settings import STORE_ONLY, Actions, BanditOptions
 from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.fitting.refitter import Refitter
-from submax.live.managed_bandit import ManagedBandit
 from submax.live.saved_bandit import SavedBandit, generator_at
 from submax.live.scheduler import Scheduler
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.serving.late_rewards import LateRewardWarning
 from submax.live.serving.unknown_decision_warning import UnknownDecisionWarning
+from submax.live.shadow.shadow_runner import ShadowRunner
+from submax.live.shadow.shadow_worker import ShadowWorker
+from submax.live.shadowed_bandit import ShadowedBandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.pending_write import joined
 from submax.live.store.store import Store
@@ -34,7 +36,7 @@ DRAWING = 1
 """Put behind the seed of a bandit, so that decisions and fits have different random streams."""
 
 
-class Bandit(ManagedBandit):
+class Bandit(ShadowedBandit):
     """Decide, receive rewards, and learn from them.
 
     ``Bandit(actions)`` is in memory: it learns before the next decision, and ``save`` and ``load``
@@ -117,16 +119,24 @@ class Bandit(ManagedBandit):
         bandit._begin(store, name, policy, rng, clock)
         refitter = Refitter(store, name, bandit._live_state, clock)
         bandit._learner = refitter
+        bandit._shadow = ShadowWorker(store, name, bandit._live_state, refitter)
+        bandit._alarm_log = refitter.alarms.log
         if bandit.settings.guard_rails.burn_in:
             bandit.requests.draws.decided = refitter.catch_up().counts["decisions"]
         if background:
+            bandit._shadow_runner = runner = ShadowRunner(name, bandit._shadow)
+
+            def follow() -> None:
+                bandit._live_state.follow()
+                runner.supervise()
+
             bandit._background = [
                 Background(
                     f"submax-settings-{name}",
-                    bandit._live_state.follow,
+                    follow,
                     POLL_SECONDS,
                     scheduler=scheduler,
-                    has_work=bandit._live_state.may_have_changed,
+                    has_work=lambda: bandit._live_state.may_have_changed() or runner.has_work(),
                 ),
                 Background(
                     f"submax-refit-{name}",

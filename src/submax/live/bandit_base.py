@@ -21,6 +21,8 @@ from submax.live.serving.decision_draws import DecisionDraws
 from submax.live.serving.live_state import DAMAGED, LiveState
 from submax.live.serving.requests import Requests
 from submax.live.serving.units.unit_draws import UnitDraws
+from submax.live.shadow.shadow_runner import ShadowRunner
+from submax.live.shadow.shadow_worker import ShadowWorker
 from submax.live.store.event import AppendResult, Entry
 from submax.live.store.pending_write import Answer, PendingWrite
 from submax.live.store.store import Store
@@ -35,6 +37,8 @@ class BanditBase:
     """A store, the live state and a learner: what can be asked of a bandit, and how it ends."""
 
     _learner: Learner
+    _shadow: ShadowWorker | None = None
+    _shadow_runner: ShadowRunner | None = None
 
     def _begin(
         self,
@@ -119,7 +123,10 @@ class BanditBase:
         however few.
         """
         self._check_open()
-        return self._learner.refit()
+        result = self._learner.refit()
+        if self._shadow is not None and not self._background:
+            self._shadow.step()
+        return result
 
     def ledger(self) -> Ledger:
         """The ledger, after the whole log was read."""
@@ -164,6 +171,8 @@ class BanditBase:
         for one in self._background:
             one.stop()
         self._background = []
+        if self._shadow_runner is not None:
+            self._shadow_runner.stop()
         try:
             self._learner.snapshot()
         except StoreError as error:

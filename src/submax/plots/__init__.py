@@ -8,25 +8,25 @@ if TYPE_CHECKING:
     from submax.plots.illustration_figure import draw_illustration as draw_illustration
     from submax.plots.offline_figure import draw_offline as draw_offline
     from submax.plots.panel import curves as curves
-    from submax.plots.rank_figure import (
+    from submax.plots.studies.rank_figure import (
         critical_difference_figure as critical_difference_figure,
     )
-    from submax.plots.study_drawing import study_figure as study_figure
-    from submax.plots.study_style import StudyStyle as StudyStyle
+    from submax.plots.studies.study_drawing import study_figure as study_figure
+    from submax.plots.studies.study_style import StudyStyle as StudyStyle
     from submax.plots.sweep_drawing import draw_sweep_figure as draw_sweep_figure
     from submax.plots.sweep_plan import SweepFigure as SweepFigure
     from submax.plots.sweep_plan import sweep_figures as sweep_figures
 
 _HOME = {
-    "StudyStyle": "submax.plots.study_style",
+    "StudyStyle": "submax.plots.studies.study_style",
     "SweepFigure": "submax.plots.sweep_plan",
-    "critical_difference_figure": "submax.plots.rank_figure",
+    "critical_difference_figure": "submax.plots.studies.rank_figure",
     "curves": "submax.plots.panel",
     "draw_forest": "submax.plots.forest_figure",
     "draw_illustration": "submax.plots.illustration_figure",
     "draw_offline": "submax.plots.offline_figure",
     "draw_sweep_figure": "submax.plots.sweep_drawing",
-    "study_figure": "submax.plots.study_drawing",
+    "study_figure": "submax.plots.studies.study_drawing",
     "sweep_figures": "submax.plots.sweep_plan",
 }
 """The module of each public name; the module is imported when the name is first used."""

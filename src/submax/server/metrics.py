@@ -89,12 +89,13 @@ class BanditCounts(Collector):
         self._opened = opened
 
     def collect(self) -> Iterator[Metric]:
-        """Yield three metrics with the bandit as a label.
+        """Yield five metrics with the bandit as a label.
 
         ``submax_events`` counts events, such as decisions and rewards, and what became of
         decisions, such as matured; a bandit has these counts only in the process that reads its
         log. ``submax_version`` is the version that decides. ``submax_failures`` counts failures
-        after which the bandit continued, such as a decision by a fallback.
+        after which the bandit continued, such as a decision by a fallback. ``submax_alarms`` are
+        the active alarms, and ``submax_smallest_propensity`` is the smallest propensity in the log.
         """
         events = CounterMetricFamily(
             "submax_events",
@@ -109,7 +110,20 @@ class BanditCounts(Collector):
             "Failures after which the bandit went on.",
             labels=["bandit", "kind"],
         )
+        alarms = GaugeMetricFamily(
+            "submax_alarms", "Active alarms, by kind.", labels=["bandit", "kind"]
+        )
+        propensity = GaugeMetricFamily(
+            "submax_smallest_propensity",
+            "The smallest probability with which an action was drawn.",
+            labels=["bandit"],
+        )
         for bandit in self._opened():
+            for kind, count in bandit.active_alarms().items():
+                alarms.add_metric([bandit.name, kind], count)
+            smallest = bandit.smallest_propensity()
+            if smallest is not None:
+                propensity.add_metric([bandit.name], smallest)
             counts = bandit.counts()
             if counts:
                 counts = dict.fromkeys(ALWAYS_COUNTED, 0) | counts
@@ -118,4 +132,4 @@ class BanditCounts(Collector):
             version.add_metric([bandit.name], bandit.version)
             for kind, count in bandit.failures.items():
                 failures.add_metric([bandit.name, kind.replace(" ", "_")], count)
-        yield from (events, version, failures)
+        yield from (events, version, failures, alarms, propensity)

@@ -16,11 +16,13 @@ import uvicorn
 from submax.core.checks import positive
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.live.alarms.webhook_options import WebhookOptions
 from submax.live.declaring.declare import check_new, declare_from
 from submax.live.open import default_name, is_new_file, open_store
 from submax.schema.learned import Learned
 from submax.server.access.addresses import is_loopback
 from submax.server.access.origins import Origins
+from submax.server.access.trusted_proxies import TrustedProxies
 from submax.server.app import make_app, quick_endpoints
 from submax.server.connections.admission import Admission
 from submax.server.connections.connection_table import ConnectionTable
@@ -55,6 +57,8 @@ def serve(options: ServeOptions) -> None:
     """
     check_port(options.port)
     positive("rate", options.rate)
+    # A wrong value is refused at the start, and not when the first alarm is to be sent.
+    WebhookOptions.from_environment()
     learned = options.learned
     if options.telemetry:
         require_extra("telemetry", "--telemetry", "opentelemetry.sdk", "opentelemetry.exporter")
@@ -66,7 +70,7 @@ def serve(options: ServeOptions) -> None:
     pipeline = RequestPipeline(
         service, options.rate, Metrics(service.opened), Origins(options.origin)
     )
-    configuration, ending = _configuration(service, pipeline, options.proxy), Ending()
+    configuration, ending = configuration_of(service, pipeline, options.proxy), Ending()
     if options.telemetry:
         from submax.server.observing.telemetry import Telemetry
 
@@ -102,11 +106,12 @@ def _interrupt(ending: Ending, number: int, frame: FrameType | None) -> None:
     signal.default_int_handler(number, frame)
 
 
-def _configuration(
+def configuration_of(
     service: Service, pipeline: RequestPipeline, proxies: Sequence[str]
 ) -> uvicorn.Config:
     """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
     metrics, most = pipeline.metrics, _most_connections()
+    pipeline.proxies = TrustedProxies(proxies)
     table = ConnectionTable(most, metrics.count_closed)
     app = make_app(service, pipeline=pipeline)
     admission = Admission(app, service.keys, most, lambda: metrics.count("none", 503))

@@ -148,27 +148,42 @@ class Service:
         check_bandit(name)
         if name in self.names():
             raise ConflictError(f"there is a bandit {name!r} already: give another name")
-        refuse_files(declaration.get("policy"))
+        for word in ("policy", "shadow"):
+            refuse_files(declaration.get(word))
         check_parameters(declaration)
         self._trial.check(name, declaration)
+        if declaration.get("shadow") is not None:
+            self._trial.check(name, {**declaration, "policy": declaration["shadow"]})
         declare(self.store, name, declaration, new=True)
         return self._open(name)
+
+    def set_shadow(self, bandit: Bandit, policy: str | dict[str, Any] | None) -> None:
+        """Set a shadow, which is tried in another process first, as a new bandit would be."""
+        if policy is not None:
+            self._try_policy(bandit, policy)
+        bandit.set_shadow(policy, by="")
 
     def change(self, bandit: Bandit, changes: Mapping[str, Any]) -> None:
         """Change settings of a bandit, all or none.
 
         Another policy is tried first, as for a new bandit. The caller writes the audit.
         """
-        refuse_files(changes.get("policy"))
         check_parameters(changes)
-        if changes.get("policy") is not None:
-            settings = bandit.settings
-            kept = {"rewards": settings.rewards, "policy": changes["policy"]}
-            fields = zip(settings.context.names, settings.context.fields, strict=True)
-            declaration = {"actions": bandit.menu.declaration, "context": dict(fields), **kept}
-            self._trial.check(bandit.name, declaration)
+        for word in ("policy", "shadow"):
+            if changes.get(word) is not None:
+                self._try_policy(bandit, changes[word])
         change_settings(self.store, bandit.name, changes)
         bandit.follow()
+
+    def _try_policy(self, bandit: Bandit, policy: Any) -> None:
+        """Refuse a policy of a file, and one that cannot decide and learn soon."""
+        refuse_files(policy)
+        check_parameters({"policy": policy})
+        settings = bandit.settings
+        kept = {"rewards": settings.rewards, "policy": policy}
+        fields = zip(settings.context.names, settings.context.fields, strict=True)
+        declaration = {"actions": bandit.menu.declaration, "context": dict(fields), **kept}
+        self._trial.check(bandit.name, declaration)
 
     def find(self, name: str) -> Bandit:
         """An open bandit; one that another process has declared is opened now."""

@@ -1,6 +1,8 @@
 """Decisions whose rewards have not come back yet."""
 
 from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,27 +34,21 @@ class Pending:
 
 
 def _rows_of(feedback: Feedback, rows: slice) -> Feedback:
-    log_prob = feedback.log_prob
-    return Feedback(
-        context=feedback.context[:, rows],
-        action=feedback.action[:, rows],
-        reward=feedback.reward[:, rows],
-        log_prob=None if log_prob is None else log_prob[:, rows],
-        weight=feedback.weight[:, rows],
-    )
+    parts: Any = (None if part is None else part[:, rows] for part in feedback)
+    return type(feedback)(*parts)
 
 
 def joined(pieces: list[Feedback]) -> Feedback:
-    """Return the decisions of all pieces, one after the other."""
+    """Return the decisions of all pieces, one after the other.
+
+    What one of the pieces does not have, such as log-probabilities, the result does not have.
+    """
     if len(pieces) == 1:
         return pieces[0]
-    context, action, reward, log_prob, weight = zip(*pieces, strict=True)
-    return Feedback(
-        context=np.concatenate(context, axis=1),
-        action=np.concatenate(action, axis=1),
-        reward=np.concatenate(reward, axis=1),
-        log_prob=None
-        if any(piece is None for piece in log_prob)
-        else np.concatenate(log_prob, axis=1),
-        weight=np.concatenate(weight, axis=1),
-    )
+    return type(pieces[0])(*map(_joined_part, zip(*pieces, strict=True)))
+
+
+def _joined_part(parts: Sequence[Any]) -> Any:
+    if any(part is None for part in parts):
+        return None
+    return np.concatenate(parts, axis=1)

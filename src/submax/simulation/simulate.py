@@ -17,7 +17,7 @@ from submax.core.errors import InputError
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.delay import Delay, Step
 from submax.simulation.pending import Pending
-from submax.simulation.random_delay import RandomDelay
+from submax.simulation.random_delays.random_delay import RandomDelay
 from submax.simulation.running.drifting_world import DriftingWorld
 from submax.simulation.running.progress_bar import progress_bar
 from submax.simulation.running.progress_tally import Progress, ProgressTally

@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.goodness_of_fit import (
+    SMALLEST_P_VALUE,
+    goodness_of_fit,
+    p_value_in_steps,
+)
 
 
 def by_likelihood_ratio(observed, expected):
@@ -55,3 +59,16 @@ def test_wrong_probabilities_are_found_out(shift, seed):
 def test_one_certain_index_has_nothing_to_test():
     assert goodness_of_fit(np.zeros(10, dtype=np.int64), np.array([1.0])) == 1.0
     assert goodness_of_fit(np.zeros(10, dtype=np.int64), np.array([1.0, 0.0])) == 1.0
+
+
+@pytest.mark.parametrize(("often", "enough"), [(5, 300), (7, 1500)])
+def test_draws_that_agree_well_are_few_and_others_as_many_as_allowed(often, enough):
+    calls = []
+
+    def draw():
+        calls.append(10)
+        return np.repeat([0, 1], [often, 10 - often])
+
+    p_value = p_value_in_steps(draw, np.array([0.5, 0.5]), 1500)
+    assert sum(calls) == enough
+    assert (p_value < SMALLEST_P_VALUE) == (often != 5)

@@ -26,7 +26,7 @@ class Denoising(NetworkEstimator):
     """π(a | c, r) is a mixture of the ends of K paths from noise to actions, guided by r.
 
     A network learns to predict actions from actions with noise. Each of K = ``draws`` paths begins
-    at noise that is drawn at every update and kept, and takes ``steps`` steps. In each step the
+    at noise that is drawn at every update and kept, and takes ``noise_steps`` steps, in which the
     prediction is x̂_none + ω (x̂_r − x̂_none), with x̂_none the prediction without a reward and ω the
     ``guidance``: above 1 the reward has more influence than in the data. The end of a path is
     blurred by τ = ``spread``, as a share of the range of a number, so that every action has a
@@ -42,7 +42,7 @@ class Denoising(NetworkEstimator):
     """
 
     hidden: int = 32
-    steps: int = 8
+    noise_steps: int = 8
     draws: int = 16
     guidance: float = 1.5
     spread: float = 0.05
@@ -51,7 +51,7 @@ class Denoising(NetworkEstimator):
     memory: Memory = field(default_factory=Memory)
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "steps", "draws"):
+        for name in ("hidden", "noise_steps", "draws"):
             whole_number(name, getattr(self, name), at_least=1)
         non_negative("guidance", self.guidance)
         positive("spread", self.spread)
@@ -79,7 +79,7 @@ class Denoising(NetworkEstimator):
             problem.context_width,
             problem.scale.width,
             self.hidden,
-            self.steps,
+            self.noise_steps,
             self.injection,
         )
 
@@ -93,7 +93,7 @@ class Denoising(NetworkEstimator):
 
     def silent_network(self, problem: Problem, replicas: int, levels: int) -> DenoisingNetwork:
         width = sum(problem.space.choices) + problem.space.reals
-        shape = (self.steps, self.draws, problem.context_width, width, self.hidden)
+        shape = (self.noise_steps, self.draws, problem.context_width, width, self.hidden)
         return DenoisingNetwork.silent(replicas, levels, *shape)
 
     def belief(self, params: NetworkParams, context: Floats) -> DenoisedBelief:
@@ -106,4 +106,4 @@ class Denoising(NetworkEstimator):
     def examples(cls) -> Iterator[Self]:
         """Yield a small network with few training steps."""
         training = Training(steps=6, batch=8, learning_rate=0.05)
-        yield cls(hidden=4, steps=3, draws=3, spread=0.3, training=training)
+        yield cls(hidden=4, noise_steps=3, draws=3, spread=0.3, training=training)

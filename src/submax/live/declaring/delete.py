@@ -4,7 +4,13 @@ import time
 
 from submax.core.errors import NotFoundError
 from submax.live.declaring.names import check_bandit
-from submax.live.log.bandits import blob_prefix, log_stream, settings_stream
+from submax.live.log.bandits import (
+    alarm_stream,
+    blob_prefix,
+    log_stream,
+    settings_stream,
+    shadow_stream,
+)
 from submax.live.log.records import DECLARED, DELETED
 from submax.live.store.event import Entry
 from submax.live.store.store import Store
@@ -28,7 +34,8 @@ def delete_bandit(store: Store, name: str) -> None:
         raise NotFoundError(f"there is no bandit {name!r} to delete: give the name of one")
     (written,) = store.append(settings, [Entry(DELETED, b"")]).result()
     time.sleep(NOTICE_SECONDS)
-    store.delete_events(log_stream(name), EVERYTHING)
+    for stream in (log_stream(name), shadow_stream(name), alarm_stream(name)):
+        store.delete_events(stream, EVERYTHING)
     store.delete_segments(name)
     store.delete_blobs(blob_prefix(name))
     # The declaration goes last: until then the bandit is there, and can be deleted again.

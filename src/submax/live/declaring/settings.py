@@ -23,6 +23,7 @@ from submax.core.errors import InputError
 from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.counts import Counts
 from submax.core.rewards.scale import Scale
+from submax.live.declaring.alarm_settings import AlarmSettings
 from submax.live.declaring.guard_rails import GuardRails
 from submax.policies.specification import PolicySpecification
 from submax.schema.context_schema import LARGEST, ContextSchema
@@ -54,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     menu: Menu
     context: ContextSchema = ContextSchema()
     policy: str | dict[str, Any] = "rcp-adaptive"
+    shadow: str | dict[str, Any] | None = None
     rewards: dict[str, Any] = msgspec.field(default_factory=lambda: {"kind": "binary"})
     combine: Annotated[
         Combination,
@@ -104,6 +106,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 86400.0
     guard_rails: GuardRails = GuardRails()
+    alarms: AlarmSettings = AlarmSettings()
     sticky: Annotated[
         Sticky,
         Meta(
@@ -281,9 +284,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 "continuous scale without bounds: declare rewards='continuous'"
             )
         self.guard_rails.check(self.menu)
+        self.alarms.check()
         self._check_sticky()
         # A policy that does not suit the problem is refused here, not at the first decision.
         policy.init(self.problem, 1, np.random.default_rng(0))
+        if self.shadow is not None:
+            shadow = PolicySpecification(self.shadow).build()
+            shadow.init(self.problem, 1, np.random.default_rng(0))
 
     def _check_parts(self, parts: RewardParts) -> None:
         """Refuse rewards for each slot that nothing could be learned from."""
@@ -356,7 +363,7 @@ FIXED = (
 have to be understood in another way."""
 MEMORY_ONLY = ("learn_share",)
 """Settings of bandits in memory, which learn as rewards come."""
-STORE_ONLY = ("refit_rows", "refit_seconds", "keep_versions", "archive_after")
+STORE_ONLY = ("shadow", "alarms", "refit_rows", "refit_seconds", "keep_versions", "archive_after")
 """Settings of bandits with a store, which fit versions."""
 
 Actions = Sequence[str] | Mapping[str, Sequence[str] | Sequence[float]]
@@ -373,6 +380,7 @@ class BanditOptions(TypedDict, total=False):
     action_features: Mapping[str, Mapping[str, Any]]
     context: Mapping[str, Any]
     policy: str | Mapping[str, Any] | Policy[Any]
+    shadow: str | Mapping[str, Any] | Policy[Any] | None
     rewards: Scale | str | Mapping[str, Any]
     combine: Combination
     reward_wait: float | timedelta
@@ -380,6 +388,7 @@ class BanditOptions(TypedDict, total=False):
     default_reward: float | None
     quarantine: float | timedelta
     guard_rails: GuardRails | Mapping[str, Any]
+    alarms: AlarmSettings | Mapping[str, Any]
     sticky: Stickiness | float | timedelta
     status: Status
     refit_rows: int
@@ -426,6 +435,13 @@ PLAIN_FORMS: dict[str, Any] = {
         str | dict[str, Any],
         Meta(description="The name of a preset such as 'rcp-adaptive', or a table with a 'kind'."),
     ],
+    "shadow": Annotated[
+        str | dict[str, Any] | None,
+        Meta(
+            description="A second policy, as in 'policy', that decides beside the first: what it "
+            "would have done is logged and compared, and never displayed. None: there is none."
+        ),
+    ],
     "rewards": Annotated[
         str | dict[str, Any],
         Meta(
@@ -434,6 +450,7 @@ PLAIN_FORMS: dict[str, Any] = {
         ),
     ],
     "guard_rails": GuardRails,
+    "alarms": AlarmSettings,
 }
 """How JSON and TOML write the settings that Python callers may give as objects."""
 SETTING_TYPES: dict[str, Any] = {
@@ -478,10 +495,36 @@ def _guard_rails(given: object) -> GuardRails:
         raise InputError(f"guard_rails: {error}") from error
 
 
+def _alarms(given: object) -> AlarmSettings:
+    if given is None:
+        return AlarmSettings()
+    if isinstance(given, Mapping):
+        for key in given:
+            one_of("setting of alarms:", str(key), AlarmSettings.__struct_fields__)
+    try:
+        return msgspec.convert(given, AlarmSettings)
+    except msgspec.ValidationError as error:
+        raise InputError(f"alarms: {error}") from error
+
+
+def _shadow(given: object) -> str | dict[str, Any] | None:
+    if given is None:
+        return None
+    specification = PolicySpecification.of(given)
+    if specification.is_object:
+        raise InputError(
+            f"the shadow was given as {given!r:.80}, which no table can describe, so that it could "
+            "not be made again: give a name, or a table {'kind': 'my_policy.py:MyPolicy'}"
+        )
+    return specification.data
+
+
 CONVERSIONS: dict[str, Any] = {
     "context": ContextSchema.of,
     "policy": lambda policy: PolicySpecification.of(policy).data,
+    "shadow": _shadow,
     "rewards": declared_rewards,
     "guard_rails": _guard_rails,
+    "alarms": _alarms,
 }
 """How a value that a caller may give as an object becomes the one that the store holds."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from submax.core.errors import StoreError
+from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.derived_rows import DerivedRows
 from submax.live.log.bandits import log_stream
 from submax.live.log.ledger import Ledger, ledger_of
@@ -40,11 +41,13 @@ class LedgerFollower:
         live_state: LiveState,
         clock: Callable[[], float],
         after_snapshot: Callable[[], None],
+        alarms: AlarmDesk | None = None,
     ) -> None:
         self.restored: Ledger | None = None
         self.rollups: Rollups | None = None
         self._store, self._name, self._clock = store, name, clock
         self._live_state, self._after_snapshot = live_state, after_snapshot
+        self._alarms = alarms
         self._led = False
         self._ticked_at, self._tick_pause = time.monotonic(), 0.0
         self._snapshot_at = 0
@@ -57,6 +60,8 @@ class LedgerFollower:
             if not read_snapshot(self._store, self._name, ledger, self.may_write):
                 ledger = self._empty()
             self._snapshot_at = ledger.read_position
+            if self._alarms is not None:
+                self._alarms.attend(ledger)
             self.restored = ledger
         return self.restored
 
@@ -85,6 +90,8 @@ class LedgerFollower:
         if leads and self._must_tick(ledger):
             self._tick(ledger)
         self.rollups = ledger.rollups.copy()
+        if self._alarms is not None:
+            self._alarms.write() if leads else self._alarms.drop()
         if not leads:
             return ledger
         if ledger.read_position - self._snapshot_at >= SNAPSHOT_EVENTS:
@@ -106,6 +113,8 @@ class LedgerFollower:
         if not self.may_write():
             return
         write_snapshot(self._store, self._name, ledger)
+        if self._alarms is not None:
+            self._alarms.save()
         self._after_snapshot()
         self._snapshot_at = ledger.read_position
 
@@ -121,7 +130,8 @@ class LedgerFollower:
         settings = self._live_state.projection.settings
         derived = DerivedRows(self._store, self._name, settings)
         segments = StoredSegments(self._store, self._name, leads=self.may_write, derived=derived)
-        return ledger_of(self._store, self._name, settings, segments=segments)
+        observer = None if self._alarms is None else self._alarms.watch
+        return ledger_of(self._store, self._name, settings, observer, segments)
 
     def _must_tick(self, ledger: Ledger) -> bool:
         """Whether to write a tick.

@@ -75,6 +75,8 @@ class OnlineLearner(Learner):
 
     def before_decision(self) -> None:
         with self._lock:
+            if not self._outdated() and self._most_new_rows() < self._enough():
+                return
             self.catch_up()
             rows = len(self.ledger.rows)
             if rows < self._rows_to_retry:
@@ -156,6 +158,17 @@ class OnlineLearner(Learner):
             self.learned = self.fitted_rows = len(rows.reward)
             self.version = 1
             live_state.teach(self.version, self.model)
+
+    def _most_new_rows(self) -> float:
+        """How many new rows there can be at most, without reading the log.
+
+        A page of many events costs little more than one of a single event. If decisions mature only
+        when their rewards come, each event that was not read gives at most one row.
+        """
+        if self._live_state.settings.longest_wait < math.inf:
+            return math.inf
+        last = self._store.last_position(log_stream(self._name))
+        return len(self.ledger.rows) + max(0, last - self.ledger.read_position)
 
     def _enough(self) -> int:
         """The smallest number of new rows that is worth an update."""

@@ -5,11 +5,14 @@ import math
 import time
 from collections.abc import Callable
 from threading import Lock
+from typing import Any
 
 import msgspec
 
-from submax.core.errors import ConflictError, NotFoundError
+from submax.core.contracts.policy import Policy
+from submax.core.errors import ConflictError, NotFoundError, StoreError, one_line
 from submax.core.running.spans import SPANS
+from submax.live.alarms.alarm_desk import AlarmDesk
 from submax.live.archive.compactor import Compactor
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.fitting.learner import Answer, Learner
@@ -59,8 +62,9 @@ class Refitter(Learner):
         self._fitted_at, self._took = time.monotonic(), 0.0
         self._deleted: set[int] = set()
         self._versions = VersionFitter(store, name)
+        self.alarms = AlarmDesk(store, name, live_state)
         self._follower = LedgerFollower(
-            store, name, live_state, clock, after_snapshot=self._versions.write_state
+            store, name, live_state, clock, self._versions.write_state, self.alarms
         )
         self._compactor = Compactor(store, name, clock, self._follower.may_write)
         self._started_with: list[Columns] | None = None
@@ -205,6 +209,21 @@ class Refitter(Learner):
             self._ahead(),
         )
 
+    def input_for(self, policy: Policy[Any], versions: dict[int, Fitted]) -> FitInput:
+        """The input of a fit by another policy with these ``versions``, as it is now."""
+        with self._lock:
+            self._follower.read()
+            newest = versions[max(versions)] if versions else None
+            outdated = newest is not None and (
+                newest.active != self._live_state.projection.menu.active
+            )
+            return self._fit_input()._replace(policy=policy, versions=versions, outdated=outdated)
+
+    def try_lead(self) -> bool:
+        """Whether this process fits versions, or does so from now on."""
+        with self._lock:
+            return self._follower.try_lead()
+
     def _ahead(self) -> int:
         """Return the expected number of decisions before the next version.
 
@@ -237,8 +256,18 @@ class Refitter(Learner):
             raise
 
     def _fit(self, fit_input: FitInput) -> Fitted:
-        with SPANS.span("submax.refit", bandit=self._name, rows=fit_input.rows.count):
-            return self._fit_and_publish(fit_input)
+        """Fit a version, and count failures in a row, which are an alarm."""
+        try:
+            with SPANS.span("submax.refit", bandit=self._name, rows=fit_input.rows.count):
+                fitted = self._fit_and_publish(fit_input)
+        except (StoreError, NotFoundError):
+            # The store is away, or the bandit was deleted: the fit did not fail.
+            raise
+        except Exception as error:
+            self.alarms.count_refit(one_line(error))
+            raise
+        self.alarms.count_refit(None)
+        return fitted
 
     def _fit_and_publish(self, fit_input: FitInput) -> Fitted:
         begin = time.monotonic()

@@ -1,6 +1,7 @@
 """Counts of decisions and sums of rewards for each choice."""
 
 from collections.abc import Sequence
+from operator import add
 from typing import Self
 
 import msgspec
@@ -8,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
+
+FEW = 16
+"""Fewer rows are faster added one by one than by numpy."""
 
 
 class ChoiceTally(msgspec.Struct):
@@ -69,6 +73,10 @@ class ActionTally(msgspec.Struct):
     def decided(self, actions: Floats) -> None:
         """Count decisions, whose encoded actions are ``[n, S]``."""
         for slot in range(len(self.choices)):
+            if len(actions) < FEW:
+                for index in actions[:, slot].tolist():
+                    self.choice(slot, int(index)).decisions += 1
+                continue
             counts = np.bincount(actions[:, slot].astype(np.int64))
             for index in np.flatnonzero(counts).tolist():
                 self.choice(slot, index).decisions += int(counts[index])
@@ -77,6 +85,10 @@ class ActionTally(msgspec.Struct):
 
     def learned(self, actions: Floats, rewards: Floats, weights: Floats) -> None:
         """Count rows that are learned from, in the order in which they matured."""
+        if len(rewards) < FEW:
+            for row in zip(actions.tolist(), rewards.tolist(), weights.tolist(), strict=True):
+                self._learned_one(*row)
+            return
         weighted = weights * rewards
         squares_of = weights**2, weighted, weights * weighted, weighted**2
         for slot in range(len(self.choices)):
@@ -94,6 +106,17 @@ class ActionTally(msgspec.Struct):
                 tally.rows += added[0]
                 tally.reward, tally.squares = added[1:3]
                 tally.weights = (added[3], added[4], added[5], added[6], added[7])
+
+    def _learned_one(self, action: Sequence[float], reward: float, weight: float) -> None:
+        weighted = weight * reward
+        values = weight, weight * weight, weighted, weight * weighted, weighted * weighted
+        for slot in range(len(self.choices)):
+            tally = self.choice(slot, int(action[slot]))
+            tally.rows += 1
+            tally.reward += reward
+            tally.squares += reward * reward
+            first, second, third, fourth, fifth = map(add, tally.weights, values)
+            tally.weights = first, second, third, fourth, fifth
 
     def choice(self, slot: int, index: int) -> ChoiceTally:
         """The tally of one choice; it is made if the choice was not counted before."""

@@ -32,6 +32,8 @@ Reader = Callable[[int], LogPage]
 """Reads a page with the next events after a position; the page may begin before them."""
 Finder = Callable[[int], LogPage | None]
 """Reads a page with the event at a position; None if the log does not have it."""
+PageObserver = Callable[[LogPage, int, int], None]
+"""Called with a page that was read, and the places between which its events were processed."""
 
 
 def ledger_of(
@@ -97,6 +99,7 @@ class Ledger:
         self.counts: Counter[str] = Counter()
         self.collected = RewardCollector(settings, self.counts, self._decision)
         self._read, self._observer, self._find = read, observer, find
+        self.page_observer: PageObserver | None = None
 
     @property
     def settled(self) -> int:
@@ -125,6 +128,8 @@ class Ledger:
         if begin < end:
             count = int(np.searchsorted(decisions, end - begin))
             self._process(page, begin, end, rows.take(slice(count)))
+            if self.page_observer is not None:
+                self.page_observer(page, begin, end)
         return end == len(page)
 
     @property

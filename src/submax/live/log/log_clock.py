@@ -34,9 +34,11 @@ class LogClock:
 
         The sums are computed in the same order as by ``advance``, so that they are equal.
         """
-        first = times[0] if self.last is None else self.last
-        steps = np.maximum(np.diff(times, prepend=first), 0.0)
-        return np.cumsum(np.concatenate([[self.elapsed], steps]))[1:]
+        sums = np.empty(len(times) + 1)
+        sums[0], sums[1] = self.elapsed, 0.0 if self.last is None else times[0] - self.last
+        sums[2:] = times[1:] - times[:-1]
+        np.maximum(sums[1:], 0.0, out=sums[1:])
+        return np.cumsum(sums)[1:]
 
     def move_to(self, elapsed: float, last: float) -> None:
         """Go to an event whose time is ``last``, where ``along`` said ``elapsed``."""

@@ -29,6 +29,7 @@ DECLARED, CHANGED, CHOICE, VERSION, PUBLISHED, HISTORY, ARCHIVED, DELETED = (
     "archived",
     "deleted",
 )
+PROMOTED = "promoted"
 Body = TypeVar("Body")
 
 
@@ -118,6 +119,19 @@ class Published(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
+class Promoted(msgspec.Struct, frozen=True):
+    """A shadow was promoted: it decides by ``version``.
+
+    ``policy`` and ``version_before`` decided until then. ``undone``: the last promotion was taken
+    back.
+    """
+
+    policy: str | dict[str, Any]
+    version_before: int
+    version: int
+    undone: bool = False
+
+
 DECODERS: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 """Decoders of bodies by type; making one for each event would take longer than decoding it."""
 
@@ -152,6 +166,8 @@ def decoded_bodies(
 
     An ``InputError`` that names the position is raised if one is damaged.
     """
+    if not bodies:
+        return []
     many: Any = list[kind]  # type: ignore[valid-type]  # known when this runs
     if many not in DECODERS:
         DECODERS[many] = msgspec.msgpack.Decoder(many)

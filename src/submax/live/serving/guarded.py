@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
+from submax.core.numerics.categorical import TOLERANCE
 from submax.live.declaring.guard_rails import GuardRails
 from submax.schema.menu import ChoiceIndices
 
@@ -33,6 +34,16 @@ def find_places(eligible: ChoiceIndices, known: ChoiceIndices) -> Places:
         place = (place[:, None] * len(before) + np.maximum(where, 0)).ravel()
         fresh = (fresh[:, None] | (where < 0)).ravel()
     return Places(place, fresh, float(fresh.mean()))
+
+
+def adds_up(probabilities: Floats) -> bool:
+    """Whether ``probabilities [M]`` are 0 or more and sum to 1.
+
+    They are compared as numbers and not as arrays, because a caller waits for each decision.
+    """
+    total, least = np.add.reduce(probabilities), np.minimum.reduce(probabilities)
+    # The comparisons are also false for NaN.
+    return bool(least >= 0 and abs(total - 1) <= TOLERANCE)
 
 
 def restricted(probabilities: Floats, places: Places) -> Floats:

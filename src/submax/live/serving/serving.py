@@ -17,7 +17,7 @@ from submax.core.numerics.categorical import TOLERANCE
 from submax.core.running.fallback import counted_fallbacks
 from submax.live.declaring.settings import Settings
 from submax.live.serving.action_sampler import ActionSampler, DrawnAction, draw_rows
-from submax.live.serving.guarded import Places, find_places, restricted, within_rails
+from submax.live.serving.guarded import Places, adds_up, find_places, restricted, within_rails
 from submax.live.serving.unlisted_actions import encoded_action, uniform_action
 from submax.schema.menu import LISTED, ChoiceIndices, EncodedAction, Menu
 from submax.schema.model import Model
@@ -166,6 +166,11 @@ class Serving:
             self._shared_probabilities = self._guarded([[]], eligible, uniform)[0]
         return self._shared_probabilities
 
+    def probabilities_of_many(self, rows: Sequence[list[Any]], eligible: ChoiceIndices) -> Floats:
+        """The probabilities ``[n, M]`` of the eligible joint actions in several contexts."""
+        found = self._guarded(rows, eligible, uniform=False)
+        return np.broadcast_to(found, (len(rows), found.shape[1]))
+
     def may_hold_out(self, eligible: ChoiceIndices) -> bool:
         """Whether the baseline is eligible, so that the decision may belong to the holdout."""
         pairs = zip(eligible, self._baseline, strict=False)
@@ -212,6 +217,8 @@ class Serving:
             if simpler:
                 self._failures[SIMPLER] += sum(simpler)
             found = self._checked(listed, (1, rows, size))
+            if rows == 1 and adds_up(found[0]):
+                return found
             # The comparisons are also false for NaN.
             sums, least = np.add.reduce(found, axis=1), np.minimum.reduce(found, axis=1)
             valid = (abs(sums - 1) <= TOLERANCE) & (least >= 0)
@@ -245,7 +252,7 @@ class Serving:
         self._has_failed = True
         self._failures[UNIFORM] += count
 
-    def _encoded(self, rows: Sequence[list[Any]]) -> Floats:
+    def encoded_contexts(self, rows: Sequence[list[Any]]) -> Floats:
         """The encoded and standardized contexts, ``[1, n, D]``."""
         schema = self.settings.context
         encoded = schema.encode(rows[0])[None] if len(rows) == 1 else schema.encode_exactly(rows)
@@ -263,7 +270,7 @@ class Serving:
         elif self._same:
             probabilities, places = self._without_context(), self._places(eligible)
         else:
-            probabilities = self._probabilities(self._encoded(rows))
+            probabilities = self._probabilities(self.encoded_contexts(rows))
             places = self._places(eligible)
         if places is not None:
             probabilities = restricted(probabilities, places)
@@ -306,7 +313,7 @@ class Serving:
             return uniform_action(space, eligible, rng)
         try:
             with counted_fallbacks() as simpler:
-                drawn = self._drawn_by_policy(self._encoded([values]), eligible, rng)
+                drawn = self._drawn_by_policy(self.encoded_contexts([values]), eligible, rng)
             self._failures[SIMPLER] += sum(simpler)
             return drawn
         except Exception as error:

@@ -87,6 +87,11 @@ class MemoryStore(Store):
         events = self._events.get(stream, [])
         return events[0].position if events else 0
 
+    def last_position(self, stream: str) -> int:
+        """The position of the newest event of a stream; 0 if there is none."""
+        events = self._events.get(stream, [])
+        return events[-1].position if events else 0
+
     def contents(self) -> list[tuple[str, Event]]:
         """All events with their streams, in order of their positions."""
         with self._lock:

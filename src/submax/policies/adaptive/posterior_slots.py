@@ -139,13 +139,18 @@ class PosteriorSlots(Policy[SlotsState]):
         """Return the policy of each slot by each draw, ``[R, n, P, choices]``."""
         sizes = state.problem.space.choices
         shape = (*context.shape[:2], self.draws)
-        found = [np.full((*shape, size), 1 / size) for size in sizes]
+        if state.problem.context_width == 0:
+            # Without context all decisions of a replica have the same policies.
+            context = context[:, :1]
+        found = [np.full((*context.shape[:2], self.draws, size), 1 / size) for size in sizes]
         for replica, belief in enumerate(state.beliefs):
             if belief.slot_map is not None:
                 policies = self._improved(belief, context[replica])
                 for slot, policy in enumerate(policies):
                     found[slot][replica] = policy
-        return found
+        return [
+            np.broadcast_to(one, (*shape, size)) for one, size in zip(found, sizes, strict=True)
+        ]
 
     def _improved(self, belief: SlotBelief, context: Floats) -> list[Floats]:
         """Return the policies of one replica, ``[n, P, choices]`` for each slot."""

@@ -66,6 +66,9 @@ class PosteriorSubMax(ListingPolicy[PosteriorState]):
 
     def probabilities(self, state: PosteriorState, context: Floats) -> Floats:
         state.problem.check_context(context)
+        if state.problem.context_width == 0:
+            # Without context all decisions of a replica have the same probabilities.
+            context = context[:, :1]
         if context.shape[:2] == (1, 1):
             return self._alone(state, context)[None, None]
         replicas, rows, _ = context.shape

@@ -18,8 +18,11 @@ OTHERS = 10_000.0
 """The limit of parameters that are not listed, such as those of policies of installed packages."""
 LIMITS: dict[str, float] = {
     # Repetitions, each of which takes time in every decision or update.
+    "alternatives": 100,
+    "candidates": 1000,
     "climbs": 100,
     "depth": 100,
+    "noise_steps": 100,
     "restarts": 100,
     "steps": 20_000,
     "sweeps": 100,
@@ -53,16 +56,25 @@ LIMITS: dict[str, float] = {
     "dropout": 1,
     "epsilon": 1,
     "exploration": WEIGHT,
+    "guidance": WEIGHT,
     "kl_weight": WEIGHT,
+    "largest_weight": WEIGHT,
     "learning_rate": WEIGHT,
     "length": WEIGHT,
+    "prior_deviation": WEIGHT,
     "prior_variance": WEIGHT,
+    "prior_weight": WEIGHT,
+    "quantile": 1,
     "quantiles": 1,
+    "regularization": WEIGHT,
     "ridge": WEIGHT,
     "scale": WEIGHT,
     "sharpness": WEIGHT,
     "smoothing": WEIGHT,
+    "spread": WEIGHT,
     "step": WEIGHT,
+    "strength": WEIGHT,
+    "temperature": WEIGHT,
     "weight": WEIGHT,
     "weight_decay": WEIGHT,
     "width": WEIGHT,
@@ -81,7 +93,7 @@ def check_parameters(declaration: Mapping[str, object]) -> None:
 
     >>> check_parameters({"policy": {"kind": "thompson", "beta": 9}})
     """
-    for word in ("policy", "rewards"):
+    for word in ("policy", "shadow", "rewards"):
         for path, value in _numbers((word,), declaration.get(word)):
             limit = _limit(path)
             if limit is not None and abs(value) > limit:

@@ -48,7 +48,7 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
         open_bandit(file, background=False, **world.declaration()).close()
         with _server(file, port) as address:
             click.echo(_introduction(address, seconds, world))
-            with contextlib.suppress(KeyboardInterrupt):
+            with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
                 asyncio.run(_visits(world, address, seconds, rate, seed))
             click.echo("The demo ends, and its folder is deleted.")
 
@@ -56,6 +56,12 @@ def run_demo(port: int, seconds: float | None, rate: float, seed: int) -> None:
 async def _visits(
     world: DemoWorld, address: str, seconds: float | None, rate: float, seed: int
 ) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    # Windows has no handlers of event loops, and there Ctrl-C is a KeyboardInterrupt.
+    with contextlib.suppress(NotImplementedError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     async with AsyncClient(address, NAME, deadline=10.0) as client:
         visitors = Visitors(world, client, rate, np.random.default_rng(seed))
         try:

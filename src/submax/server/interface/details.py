@@ -54,6 +54,8 @@ def bandit_details(bandit: Bandit) -> BanditDetails:
         settings.archive_after,
         bandit.arms(),
         bandit.notices(),
+        settings.shadow,
+        bandit.active_alarms(),
     )
 
 

@@ -30,34 +30,34 @@ AUDITED_CHANGES = 1000
 """Changes in one answer, the newest; the command line shows more."""
 
 
-async def _in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
+async def in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
     """Call a slow function in a thread."""
     return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 
-async def _bandit(call: Call) -> Bandit:
+async def find_bandit(call: Call) -> Bandit:
     """The bandit in the path; one that another process has declared is opened now."""
     name = call.path["name"]
     if name in call.service:
         return call.service[name]
-    return await _in_thread(call.service.find, name)
+    return await in_thread(call.service.find, name)
 
 
 async def decide(call: Call) -> Decision:
     """Make a decision."""
-    bandit = await _bandit(call)
+    bandit = await find_bandit(call)
     return await call.service.decisions(bandit).decide(call.body)
 
 
 async def decide_many(call: Call) -> m.Decisions:
     """Make several decisions, all or none."""
-    bandit = await _bandit(call)
+    bandit = await find_bandit(call)
     return m.Decisions(await call.service.decisions(bandit).decide_many(call.body.requests))
 
 
 async def reward(call: Call) -> Receipt:
     """Record a reward."""
-    bandit, given = await _bandit(call), call.body
+    bandit, given = await find_bandit(call), call.body
     pending = bandit.requests.rewarding(
         given.id,
         given.value,
@@ -84,7 +84,7 @@ def _log_if_late(bandit: Bandit) -> None:
 
 async def reward_many(call: Call) -> m.Receipts:
     """Record several rewards."""
-    bandit = await _bandit(call)
+    bandit = await find_bandit(call)
     given = [msgspec.structs.asdict(one) for one in call.body.rewards]
     pending = bandit.requests.rewarding_many(given, source=_source(call))
     receipts = await call.service.writes.write(pending)
@@ -94,15 +94,15 @@ async def reward_many(call: Call) -> m.Receipts:
 
 async def activate(call: Call) -> Receipt:
     """Record an activation."""
-    bandit = await _bandit(call)
+    bandit = await find_bandit(call)
     return await call.service.writes.write(
-        await _in_thread(bandit.requests.activating, call.body.id)
+        await in_thread(bandit.requests.activating, call.body.id)
     )
 
 
 async def list_bandits(call: Call) -> m.Bandits:
     """The names of the bandits that the key may see."""
-    names = await _in_thread(call.service.names)
+    names = await in_thread(call.service.names)
     allowed = None if call.key is None else call.key.bandits
     return m.Bandits([name for name in names if allowed is None or name in allowed])
 
@@ -113,26 +113,26 @@ async def create(call: Call) -> m.BanditDetails:
     name = table.pop("name")
     # Null means "left out", but for settings that can be None.
     given = {word: value for word, value in table.items() if value is not None or allows_none(word)}
-    bandit = await _in_thread(call.service.create, name, given)
-    return await _in_thread(bandit_details, bandit)
+    bandit = await in_thread(call.service.create, name, given)
+    return await in_thread(bandit_details, bandit)
 
 
 async def delete(call: Call) -> m.Bandits:
     """Delete a bandit, and list the others."""
-    await _in_thread(call.service.delete, call.path["name"])
+    await in_thread(call.service.delete, call.path["name"])
     return await list_bandits(call)
 
 
 async def show(call: Call) -> m.BanditDetails:
     """Describe a bandit."""
-    return await _in_thread(bandit_details, await _bandit(call))
+    return await in_thread(bandit_details, await find_bandit(call))
 
 
 async def set_settings(call: Call) -> m.BanditDetails:
     """Change settings."""
-    bandit = await _bandit(call)
-    await _in_thread(call.service.change, bandit, msgspec.to_builtins(call.body))
-    return await _in_thread(bandit_details, bandit)
+    bandit = await find_bandit(call)
+    await in_thread(call.service.change, bandit, msgspec.to_builtins(call.body))
+    return await in_thread(bandit_details, bandit)
 
 
 async def pause(call: Call) -> m.BanditDetails:
@@ -151,54 +151,54 @@ async def archive(call: Call) -> m.BanditDetails:
 
 
 async def _with_status(call: Call, status: str) -> m.BanditDetails:
-    bandit = await _bandit(call)
-    await _in_thread(call.service.change, bandit, {"status": status})
-    return await _in_thread(bandit_details, bandit)
+    bandit = await find_bandit(call)
+    await in_thread(call.service.change, bandit, {"status": status})
+    return await in_thread(bandit_details, bandit)
 
 
 async def lift(call: Call) -> m.Lifts:
     """The lift of a bandit."""
-    return m.Lifts(await _in_thread((await _bandit(call)).lift))
+    return m.Lifts(await in_thread((await find_bandit(call)).lift))
 
 
 async def change(call: Call) -> m.BanditDetails:
     """Change a choice."""
-    bandit, body = await _bandit(call), call.body
+    bandit, body = await find_bandit(call), call.body
     changed = Change(body.verb, body.choice, body.slot, body.features)
-    await _in_thread(bandit.change, changed)
+    await in_thread(bandit.change, changed)
     for sentence in missing_rails(bandit.settings.guard_rails, bandit.menu):
         LOG.warning("%s: %s", bandit.name, sentence)
-    return await _in_thread(bandit_details, bandit)
+    return await in_thread(bandit_details, bandit)
 
 
 async def export(call: Call) -> Any:
     """Send the log as a Parquet file."""
-    bandit = await _bandit(call)
-    return await _in_thread(exported, call.service.exports, bandit.name)
+    bandit = await find_bandit(call)
+    return await in_thread(exported, call.service.exports, bandit.name)
 
 
 async def list_versions(call: Call) -> m.Versions:
     """List all versions."""
-    bandit = await _bandit(call)
-    versions = await _in_thread(bandit.versions)
+    bandit = await find_bandit(call)
+    versions = await in_thread(bandit.versions)
     return m.Versions([version_details(one) for one in versions], bandit.version, bandit.held)
 
 
 async def publish(call: Call) -> m.Deciding:
     """Let a version decide."""
-    bandit = await _bandit(call)
-    return m.Deciding(await _in_thread(bandit.publish, call.body.version))
+    bandit = await find_bandit(call)
+    return m.Deciding(await in_thread(bandit.publish, call.body.version))
 
 
 async def roll_back(call: Call) -> m.Deciding:
     """Let the version before the current one decide."""
-    bandit = await _bandit(call)
-    return m.Deciding(await _in_thread(bandit.roll_back))
+    bandit = await find_bandit(call)
+    return m.Deciding(await in_thread(bandit.roll_back))
 
 
 async def list_keys(call: Call) -> m.Keys:
     """List all keys, without secrets."""
-    used = await _in_thread(call.service.last_use.times)
+    used = await in_thread(call.service.last_use.times)
     return m.Keys([key_details(key, used.get(key.id)) for key in call.service.keys])
 
 
@@ -206,7 +206,7 @@ async def add_key(call: Call) -> m.KeyMade:
     """Make a key."""
     body, keys = call.body, call.service.keys
     expires = None if body.expires is None else parsed_time(body.expires, time.time())
-    made = await _in_thread(
+    made = await in_thread(
         lambda: keys.add(
             body.scopes,
             body.bandits,
@@ -221,13 +221,13 @@ async def add_key(call: Call) -> m.KeyMade:
 
 async def revoke_key(call: Call) -> m.Keys:
     """Revoke a key."""
-    await _in_thread(call.service.keys.revoke, call.path["id"])
+    await in_thread(call.service.keys.revoke, call.path["id"])
     return await list_keys(call)
 
 
 async def audit(call: Call) -> m.Audit:
     """List the last changes."""
-    newest = await _in_thread(call.service.audit.newest, AUDITED_CHANGES)
+    newest = await in_thread(call.service.audit.newest, AUDITED_CHANGES)
     return m.Audit([audited_change(at, entry) for at, entry in newest])
 
 

@@ -137,6 +137,12 @@ class Publish(Message):
     version: Annotated[int, Meta(ge=0, le=2**53)] | None = None
 
 
+class SetShadow(Message):
+    """A second policy that decides beside the first, by its name or as a table; null for none."""
+
+    policy: str | dict[str, Any] | None
+
+
 class NewKey(Message):
     """A new key: its scopes, its bandits (all if left out), and its requests a second.
 
@@ -192,7 +198,8 @@ class BanditDetails(msgspec.Struct, frozen=True):
     ``context_ignored``: there is a context, and the policy does not use it. ``failures``: how often
     something failed since the server was started, and the bandit went on, by kind of failure.
     ``arms`` are the choices with their decisions, reward rates and probabilities, and ``notices``
-    are sentences about what should be looked at.
+    are sentences about what should be looked at. ``shadow`` is the policy of the shadow, null
+    without one. ``alarms``: active alarms by kind.
     """
 
     name: str
@@ -220,6 +227,8 @@ class BanditDetails(msgspec.Struct, frozen=True):
     archive_after: float | None
     arms: list[ArmStatus]
     notices: list[str]
+    shadow: Any
+    alarms: dict[str, int]
 
 
 class Lifts(msgspec.Struct, frozen=True):
@@ -258,6 +267,27 @@ class Deciding(msgspec.Struct, frozen=True):
     """The version that decides now."""
 
     version: int
+
+
+class AlarmDetails(msgspec.Struct, frozen=True):
+    """An alarm in one sentence, with its time and its values.
+
+    It is ``active`` until it is over or acknowledged. ``subject`` is the field of the context, if
+    it is about one.
+    """
+
+    kind: str
+    at: str
+    active: bool
+    sentence: str
+    subject: str
+    values: dict[str, float]
+
+
+class Alarms(msgspec.Struct, frozen=True):
+    """The last 100 alarms, newest first."""
+
+    alarms: list[AlarmDetails]
 
 
 class KeyDetails(msgspec.Struct, frozen=True):

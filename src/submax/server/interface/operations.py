@@ -2,7 +2,8 @@
 
 from submax.dashboard.page import Page
 from submax.live.serving.decision import Decision, Receipt
-from submax.server.interface import handlers
+from submax.live.shadow.shadow_report import ShadowReport
+from submax.server.interface import alarm_handlers, handlers, shadow_handlers
 from submax.server.interface import messages as m
 from submax.server.interface.operation import Operation
 
@@ -19,6 +20,8 @@ def operations() -> list[Operation]:
         *_one_bandit(),
         *_operating(),
         *_versions(),
+        *_shadow(),
+        *_alarms(),
         *_keys(),
         *_health(),
     ]
@@ -234,6 +237,72 @@ def _versions() -> list[Operation]:
             "Let the version before the current one decide.",
             m.Deciding,
             handlers.roll_back,
+        ),
+    ]
+
+
+def _shadow() -> list[Operation]:
+    path = f"{BANDIT}/shadow"
+    return [
+        Operation(
+            "shadow",
+            "GET",
+            path,
+            "read",
+            "The shadow, and how it compares with the policy that decides.",
+            ShadowReport,
+            shadow_handlers.show_shadow,
+        ),
+        Operation(
+            "set-shadow",
+            "POST",
+            path,
+            "admin",
+            "Let a second policy decide beside the first, logged and never displayed; or none.",
+            ShadowReport,
+            shadow_handlers.set_shadow,
+            m.SetShadow,
+        ),
+        Operation(
+            "promote-shadow",
+            "POST",
+            f"{path}/promote",
+            "admin",
+            "Let the shadow decide; the policy that decided becomes the shadow.",
+            m.Deciding,
+            shadow_handlers.promote_shadow,
+        ),
+        Operation(
+            "roll-back-shadow",
+            "POST",
+            f"{path}/roll-back",
+            "admin",
+            "Undo the last promotion of a shadow.",
+            m.Deciding,
+            shadow_handlers.roll_back_shadow,
+        ),
+    ]
+
+
+def _alarms() -> list[Operation]:
+    return [
+        Operation(
+            "alarms",
+            "GET",
+            f"{BANDIT}/alarms",
+            "read",
+            "The last 100 alarms, newest first.",
+            m.Alarms,
+            alarm_handlers.list_alarms,
+        ),
+        Operation(
+            "acknowledge-alarms",
+            "POST",
+            f"{BANDIT}/alarms/acknowledge",
+            "admin",
+            "Say that all alarms were seen, so that they are no longer active.",
+            m.Alarms,
+            alarm_handlers.acknowledge_alarms,
         ),
     ]
 

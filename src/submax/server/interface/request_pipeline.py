@@ -27,6 +27,7 @@ from submax.server.access.failed_attempts import MAX_FAILURES, WINDOW_SECONDS, F
 from submax.server.access.key import BROWSER_SCOPES, Key
 from submax.server.access.origins import Origins
 from submax.server.access.rate_limit import RateLimit
+from submax.server.access.trusted_proxies import TrustedProxies
 from submax.server.exports.too_many_exports_error import TooManyExportsError
 from submax.server.interface.body import TooLargeError, check_unique_keys, limited_body
 from submax.server.interface.operation import Call, Operation
@@ -85,6 +86,7 @@ class RequestPipeline:
         self.metrics, self.origins = metrics, origins or Origins()
         self._log = RequestLog()
         self.telemetry: Telemetry | None = None
+        self.proxies = TrustedProxies()
         self.described = b""
         self._service, self._rate = service, rate
         self._limit, self._failed = RateLimit(), FailedAttempts()
@@ -245,6 +247,10 @@ class RequestPipeline:
     def _unknown_key(self, request: Incoming, *, sent: bool) -> RefusedError:
         """Why a request without a valid key is refused; too many wrong keys are refused longer."""
         address = request.client.host if request.client is not None else ""
+        if isinstance(request, SmallRequest):
+            # For other requests uvicorn has read the header.
+            forwarded = request.headers.get("x-forwarded-for", "")
+            address = self.proxies.client_address(address, forwarded)
         if sent and not self._failed.allows(address):
             return RefusedError(
                 429,

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from submax.core.checks import did_you_mean
 from submax.core.errors import InputError
+from submax.live.alarms.webhook_options import PRIVATE, SECRET
 from submax.server.access.origins import checked_origin
 from submax.server.running.server_option import PREFIX, ServerOption, read_flag
 
@@ -166,6 +167,7 @@ def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
     ["the variable SUBMAX_PROT is not read: did you mean 'SUBMAX_PORT'?"]
     """
     known = [one.variable.removeprefix(PREFIX) for one in (STORE, *OPTIONS)]
+    known += [name.removeprefix(PREFIX) for name in (SECRET, PRIVATE)]
     known += [name + BY_FILE for name in known]
     words = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
     return [

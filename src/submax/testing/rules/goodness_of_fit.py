@@ -1,5 +1,7 @@
 """Whether draws agree with the probabilities they were drawn with."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import special, stats
 
@@ -8,6 +10,10 @@ from submax.core.arrays import Floats, Integers
 SMALLEST_P_VALUE = 1e-9
 """What the suites accept: they make some thousand comparisons, and must pass for any seed."""
 FEWEST_EXPECTED = 5.0
+FIRST_SHARE = 0.2
+"""Share of the draws that is enough if it agrees well with the probabilities."""
+GOOD_P_VALUE = 0.2
+"""Draws agree well with their probabilities if the p-value is above this."""
 
 
 def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
@@ -28,6 +34,26 @@ def goodness_of_fit(drawn: Integers, probabilities: Floats) -> float:
     observed, expected = _pooled(counts, probabilities * drawn.size)
     distance = 2 * float(np.sum(special.xlogy(observed, observed / expected)))
     return float(stats.chi2.sf(distance, len(expected) - 1)) if len(expected) > 1 else 1.0
+
+
+def p_value_in_steps(draw: Callable[[], Integers], probabilities: Floats, most: int) -> float:
+    """Compute `goodness_of_fit` of some draws, and of ``most`` if those do not agree well.
+
+    ``draw`` returns several indices. If the probabilities are right, four of five comparisons end
+    after a fifth of the draws. If they are wrong, 1,500 draws in steps find out more than 1,200 at
+    once: for example, three arms of probability 1/3 of which one is chosen 10 percentage points
+    more often and another less often are found out with probability 0.997 instead of 0.993.
+    """
+    drawn: list[Integers] = []
+    count, p_value = 0, 0.0
+    for enough in (FIRST_SHARE * most, most):
+        while count < enough:
+            drawn.append(draw())
+            count += drawn[-1].size
+        p_value = goodness_of_fit(np.concatenate(drawn), probabilities)
+        if p_value > GOOD_P_VALUE:
+            break
+    return p_value
 
 
 def _pooled(counts: Integers, expected: Floats) -> tuple[Floats, Floats]:

@@ -13,7 +13,7 @@ from submax.core.contracts.policy import Policy
 from submax.core.contracts.problem import Problem
 from submax.testing.rules.compare import require_close
 from submax.testing.rules.examples import REPLICAS, repeated, some_contexts, some_feedback
-from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, goodness_of_fit
+from submax.testing.rules.goodness_of_fit import SMALLEST_P_VALUE, p_value_in_steps
 from submax.testing.rules.leaves import copied, unchanged
 from submax.testing.rules.require import require, require_shape
 
@@ -22,9 +22,9 @@ TAUGHT = 12
 ROWS = (5, 0, 1, 70)
 """Decisions of a call; 5 come first, because a message about them is easier to understand than one
 about none."""
-CHOICES = 1200
-"""Decisions that are compared with their probabilities."""
-MANY = 100
+CHOICES = 1500
+"""Decisions that are compared with their probabilities, if the first ones do not agree well."""
+MANY = 25
 """Replicas that take them. Networks, which are compiled once for each number of replicas, have as
 many as elsewhere in the suite."""
 
@@ -55,17 +55,25 @@ def check_frequencies(policy: Policy[Any], problem: Problem, seed: int) -> None:
     Rows of one call may depend on each other, so that only the last of them is counted.
     """
     replicas = REPLICAS[-1] if policy.facts.trains_models else MANY
-    repeats = CHOICES // replicas
     feedback = repeated(some_feedback(problem, 1, TAUGHT, seed), replicas)
     for state in _states(policy, problem, replicas, feedback, seed):
         for rows in (1, ROWS[-1]):
             context = some_contexts(problem, 1, rows, seed).repeat(replicas, axis=0)
-            rng = np.random.default_rng(seed)
-            chosen = [policy.act(state, context, rng).action[:, -1] for _ in range(repeats)]
-            listed = np.exp(all_log_probs(policy, state, context)[:, :, -1])
-            p_value = goodness_of_fit(problem.space.index(np.stack(chosen)), listed.mean(axis=1))
+            p_value = _p_value(policy, state, context, np.random.default_rng(seed))
             rule = f"choices must agree with log_prob, and their p-value is {p_value:.1e}"
             require(p_value > SMALLEST_P_VALUE, policy, rule)
+
+
+def _p_value(policy: Policy[Any], state: Any, context: Floats, rng: np.random.Generator) -> float:
+    """Compare choices in the last row with their probabilities."""
+    # That the probabilities are those of log_prob was checked with the decisions.
+    expected = policy.probabilities(state, context)[:, -1].mean(axis=0)
+
+    def choose() -> Integers:
+        index: Integers = state.problem.space.index(policy.act(state, context, rng).action[:, -1])
+        return index
+
+    return p_value_in_steps(choose, expected, CHOICES)
 
 
 def all_log_probs(policy: Policy[Any], state: Any, context: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """The last decisions of a log, whose rewards may come soon."""
 
-from collections import deque
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,39 +21,53 @@ class RecentDecisions:
 
     def __init__(self, find: Callable[[int], DecidedRows | None]) -> None:
         self._find = find
-        self._pages: deque[DecidedRows] = deque()
+        self._pages: list[DecidedRows] = []
+        # The first position of each page, by which the page of a decision is found.
+        self._begins: list[int] = []
         self._count = 0
 
     def add(self, rows: DecidedRows) -> None:
         """Remember decisions, which are newer than all others."""
         if len(rows.position):
             self._pages.append(rows)
+            self._begins.append(int(rows.position[0]))
             self._count += len(rows.position)
         while self._pages and self._count - len(self._pages[0].position) >= RECENT_DECISIONS:
-            self._count -= len(self._pages.popleft().position)
+            self._count -= len(self._pages[0].position)
+            del self._pages[0], self._begins[0]
 
     def rows(self, positions: NDArray[np.int64]) -> tuple[DecidedRows, NDArray[np.int64]]:
         """Return the decisions at positions, and where each of these is among them; −1 if nowhere.
 
         A position may be asked for several times.
         """
-        wanted, inverse = np.unique(positions, return_inverse=True)
         parts: list[DecidedRows] = []
-        place, found = np.full(len(wanted), -1), 0
-        for page in self._pages:
+        places: dict[int, int] = {}
+        of_page: dict[int, list[int]] = {}
+        for position in dict.fromkeys(positions.tolist()):
+            of_page.setdefault(bisect_right(self._begins, position) - 1, []).append(position)
+        for number, wanted in of_page.items():
+            for found in self._found(number, wanted):
+                for position in found.position.tolist():
+                    places[position] = len(places)
+                parts.append(found)
+        where = [places.get(position, -1) for position in positions.tolist()]
+        return (DecidedRows.joined(parts) if parts else NOTHING), np.array(where, np.int64)
+
+    def _found(self, number: int, wanted: list[int]) -> Iterator[DecidedRows]:
+        """The decisions at some positions: from the page of this number if it has them."""
+        known: set[int] = set()
+        if number >= 0:
+            page = self._pages[number]
             at = np.searchsorted(page.position, wanted)
-            at[at == len(page.position)] = 0
-            here = np.flatnonzero(page.position[at] == wanted)
+            here = at[page.position[np.minimum(at, len(page.position) - 1)] == wanted]
             if len(here):
-                parts.append(page.take(at[here]))
-                place[here] = found + np.arange(len(here))
-                found += len(here)
-        for number in np.flatnonzero(place < 0).tolist():
-            row = self._find(int(wanted[number]))
+                yield page.take(here)
+                known = {*page.position[here].tolist()}
+        for position in wanted:
+            row = None if position in known else self._find(position)
             if row is not None:
-                parts.append(row)
-                place[number], found = found, found + 1
-        return (DecidedRows.joined(parts) if parts else NOTHING), place[inverse]
+                yield row
 
 
 NOTHING = DecidedRows(

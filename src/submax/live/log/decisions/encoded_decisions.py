@@ -60,6 +60,8 @@ class EncodedDecisions(DecisionColumns):
 
     def _grouped(self, bodies: Sequence[bytes]) -> list[int]:
         """Find bodies of the same layout; return the places of those that have too few peers."""
+        if len(bodies) < FEWEST:
+            return [*range(len(bodies))]
         sizes = np.fromiter(map(len, bodies), np.int64, len(bodies))
         single: list[int] = []
         for size in np.unique(sizes).tolist():
@@ -96,6 +98,9 @@ class EncodedDecisions(DecisionColumns):
         """Return a column, ``[n, *shape]``, from the values of groups and of single decisions."""
         if len(self._groups) == 1 and not self._made:
             return of_group(self._groups[0]).astype(kind, copy=False)
+        if not self._groups:
+            values = [of_single(made) for made in self._made]
+            return np.array(values, kind).reshape(self._count, *shape)
         column = np.zeros((self._count, *shape), kind)
         for group in self._groups:
             column[group.places] = of_group(group)

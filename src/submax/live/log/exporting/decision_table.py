@@ -23,8 +23,8 @@ from submax.schema.schema import METADATA, Schema
 class DecisionTable:
     """Builds tables of decisions by columns.
 
-    ``open_decisions`` is what the ledger knows about decisions that have not matured, and ``parts``
-    are the names of the parts of a reward.
+    ``open_decisions`` is what the ledger knows about decisions that have not matured, ``parts`` are
+    the names of the parts of a reward, and ``more_fields`` are columns that somebody else builds.
     """
 
     def __init__(
@@ -34,14 +34,20 @@ class DecisionTable:
         context: ContextSchema,
         open_decisions: OpenDecisions,
         parts: Sequence[str] = (),
+        more_fields: Sequence[tuple[str, Any]] = (),
     ) -> None:
         self._menu, self._context = menu, context
         self._open, self._parts = open_decisions, parts
         self._slots = len(menu.slots) + len(menu.ranges)
-        self.schema = _schema(declared, menu, context, parts)
+        self.schema = _schema(declared, menu, context, parts, more_fields)
 
-    def build(self, page: LogPage, outcomes: NDArray[np.void]) -> Any:
-        """Return the table of the decisions of a page, of which ``outcomes`` has the records."""
+    def build(
+        self, page: LogPage, outcomes: NDArray[np.void], more_columns: Sequence[Any] = ()
+    ) -> Any:
+        """Return the table of the decisions of a page, of which ``outcomes`` has the records.
+
+        ``more_columns`` are those of ``more_fields``.
+        """
         import pyarrow as pa
 
         made = page.made
@@ -55,6 +61,7 @@ class DecisionTable:
             self._eligible(made),
             made.probabilities(),
             *self._outcomes(page.position[page.decisions], made, outcomes),
+            *more_columns,
         ]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
@@ -120,7 +127,13 @@ def _context_type(field: object) -> Any:
     return pa.float64() if isinstance(field, Number) else pa.string()
 
 
-def _schema(declared: Schema, menu: Menu, context: ContextSchema, parts: Sequence[str]) -> Any:
+def _schema(
+    declared: Schema,
+    menu: Menu,
+    context: ContextSchema,
+    parts: Sequence[str],
+    more_fields: Sequence[tuple[str, Any]],
+) -> Any:
     import pyarrow as pa
 
     names = [
@@ -150,6 +163,7 @@ def _schema(declared: Schema, menu: Menu, context: ContextSchema, parts: Sequenc
             ("reward", pa.float64()),
             ("late_rewards", pa.int64()),
             *((f"reward_{name}", pa.float64()) for name in parts),
+            *more_fields,
         ],
         metadata={METADATA: msgspec.json.encode(declared)},
     )

@@ -11,7 +11,7 @@ from submax.live.log.decisions.decision_columns import DecisionColumns
 from submax.live.log.decisions.encoded_decisions import EncodedDecisions
 from submax.live.log.pages.page_names import PageNames, StoredNames
 from submax.live.log.pages.reward_values import Parts, reward_values
-from submax.live.store.columns.event_columns import EventColumns
+from submax.live.store.columns.event_columns import NO_EVENTS, EventColumns
 from submax.live.store.columns.event_kinds import ACTIVATION_KIND, DECISION_KIND, REWARD_KIND
 
 
@@ -21,8 +21,8 @@ class LogPage:
 
     ``position``, ``at``, ``kind``, ``about_position`` and ``value`` are ``[n]``; ``value`` is the
     value of a reward, and NaN for other events. ``parts`` has the parts of those rewards that have
-    some, by their places. ``decisions`` are the places of the decisions, in
-    the order of ``made``; ``feedback`` those of rewards and activations.
+    some, by their places. ``decisions`` are the places of the decisions, in the order of ``made``;
+    ``feedback`` those of rewards and activations.
     """
 
     position: NDArray[np.int64]
@@ -42,6 +42,12 @@ class LogPage:
     @classmethod
     def of(cls, events: EventColumns) -> "LogPage":
         """Decode a page; an ``InputError`` is raised if a body is damaged."""
+        if not len(events):
+            return EMPTY_PAGE
+        return cls._decoded(events)
+
+    @classmethod
+    def _decoded(cls, events: EventColumns) -> "LogPage":
         decisions, feedback, rewards = places_of(events.kind)
         value = np.full(len(events), np.nan)
         given = rewards.tolist()
@@ -72,8 +78,13 @@ class LogPage:
 
 def places_of(kind: NDArray[np.uint8]) -> tuple[NDArray[np.int64], ...]:
     """Return the places of decisions, of rewards and activations, and of rewards."""
+    is_reward = kind == REWARD_KIND
     return (
-        np.flatnonzero(kind == DECISION_KIND),
-        np.flatnonzero((kind == REWARD_KIND) | (kind == ACTIVATION_KIND)),
-        np.flatnonzero(kind == REWARD_KIND),
+        (kind == DECISION_KIND).nonzero()[0],
+        (is_reward | (kind == ACTIVATION_KIND)).nonzero()[0],
+        is_reward.nonzero()[0],
     )
+
+
+EMPTY_PAGE = LogPage._decoded(NO_EVENTS)
+"""The page at the end of a log."""

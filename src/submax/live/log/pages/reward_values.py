@@ -24,7 +24,9 @@ def reward_values(bodies: Sequence[bytes], positions: NDArray[np.int64]) -> tupl
 
     ``positions`` name the events in errors.
     """
-    size = len(bodies[0]) if bodies else 0
+    if not bodies:
+        return np.zeros(0), {}
+    size = len(bodies[0])
     if len(bodies) >= FEWEST and size > VALUE.stop:
         data = b"".join(bodies)
         same = {*map(len, bodies)} == {size}

@@ -65,6 +65,8 @@ class EventColumns(NamedTuple):
     @classmethod
     def of(cls, events: Sequence[Event]) -> "EventColumns":
         """Return the columns of some events."""
+        if not events:
+            return NO_EVENTS
         return cls.made(
             np.array([event.position for event in events], np.int64),
             [event.at for event in events],
@@ -89,3 +91,7 @@ class EventColumns(NamedTuple):
                 strict=True,
             )
         )
+
+
+NO_EVENTS = EventColumns.made(np.zeros(0, np.int64), (), (), KeyColumn(), (), ())
+"""The columns of no events, which a reader that follows a log often finds."""

@@ -9,7 +9,7 @@ import numpy as np
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative, positive
 from submax.core.errors import InputError
-from submax.simulation.random_delay import NEVER, RandomDelay
+from submax.simulation.random_delays.random_delay import NEVER, RandomDelay
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats, Integers
 from submax.core.checks import non_negative
-from submax.simulation.random_delay import RandomDelay
+from submax.simulation.random_delays.random_delay import RandomDelay
 
 
 @dataclass(frozen=True)

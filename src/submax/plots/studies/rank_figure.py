@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from submax.core.checks import positive
-from submax.plots.study_style import COLUMN_INCHES
+from submax.plots.studies.study_style import COLUMN_INCHES
 from submax.plots.style import figure_style
 
 ROW_INCHES = 0.2
@@ -18,7 +18,8 @@ def critical_difference_figure(
 ) -> Figure:
     """Draw mean ranks on a line, the best on the left; a bar joins policies that do not differ.
 
-    The arguments are the fields of `submax.experiments.mean_ranks.MeanRanks` and its ``groups()``.
+    The arguments are the fields of `MeanRanks`, which ``submax.experiments.comparing.mean_ranks``
+    computes, and its ``groups()``.
     """
     positive("width", width)
     names = sorted(ranks, key=ranks.__getitem__)

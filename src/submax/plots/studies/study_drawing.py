@@ -13,7 +13,7 @@ from submax.core.arrays import Floats
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.plots.panel import PanelCurve
-from submax.plots.study_style import StudyStyle
+from submax.plots.studies.study_style import StudyStyle
 from submax.plots.style import figure_style, look_of
 from submax.plots.sweep_results import Labels, configurations_in, rows_of
 from submax.simulation.cell_result import Curve

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from submax.core.errors import InputError
-from submax.experiments.mean_ranks import mean_ranks
-from submax.experiments.paired_differences import POWER, PairedDifference
+from submax.experiments.comparing.mean_ranks import mean_ranks
+from submax.experiments.comparing.paired_differences import POWER, PairedDifference
 
 WIDTH = 100
 """Characters of a line if the terminal is narrower or its width is not known."""

@@ -1,0 +1,1 @@
+"""Commands of studies: listings, comparisons, and figures for papers."""

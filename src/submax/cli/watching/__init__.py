@@ -1,0 +1,1 @@
+"""Carries out the commands about shadows and alarms."""

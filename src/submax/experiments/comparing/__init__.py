@@ -1,0 +1,1 @@
+"""Comparisons of the policies of a finished sweep."""

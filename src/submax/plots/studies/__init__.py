@@ -1,0 +1,1 @@
+"""Figures for papers: learning curves in a column, and mean ranks."""

@@ -1,0 +1,34 @@
+"""The functions behind the operations on shadows."""
+
+import msgspec
+
+from submax.live.shadow.shadow_report import ShadowReport
+from submax.server.interface import messages as m
+from submax.server.interface.handlers import find_bandit, in_thread
+from submax.server.interface.operation import Call
+
+
+async def show_shadow(call: Call) -> ShadowReport:
+    """Compare the shadow with the policy that decides."""
+    bandit = await find_bandit(call)
+    return await in_thread(bandit.shadow)
+
+
+async def set_shadow(call: Call) -> ShadowReport:
+    """Set a shadow, or none."""
+    bandit = await find_bandit(call)
+    policy = msgspec.to_builtins(call.body.policy)
+    await in_thread(call.service.set_shadow, bandit, policy)
+    return await in_thread(bandit.shadow)
+
+
+async def promote_shadow(call: Call) -> m.Deciding:
+    """Let the shadow decide."""
+    bandit = await find_bandit(call)
+    return m.Deciding(await in_thread(lambda: bandit.promote_shadow(by="")))
+
+
+async def roll_back_shadow(call: Call) -> m.Deciding:
+    """Undo the last promotion."""
+    bandit = await find_bandit(call)
+    return m.Deciding(await in_thread(lambda: bandit.roll_back_shadow(by="")))

@@ -1,0 +1,1 @@
+"""Delays that are drawn for every single decision."""

@@ -1,0 +1,79 @@
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from submax.live.alarms.fall_detector import BLOCK, FallDetector
+from submax.live.alarms.range_detector import FEWEST_OUTSIDE, RangeDetector
+
+RUNS = 60
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_bandit_that_only_learns_raises_a_false_alarm_as_rarely_as_is_stated(bounded, seed):
+    rng = np.random.default_rng([seed, bounded])
+    observations, stated = 3000, 0.1
+    error = stated / (1 + observations / BLOCK)
+    # The rate rises, as it does while a bandit learns, and then stays.
+    chance = np.minimum(np.linspace(0.05, 0.4, observations), 0.2)
+    alarms = 0
+    for _ in range(RUNS):
+        values = (rng.random(observations) < chance).astype(float)
+        detector = FallDetector(error, 0.0, 1.0) if bounded else FallDetector(error)
+        alarms += bool(detector.add(values if bounded else values + rng.normal(size=observations)))
+    # More than this many of RUNS have a chance below 1e-4 if each has the stated one.
+    most = stated * RUNS + 4 * math.sqrt(RUNS * stated * (1 - stated))
+    assert alarms <= most
+
+
+def test_a_fall_by_half_is_found(seed):
+    rng = np.random.default_rng([seed, 3])
+    detector = FallDetector(1e-5, 0.0, 1.0)
+    assert detector.add((rng.random(6000) < 0.4).astype(float)) == []
+    (fall, *_) = detector.add((rng.random(4000) < 0.2).astype(float))
+    assert 6000 < fall.at <= 10_000
+    assert fall.at_least > fall.at_most
+    assert fall.at_most < 0.4
+
+
+def test_a_rise_is_no_alarm(seed):
+    rng = np.random.default_rng([seed, 4])
+    detector = FallDetector(1e-5, 0.0, 1.0)
+    values = (rng.random(6000) < np.repeat([0.1, 0.8], 3000)).astype(float)
+    assert detector.add(values) == []
+
+
+def test_it_does_not_matter_how_observations_are_divided(seed):
+    rng = np.random.default_rng([seed, 5])
+    values = (rng.random(3000) < np.repeat([0.6, 0.2], 1500)).astype(float)
+    together, apart = FallDetector(1e-3, 0.0, 1.0), FallDetector(1e-3, 0.0, 1.0)
+    found = together.add(values)
+    ends = [0, *sorted(rng.integers(0, 3000, size=20).tolist()), 3000]
+    again = [one for first, last in pairwise(ends) for one in apart.add(values[first:last])]
+    assert found
+    assert [one.at for one in again] == [one.at for one in found]
+    assert [one.at_least for one in again] == pytest.approx([one.at_least for one in found])
+
+
+def test_few_beginnings_are_kept():
+    detector = FallDetector(1e-5, 0.0, 1.0)
+    detector.add(np.tile([0.0, 1.0], 15_000))
+    assert len(detector.starts) <= 8 * math.log2(30_000 / BLOCK)
+
+
+def test_values_from_the_same_distribution_are_not_outside(seed):
+    rng = np.random.default_rng([seed, 6])
+    for _ in range(20):
+        assert RangeDetector().add(rng.standard_cauchy(3000)) == []
+
+
+def test_values_far_away_are_outside(seed):
+    rng = np.random.default_rng([seed, 7])
+    detector = RangeDetector()
+    assert detector.add(rng.normal(size=1000)) == []
+    wrong = np.zeros(100)
+    wrong[:FEWEST_OUTSIDE] = 1000.0
+    (found,) = detector.add(wrong)
+    assert (found.values, found.farthest) == (FEWEST_OUTSIDE, 1000.0)
+    assert detector.add(wrong) == []
