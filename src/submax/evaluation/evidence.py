@@ -36,14 +36,11 @@ class Evidence(NamedTuple):
         observed = (float(self.reward.min()), float(self.reward.max()))
         low, high = observed if self.bounds is None else self.bounds
         if corrects_model:
-            low, high = low - float(self.predicted.max()), high - float(self.predicted.min())
-        ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
-        if not corrects_model:
+            # Row by row: a row with a large weight and a high prediction cannot reach far upward.
+            ends = self.expected + weight * (np.array([[low], [high]]) - self.predicted)
             return float(ends.min()), float(ends.max())
-        return (
-            float(ends.min() + self.expected.min()),
-            float(ends.max() + self.expected.max()),
-        )
+        ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
+        return float(ends.min()), float(ends.max())
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
