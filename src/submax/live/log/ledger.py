@@ -22,7 +22,7 @@ from submax.live.log.pages.log_page import LogPage
 from submax.live.log.pages.second_reader import SecondReader, Settled, WaitingPage
 from submax.live.log.rows.row_segments import RowSegments
 from submax.live.log.rows.training_rows import TrainingRows
-from submax.live.rollups.rollups import Rollups
+from submax.live.rollups.rollups import ReadEvents, Rollups
 from submax.live.store.columns.event_kinds import REWARD_KIND
 from submax.live.store.store import Store
 from submax.schema.columns import Columns
@@ -181,10 +181,11 @@ class Ledger:
 
     def _time_rewards(self, acts: Acts, position: NDArray[np.int64], at: Floats) -> None:
         """Count how long rewards took to come."""
-        self.rollups.delays.seen(position, at)
-        rewards = acts.place[(acts.kind == REWARD_KIND) & (acts.about > 0)]
-        about = acts.about[(acts.kind == REWARD_KIND) & (acts.about > 0)]
-        self.rollups.delays.rewarded(about, position[rewards], at[rewards])
+        which = (acts.kind == REWARD_KIND) & (acts.about > 0)
+        rewards = acts.place[which]
+        self.rollups.read(
+            ReadEvents(position, at, acts.about[which], position[rewards], at[rewards])
+        )
 
     def _step(self, settled: Settled | None, acts: Acts, now: Floats, at: Floats) -> None:
         """Apply acts, and let the decisions mature that are settled meanwhile.

@@ -28,6 +28,18 @@ class Delays:
         self._position: Integers = np.empty(0, np.int64)
         self._at: Floats = np.empty(0)
 
+    def add(
+        self,
+        position: Integers,
+        at: Floats,
+        about: Integers,
+        reward_position: Integers,
+        reward_at: Floats,
+    ) -> None:
+        """Count the rewards among events, which are in order."""
+        self.seen(position, at)
+        self.rewarded(about, reward_position, reward_at)
+
     def seen(self, position: Integers, at: Floats) -> None:
         """Remember the time of some of the events of a page of the log, which are in order."""
         last = int(self._position[-1]) // STRIDE if len(self._position) else -1

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -13,6 +13,8 @@ from submax.live.rollups.keyed_sums import KeyedSums, KeyedSumsRecord
 from submax.live.rollups.sums import COLUMNS, made, matured
 from submax.live.rollups.tier import RESOLUTIONS, Tier, TierRecord
 
+MOST_WAITING = 8192
+"""Decisions and events that wait until they are added."""
 MOST_VERSIONS = 1000
 """Versions whose sums are kept, the newest."""
 
@@ -30,6 +32,35 @@ class CountedDecisions(Protocol):
     def holdout(self) -> Booleans: ...
 
 
+class Outcome(NamedTuple):
+    """What became of decisions: see ``Rollups.matured``."""
+
+    reward: Floats
+    rewarded: Booleans
+    weight: Floats
+    propensity: Floats
+
+
+class Counted(NamedTuple):
+    """Decisions to be counted; ``outcome`` is None if they were made and have not matured."""
+
+    at: Floats
+    action: Floats
+    version: Integers
+    holdout: Booleans
+    outcome: Outcome | None
+
+
+class ReadEvents(NamedTuple):
+    """Positions and times of events, and of the rewards among them with their decisions."""
+
+    position: Integers
+    at: Floats
+    about: Integers
+    reward_position: Integers
+    reward_at: Floats
+
+
 class Rollups:
     """Sums that are kept while a log is read, so that pages need not read it.
 
@@ -39,15 +70,50 @@ class Rollups:
 
     def __init__(self, slots: int = 1) -> None:
         """Rollups of no decision; ``slots`` is the number of slots with choices."""
-        self.tiers = [Tier(resolution) for resolution in RESOLUTIONS]
-        self.versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
-        self.delays = Delays()
-        self.least_propensity = 1.0
+        self._tiers = [Tier(resolution) for resolution in RESOLUTIONS]
+        self._versions = KeyedSums(COLUMNS, 2 * MOST_VERSIONS, MOST_VERSIONS)
+        self._delays = Delays()
+        self._least_propensity = 1.0
         self._slots = slots
+        # Added many at a time, because adding one takes as long as adding a thousand.
+        self._decisions: list[Counted] = []
+        self._events: list[ReadEvents] = []
+        self._count = 0
+
+    @property
+    def tiers(self) -> list[Tier]:
+        """The sums by time."""
+        self._add()
+        return self._tiers
+
+    @property
+    def versions(self) -> KeyedSums:
+        """The sums by version, of decisions that were not held out and of those that were."""
+        self._add()
+        return self._versions
+
+    @property
+    def delays(self) -> Delays:
+        """How long rewards took."""
+        self._add()
+        return self._delays
+
+    @property
+    def least_propensity(self) -> float:
+        """The smallest propensity of a decision that has matured; 1 if there is none."""
+        self._add()
+        return self._least_propensity
+
+    def read(self, events: ReadEvents) -> None:
+        """Count how long the rewards among some events took."""
+        self._events.append(events)
+        self._wait_for(len(events.position))
 
     def decided(self, at: Floats, decisions: CountedDecisions) -> None:
         """Count decisions that were made at these times."""
-        self._add(at, decisions, made(len(at)))
+        if len(at):
+            self._decisions.append(self._counted(at, decisions, None))
+            self._wait_for(len(at))
 
     def matured(
         self,
@@ -62,26 +128,52 @@ class Rollups:
         ``rewarded`` says which got a reward; the others count with the reward that they were given
         by default. ``weight`` is how much each counts in weighted means.
         """
-        self._add(at, decisions, matured(reward, rewarded, weight))
-        self.least_propensity = float(np.min(decisions.propensity, initial=self.least_propensity))
+        if len(at):
+            outcome = Outcome(reward, rewarded, weight, decisions.propensity)
+            self._decisions.append(self._counted(at, decisions, outcome))
+            self._wait_for(len(at))
 
-    def _add(self, at: Floats, decisions: CountedDecisions, rows: Floats) -> None:
-        if not len(rows):
+    def _counted(
+        self, at: Floats, decisions: CountedDecisions, outcome: "Outcome | None"
+    ) -> "Counted":
+        action = decisions.action[:, : self._slots]
+        return Counted(at, action, decisions.version, decisions.holdout, outcome)
+
+    def _wait_for(self, count: int) -> None:
+        self._count += count
+        if self._count >= MOST_WAITING:
+            self._add()
+
+    def _add(self) -> None:
+        """Add what waits; the sums do not depend on when this is called."""
+        if not self._count:
             return
-        group = decisions.holdout.astype(np.int64)
-        choices = decisions.action[:, : self._slots].astype(np.int64)
-        for tier in self.tiers:
-            tier.add(at, group, choices, rows)
-        self.versions.add(decisions.version.astype(np.int64), group, rows)
+        decisions, events = self._decisions, self._events
+        self._decisions, self._events, self._count = [], [], 0
+        if events:
+            self._delays.add(*map(np.concatenate, zip(*events, strict=True)))
+        if not decisions:
+            return
+        at, action, version, holdout, outcomes = zip(*decisions, strict=True)
+        rows = np.concatenate([*map(_rows, at, outcomes)])
+        group = np.concatenate(holdout).astype(np.int64)
+        choices = np.concatenate(action).astype(np.int64)
+        for tier in self._tiers:
+            tier.add(np.concatenate(at), group, choices, rows)
+        self._versions.add(np.concatenate(version).astype(np.int64), group, rows)
+        known = [one.propensity.min() for one in outcomes if one is not None]
+        self._least_propensity = float(min(self._least_propensity, *known, 1.0))
 
     def copy(self) -> Self:
         """Rollups with the same sums; what is added to one is not added to the other.
 
         Arrays are shared, because none of them is ever changed: additions make new ones.
         """
+        self._add()
         made = copy(self)
-        made.tiers = [one.copy() for one in self.tiers]
-        made.versions, made.delays = copy(self.versions), copy(self.delays)
+        made._decisions, made._events = [], []
+        made._tiers = [one.copy() for one in self._tiers]
+        made._versions, made._delays = copy(self._versions), copy(self._delays)
         return made
 
     def to_record(self) -> "RollupsRecord":
@@ -101,9 +193,9 @@ class Rollups:
         known = {one.seconds: one for one in record.tiers}
         for tier in rollups.tiers:
             tier.restore(known[tier.resolution.seconds])
-        rollups.versions.restore(record.versions)
-        rollups.delays.restore(record.delays)
-        rollups.least_propensity = record.least_propensity
+        rollups._versions.restore(record.versions)
+        rollups._delays.restore(record.delays)
+        rollups._least_propensity = record.least_propensity
         return rollups
 
 
@@ -115,3 +207,10 @@ class RollupsRecord(msgspec.Struct, frozen=True, array_like=True):
     delays: DelaysRecord
     least_propensity: float
     slots: int
+
+
+def _rows(at: Floats, outcome: Outcome | None) -> Floats:
+    """The rows of sums of decisions that were made, or that have matured."""
+    if outcome is None:
+        return made(len(at))
+    return matured(outcome.reward, outcome.rewarded, outcome.weight)

@@ -48,7 +48,9 @@ def bandit_row(bandit: Bandit) -> BanditRow:
 
 def overview(bandit: Bandit, span: str | None) -> Overview:
     """How a bandit does."""
-    rollups, lift = bandit.rollups(), bandit.lift()
+    rails = bandit.settings.guard_rails
+    lift = bandit.lift() if rails.holdout or rails.control_share else []
+    rollups = bandit.rollups()
     percent = bandit.settings.rewards["kind"] == "binary"
     total, held_out = _total(rollups, 0), _total(rollups, 1)
     shown = rollups or Rollups()
