@@ -182,7 +182,7 @@ def test_shapes_in_contributing_are_those_that_an_estimator_gets():
     params = estimator.fit(estimator.init(problem, 4, rng), feedback, rng)
     belief = estimator.belief(params, some_contexts(problem, 4, 7, seed=0))
     arrays = {
-        **feedback._asdict(),
+        **feedback._replace(slot_reward=feedback.action)._asdict(),
         "levels": belief.levels(),
         "level_prior": belief.level_prior(),
         "listed": belief.prob_of_all(),

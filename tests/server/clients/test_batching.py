@@ -226,8 +226,8 @@ def test_a_forked_process_has_connections_and_rewards_of_its_own(answering, even
         queued = client.queue_reward("v1", 1.0)
         eventually(lambda: len(answering.seen) == 3)
         with warnings.catch_warnings():
-            # Newer versions of Python warn of a fork beside threads, which is what is tested here.
-            warnings.simplefilter("ignore", DeprecationWarning)
+            # Python and JAX warn of a fork beside threads, which is what is tested here.
+            warnings.simplefilter("ignore")
             process = os.fork()
         if not process:
             # In the child: what the parent has under way is the parent's.
