@@ -254,7 +254,6 @@ PATHS = {
     "/bandits/none": 404,
     "/bandits/arms/none": 404,
     "/bandits/": 404,
-    "/": 404,
     "//bandits": 404,
     "/static/../../etc/passwd": 404,
     "/docs": 404,

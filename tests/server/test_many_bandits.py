@@ -56,7 +56,8 @@ def test_the_number_of_threads_does_not_depend_on_the_number_of_bandits(tmp_path
     with_one = threading.active_count() - before
     service = started(many)
     assert len(service.opened()) == BANDITS
-    assert threading.active_count() - before == 2 * with_one
+    # A thread of another test may end meanwhile.
+    assert threading.active_count() - before <= 2 * with_one
 
 
 def test_all_of_many_bandits_learn(tmp_path, started, eventually):

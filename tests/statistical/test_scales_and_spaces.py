@@ -27,6 +27,8 @@ from submax.strategies.linear_program import LinearProgram
 from submax.strategies.optimized import Optimized
 from submax.strategies.submax import SubMax
 
+# Counting does not look at contexts, which is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore::submax.ContextIgnoredWarning")
 MARGIN = 2.0
 """Standard errors; the sizes are such that five and more are found, whatever the seed."""
 FIRST, SECOND = np.divmod(np.arange(12), 4)

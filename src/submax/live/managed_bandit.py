@@ -17,7 +17,7 @@ from submax.live.fitting.online_learner import OnlineLearner
 from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.records import CHOICE, PUBLISHED, Fitted, Published
-from submax.live.operating.arm_status import ArmStatus, arm_statuses
+from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
 from submax.live.operating.guard_rail_warning import GuardRailWarning
 from submax.live.operating.notices import missing_rails, notices
 from submax.live.store.event import Entry
@@ -128,7 +128,9 @@ class ManagedBandit(BanditBase):
     def arms(self) -> list[ArmStatus]:
         """The decisions, share, reward rate and current probability of each choice."""
         serving = self._live_state.serving
-        return self._learner.inspect(lambda ledger: arm_statuses(serving, ledger))
+        # Without the lock of the ledger: a policy may take for ever.
+        found = self._current.of(serving, self._learner.inspect(recent_contexts))
+        return self._learner.inspect(lambda ledger: arm_statuses(serving, ledger, found))
 
     def notices(self) -> list[str]:
         """Sentences about what an operator should look at; empty if there is nothing."""

@@ -4,7 +4,8 @@ import click
 
 from submax.cli.operating.opened_bandit import read_bandit
 from submax.core.summary import Summary, counted, number, percentage
-from submax.live.operating.arm_status import ArmStatus, arm_statuses
+from submax.live.operating.arm_status import ArmStatus, arm_statuses, recent_contexts
+from submax.live.operating.current_probabilities import CurrentProbabilities
 from submax.live.operating.notices import notices
 from submax.policies.specification import PolicySpecification
 
@@ -15,7 +16,9 @@ def run_status(place: str, name: str | None) -> None:
     """Print the choices with their numbers, and the notices."""
     with read_bandit(place, name) as bandit:
         settings, counts = bandit.projection.settings, bandit.ledger.counts
-        arms = arm_statuses(bandit.state.serving, bandit.ledger)
+        serving = bandit.state.serving
+        probabilities = CurrentProbabilities().of(serving, recent_contexts(bandit.ledger))
+        arms = arm_statuses(serving, bandit.ledger, probabilities)
         sentences = [
             f"Bandit {bandit.name!r}: {settings.status}, "
             f"{PolicySpecification(settings.policy).title}, version "

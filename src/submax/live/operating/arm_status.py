@@ -41,11 +41,16 @@ class ArmStatus(msgspec.Struct, frozen=True, kw_only=True):
     probability: float | None
 
 
-def arm_statuses(serving: Serving, ledger: Ledger) -> list[ArmStatus]:
-    """The choices of all slots with their numbers, in the order of the menu."""
-    probabilities = serving.average_probabilities(
-        ledger.rows.last.context[-AVERAGED_CONTEXTS:].astype(np.float64)
-    )
+def recent_contexts(ledger: Ledger) -> Floats:
+    """The encoded contexts over which probabilities are averaged."""
+    return ledger.rows.last.context[-AVERAGED_CONTEXTS:].astype(np.float64)
+
+
+def arm_statuses(serving: Serving, ledger: Ledger, probabilities: Floats | None) -> list[ArmStatus]:
+    """The choices of all slots with their numbers, in the order of the menu.
+
+    ``probabilities`` are those of the active joint actions at the next decision, if known.
+    """
     by_slot = _by_slot(probabilities, serving.active)
     found = []
     for number, slot in enumerate(serving.menu.slots):
