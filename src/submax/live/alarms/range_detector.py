@@ -41,27 +41,29 @@ class RangeDetector(msgspec.Struct):
 
     def add(self, values: Floats) -> list[Outside]:
         """Take further values into account, and return the blocks that are far outside."""
-        self.waiting = [*self.waiting, *values.tolist()]
+        known = np.concatenate([self.waiting, values])
+        end = len(known) - len(known) % BLOCK
+        blocks, self.waiting = known[:end].reshape(-1, BLOCK), known[end:].tolist()
         found = []
-        while len(self.waiting) >= BLOCK:
-            block, self.waiting = np.array(self.waiting[:BLOCK]), self.waiting[BLOCK:]
-            outside = self._look(block)
+        ends = zip(blocks.min(axis=1).tolist(), blocks.max(axis=1).tolist(), strict=True)
+        for block, (least, most) in zip(blocks, ends, strict=True):
+            outside = self._outside(block, least, most)
             if outside is not None:
                 found.append(outside)
+            self.low = min(self.low, least) if self.seen else least
+            self.high = max(self.high, most) if self.seen else most
+            self.seen += BLOCK
         return found
 
-    def _look(self, block: Floats) -> Outside | None:
-        found = None
-        if self.seen >= FEWEST_SEEN:
-            # A value that grows slowly, such as a date, is not far outside.
-            span = self.high - self.low
-            above = int((block > self.high + span).sum())
-            below = int((block < self.low - span).sum())
-            if max(above, below) >= FEWEST_OUTSIDE:
-                farthest = block.max() if above >= below else block.min()
-                found = Outside(max(above, below), float(farthest), self.low, self.high)
-        least, most = float(block.min()), float(block.max())
-        self.low = min(self.low, least) if self.seen else least
-        self.high = max(self.high, most) if self.seen else most
-        self.seen += len(block)
-        return found
+    def _outside(self, block: Floats, least: float, most: float) -> Outside | None:
+        """What is far outside in a block, whose least and largest values are given."""
+        # A value that grows slowly, such as a date, is not far outside.
+        span = self.high - self.low
+        low, high = self.low - span, self.high + span
+        if self.seen < FEWEST_SEEN or (least >= low and most <= high):
+            return None
+        above, below = int((block > high).sum()), int((block < low).sum())
+        if max(above, below) < FEWEST_OUTSIDE:
+            return None
+        farthest = most if above >= below else least
+        return Outside(max(above, below), farthest, self.low, self.high)
