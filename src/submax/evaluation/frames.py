@@ -14,6 +14,6 @@ def data_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Any:
             "a data frame needs the package pandas, which is not installed: pip install pandas, or "
             "use the rows without it"
         )
-    import pandas as pd  # type: ignore[import-untyped]
+    import pandas as pd  # type: ignore[import-untyped]  # pandas comes without types
 
     return pd.DataFrame(rows)

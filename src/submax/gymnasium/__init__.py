@@ -5,6 +5,6 @@ from submax.core.running.extras import require_extra
 require_extra("gymnasium", "submax.gymnasium", "gymnasium")
 
 from submax.gymnasium.bandit_env import BanditEnv  # noqa: E402 - the package is checked first
-from submax.gymnasium.play import GymnasiumRun, play  # noqa: E402
+from submax.gymnasium.play import GymnasiumRun, play  # noqa: E402 - as the line before
 
 __all__ = ["BanditEnv", "GymnasiumRun", "play"]

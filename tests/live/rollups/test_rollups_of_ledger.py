@@ -40,7 +40,7 @@ def test_rollups_agree_with_the_exported_log(seed, tmp_path, clock):
     sums = Sums.of_table(rollups.tiers[-1].groups.rows.sum(axis=0, keepdims=True))
     assert sums.decisions == sums.matured == len(log)
     np.testing.assert_allclose(sums.reward, reward.sum())
-    np.testing.assert_allclose(sums.weighted, (weight * reward).sum())
+    np.testing.assert_allclose(sums.weight, weight.sum())
     days = rollups.tiers[-1].choices
     for number, name in enumerate(["A", "B", "C"]):
         chosen = (log["action"] == name).to_numpy()

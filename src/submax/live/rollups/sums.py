@@ -14,8 +14,7 @@ class Sums(NamedTuple):
     ``decisions`` are counted when they are made. All other columns are about decisions that have
     matured: ``rewarded`` counts those that got a reward, ``reward`` and ``squares`` are the sums of
     the rewards r and of r². With the weight w, which is 1 / propensity for plain arms and 1 for
-    slots, ``weight`` is the sum of w, ``weighted`` of w r, ``weight_squares`` of w²,
-    ``weighted_cross`` of w² r and ``weighted_squares`` of w² r².
+    slots, ``weight`` is the sum of w and ``weight_squares`` of w².
     """
 
     decisions: Floats
@@ -24,10 +23,7 @@ class Sums(NamedTuple):
     reward: Floats
     squares: Floats
     weight: Floats
-    weighted: Floats
     weight_squares: Floats
-    weighted_cross: Floats
-    weighted_squares: Floats
 
     @classmethod
     def of_table(cls, table: Floats) -> Self:
@@ -44,23 +40,6 @@ class Sums(NamedTuple):
         """The standard error of ``mean``; NaN with fewer than two decisions."""
         spread = np.maximum(self.squares - self.reward * self.mean, 0.0)
         return np.sqrt(_ratio(spread, self.matured * np.maximum(self.matured - 1, 0.0)))
-
-    @property
-    def weighted_mean(self) -> Floats:
-        """The mean reward in which every decision counts by its weight.
-
-        This is what the cell's actions would earn if they were chosen independently of the context:
-        a policy that chooses an action where it does well does not make it look better.
-        """
-        return _ratio(self.weighted, self.weight)
-
-    @property
-    def weighted_error(self) -> Floats:
-        """The standard error of ``weighted_mean``, by the delta method."""
-        mean = self.weighted_mean
-        spread = self.weighted_squares - 2 * mean * self.weighted_cross
-        spread = np.maximum(spread + mean**2 * self.weight_squares, 0.0)
-        return np.where(self.matured > 1, _ratio(np.sqrt(spread), self.weight), math.nan)
 
     @property
     def effective(self) -> Floats:
@@ -84,18 +63,7 @@ def made(count: int) -> Floats:
 def matured(reward: Floats, rewarded: Booleans, weight: Floats) -> Floats:
     """One row of sums for each decision when it matures."""
     ones = np.ones(len(reward))
-    columns = Sums(
-        0 * ones,
-        ones,
-        rewarded.astype(float),
-        reward,
-        reward**2,
-        weight,
-        weight * reward,
-        weight**2,
-        weight**2 * reward,
-        (weight * reward) ** 2,
-    )
+    columns = Sums(0 * ones, ones, rewarded.astype(float), reward, reward**2, weight, weight**2)
     return np.stack(columns, axis=1)
 
 

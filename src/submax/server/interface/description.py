@@ -62,25 +62,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
     found: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
-        "parameters": [
-            {
-                "name": name,
-                "in": "path",
-                "required": True,
-                "schema": schema_of[repr(PATH_PARAMETERS[name])],
-            }
-            for name in re.findall(r"{(\w+)}", operation.path)
-        ]
-        + [
-            {
-                "name": name,
-                "in": "query",
-                "required": False,
-                "description": text,
-                "schema": {"type": "string"},
-            }
-            for name, text in operation.query.items()
-        ],
+        "parameters": _parameters(operation, schema_of),
         "responses": {
             str(operation.status): {
                 "description": "Done.",
@@ -100,3 +82,27 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
             "content": {"application/json": {"schema": schema}},
         }
     return found
+
+
+def _parameters(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parameters in the path, and those behind the ``?`` of the address."""
+    in_path = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": schema_of[repr(PATH_PARAMETERS[name])],
+        }
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    in_query = [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": text,
+            "schema": {"type": "string"},
+        }
+        for name, text in operation.query.items()
+    ]
+    return in_path + in_query

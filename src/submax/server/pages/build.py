@@ -143,7 +143,7 @@ def health(bandit: Bandit) -> HealthPage:
         counts.get("decisions", 0) - counts.get("matured", 0),
         delays[used[0] : used[-1] + 1] if used else [],
         shown.least_propensity if total.matured[0] else None,
-        _ratio(total.weight[0] ** 2, total.weight_squares[0]),
+        float(total.effective[0]) if total.matured[0] else None,
         bandit.failures,
     )
 

@@ -1,40 +1,29 @@
 """The functions behind the pages."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from starlette.responses import Response
 
-from submax.live.bandit import Bandit
 from submax.live.store.pending_write import Answer
 from submax.server.access.sessions import cookie_header
-from submax.server.interface import handlers
+from submax.server.interface.handlers import find_bandit, in_thread, list_bandits
 from submax.server.interface.operation import Call
 from submax.server.interface.responses import ENCODER, JSON
 from submax.server.pages import build
 from submax.server.pages import messages as m
 
 
-async def _in_thread(function: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Call a slow function in a thread."""
-    return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
-
-
 async def _built(call: Call, function: Callable[..., Answer], *arguments: Any) -> Answer:
     """What a function makes of the bandit in the path; in a thread, so that decisions go on."""
-    name = call.path["name"]
-    found: Bandit = (
-        call.service[name] if name in call.service else await _in_thread(call.service.find, name)
-    )
-    return await _in_thread(function, found, *arguments)
+    return await in_thread(function, await find_bandit(call), *arguments)
 
 
 async def home(call: Call) -> m.Home:
     """All bandits that the key may see."""
-    names = set((await handlers.list_bandits(call)).bandits)
+    names = set((await list_bandits(call)).bandits)
     bandits = [one for one in call.service.opened() if one.name in names]
-    rows = await _in_thread(lambda: [build.bandit_row(one) for one in bandits])
+    rows = await in_thread(lambda: [build.bandit_row(one) for one in bandits])
     return m.Home(sorted(rows, key=lambda row: row.name))
 
 
@@ -74,7 +63,7 @@ async def sign_in(call: Call) -> Response:
     """Give the browser a cookie instead of the key that it sent."""
     if call.key is None:
         return Response(ENCODER.encode(m.SignedIn("", [])), media_type=JSON)
-    cookie = await _in_thread(call.service.sessions.begin, call.key)
+    cookie = await in_thread(call.service.sessions.begin, call.key)
     answer = ENCODER.encode(m.SignedIn(call.key.name, list(call.key.scopes)))
     header = cookie_header(cookie, secure=call.encrypted)
     return Response(answer, headers={"Set-Cookie": header}, media_type=JSON)

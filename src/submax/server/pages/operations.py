@@ -25,12 +25,13 @@ def page_operations() -> list[Operation]:
             partial=True,
             page=Page("home.html", "Bandits", "bandits", LIVE_SECONDS),
         ),
-        *_bandit_pages(),
+        *_pages_of_results(),
+        *_pages_of_operation(),
         *_server_pages(),
     ]
 
 
-def _bandit_pages() -> list[Operation]:
+def _pages_of_results() -> list[Operation]:
     return [
         Operation(
             "overview",
@@ -54,6 +55,11 @@ def _bandit_pages() -> list[Operation]:
             page=Page("arms.html", "Arms", "arms", LIVE_SECONDS),
             query={**SPAN, "slot": "The slot whose choices are shown; without it, the first."},
         ),
+    ]
+
+
+def _pages_of_operation() -> list[Operation]:
+    return [
         Operation(
             "version-history",
             "GET",
