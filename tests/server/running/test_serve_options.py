@@ -65,7 +65,7 @@ def test_a_wrong_value_is_one_sentence_that_names_the_variable(name, text, tmp_p
     file = tmp_path / "a.db"
     result = CliRunner().invoke(main, ["serve", str(file)], env={option.variable: text})
     assert result.exit_code == 2
-    assert result.stderr == f"Error: {raised.value}\n"
+    assert result.stderr == f"Error: {raised.value} (invalid-variable)\n"
     assert not file.exists()
 
 
