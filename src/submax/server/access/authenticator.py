@@ -47,8 +47,15 @@ class Authenticator:
     def _check_key(self, request: Incoming, scope: str, partial: bool) -> Key:
         text, in_path = _sent_key(request)
         key = self._service.keys.find(text) if text else self._session_key(request)
-        if key is None or (text and in_path and not key.browser):
+        if key is None:
             raise self._unknown_key(request, sent=bool(text))
+        if text and in_path and not key.browser:
+            raise RefusedError(
+                401,
+                "this key is in the path, where only keys for browsers are allowed: send it as the "
+                "header 'Authorization: Bearer KEY'",
+                {"WWW-Authenticate": "Bearer"},
+            )
         check_origin(request, key, self._origins)
         self._service.last_use.note(key.id)
         bandit = request.path_params.get("name")

@@ -36,6 +36,12 @@ def _port(text: str) -> int:
     return found
 
 
+def _file(text: str) -> Path:
+    if not Path(text).is_file():
+        raise ValueError(text)
+    return Path(text)
+
+
 def _network(text: str) -> str:
     read = ipaddress.ip_network if "/" in text else ipaddress.ip_address
     return str(read(text.strip()))
@@ -66,7 +72,7 @@ OPTIONS = (
         "Most requests per second for each key and bandit.", "N",
     ),
     ServerOption(
-        "learned", None, Path, "a file from submax learn", "policy.submax",
+        "learned", None, _file, "a file from submax learn", "policy.submax",
         "A file from submax learn; a bandit starts from this policy.", "FILE",
     ),
     ServerOption(
