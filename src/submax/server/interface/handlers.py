@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from submax.live.bandit import Bandit
-from submax.live.declaring.settings import allows_none
+from submax.live.declaring.declared_types import allows_none
 from submax.live.operating.notices import missing_rails
 from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import Answer

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from submax.live.declaring.declared_types import DECLARED_TYPES
 from submax.live.declaring.guard_rails import GuardRails
-from submax.live.declaring.settings import DECLARED_TYPES, MEMORY_ONLY, ChoiceFeatures, Name
+from submax.live.declaring.setting_types import MEMORY_ONLY, ChoiceFeatures, Name
 from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.serving.decision import Decision, Receipt
