@@ -165,7 +165,7 @@ def _camel(name: str) -> str:
 def generated() -> dict[str, str]:
     """The generated files by name, from the interface of this checkout."""
     from submax.server.interface.description import description
-    from submax.server.interface.operations import operations
+    from submax.server.interface.operations.all_operations import operations
 
     found = description(operations())
     return {"api.d.ts": types_file(found), "api.js": code_file(found)}

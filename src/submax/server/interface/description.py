@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.interface.messages import BanditName, Failure, KeyIdentifier
+from submax.server.interface.answers import Failure
+from submax.server.interface.messages import BanditName, KeyIdentifier
 from submax.server.interface.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"

@@ -2,7 +2,7 @@
 
 from submax.dashboard.page import Page
 from submax.server.interface.operation import Operation
-from submax.server.interface.operations import BANDIT
+from submax.server.interface.operations.paths import BANDIT
 from submax.server.pages import handlers
 from submax.server.pages import messages as m
 
