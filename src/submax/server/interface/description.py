@@ -76,6 +76,8 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
         },
         "security": [{"key": []}] if operation.scope else [],
     }
+    if operation.slow:
+        found["x-slow"] = True
     if operation.body is not None:
         schema = schema_of[repr(operation.body)]
         found["requestBody"] = {

@@ -33,6 +33,7 @@ def _bandits() -> list[Operation]:
             handlers.create,
             m.Create,
             status=201,
+            slow=True,
             subject=lambda call, made: str(made.name),
         ),
     ]

@@ -23,6 +23,7 @@ def _operating() -> list[Operation]:
             answers.BanditDetails,
             handlers.set_settings,
             m.Set,
+            slow=True,
         ),
         Operation(
             "pause",
@@ -117,6 +118,7 @@ def _shadow() -> list[Operation]:
             ShadowReport,
             shadow_handlers.set_shadow,
             m.SetShadow,
+            slow=True,
         ),
         Operation(
             "promote-shadow",
