@@ -1,7 +1,7 @@
 """Turns what a caller may give as an object into what the store holds."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,31 +13,31 @@ from submax.policies.specification import PolicySpecification
 from submax.schema.context_schema import ContextSchema
 from submax.schema.reward_parts import declared_rewards
 
+Part = TypeVar("Part", GuardRails, AlarmSettings)
+
 
 def _guard_rails(given: object) -> GuardRails:
-    if given is None:
-        return GuardRails()
-    if isinstance(given, GuardRails):
-        return given
-    if isinstance(given, Mapping):
-        for key in given:
-            one_of("guard rail", str(key), GuardRails.__struct_fields__)
-    try:
-        return msgspec.convert(given, GuardRails)
-    except msgspec.ValidationError as error:
-        raise InputError(f"guard_rails: {error}") from error
+    return _converted(given, GuardRails, "guard_rails", "guard rail")
 
 
 def _alarms(given: object) -> AlarmSettings:
+    return _converted(given, AlarmSettings, "alarms", "setting of alarms:")
+
+
+def _converted(given: object, kind: type[Part], setting: str, word: str) -> Part:
+    """The settings of ``kind`` that a table or an object gives; the defaults if it is None.
+
+    In errors, ``setting`` is the name of the whole, and ``word`` says what a key of the table is.
+    """
     if given is None:
-        return AlarmSettings()
+        return kind()
     if isinstance(given, Mapping):
         for key in given:
-            one_of("setting of alarms:", str(key), AlarmSettings.__struct_fields__)
+            one_of(word, str(key), kind.__struct_fields__)
     try:
-        return msgspec.convert(given, AlarmSettings)
+        return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        raise InputError(f"alarms: {error}") from error
+        raise InputError(f"{setting}: {error}") from error
 
 
 def _shadow(given: object) -> str | dict[str, Any] | None:
