@@ -34,7 +34,8 @@ class BodyDecoder:
     """Decodes JSON into a message of one type; wrong bodies raise an ``InputError``."""
 
     def __init__(self, kind: type) -> None:
-        self._kind, self._decoder = kind, msgspec.json.Decoder(kind)
+        self._kind = kind
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
 
     def decode(self, body: bytes) -> Any:
         """The message; unknown fields, wrong types and repeated keys are refused."""
