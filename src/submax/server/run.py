@@ -111,7 +111,7 @@ def configuration_of(
 ) -> uvicorn.Config:
     """The configuration of uvicorn; limits on connections and heads are in ``connections``."""
     metrics, most = pipeline.metrics, _most_connections()
-    pipeline.proxies = TrustedProxies(proxies)
+    pipeline.authenticator.proxies = TrustedProxies(proxies)
     table = ConnectionTable(most, metrics.count_closed)
     app = make_app(service, pipeline=pipeline)
     admission = Admission(app, service.keys, most, lambda: metrics.count("none", 503))

@@ -13,8 +13,9 @@ from submax.live.serving.decision import Decision, Receipt
 from submax.live.store.pending_write import MAX_REQUESTS_PER_CALL
 from submax.server.access.key import MAX_NAME_LENGTH, Scope
 
-Identifier = Annotated[str, Meta(pattern="^[!-~]{1,128}$", min_length=1, max_length=128)]
-BanditName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$", max_length=64)]
+IDENTIFIER_PATTERN, NAME_PATTERN = "^[!-~]{1,128}$", "^[a-z0-9][a-z0-9_-]{0,63}$"
+Identifier = Annotated[str, Meta(pattern=IDENTIFIER_PATTERN, min_length=1, max_length=128)]
+BanditName = Annotated[str, Meta(pattern=NAME_PATTERN, max_length=64)]
 KeyIdentifier = Annotated[str, Meta(pattern="^[0-9a-f]{12}$")]
 Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
 
