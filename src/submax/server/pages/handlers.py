@@ -12,6 +12,8 @@ from submax.server.interface.operation import Call
 from submax.server.interface.responses import ENCODER, JSON
 from submax.server.pages import build
 from submax.server.pages import messages as m
+from submax.server.pages.decision_messages import DecisionsPage
+from submax.server.pages.decisions import decisions_page
 
 
 async def _built(call: Call, function: Callable[..., Answer], *arguments: Any) -> Answer:
@@ -35,6 +37,12 @@ async def overview(call: Call) -> m.Overview:
 async def arms(call: Call) -> m.Arms:
     """The choices of a bandit."""
     return await _built(call, build.arms, call.query.get("slot"), call.query.get("span"))
+
+
+async def decisions(call: Call) -> DecisionsPage:
+    """One decision of a bandit, or the newest ones."""
+    asked = call.query.get("id", ""), call.query.get("unit", "")
+    return await _built(call, decisions_page, *asked)
 
 
 async def versions(call: Call) -> m.VersionsPage:
