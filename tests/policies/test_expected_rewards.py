@@ -5,6 +5,7 @@ import pytest
 
 from submax.core.contracts.feedback import Feedback
 from submax.core.contracts.problem import Problem
+from submax.core.rewards.continuous import Continuous
 from submax.core.rewards.discrete import Discrete
 from submax.core.spaces.arms import Arms
 from submax.core.spaces.slots import Slots
@@ -45,7 +46,7 @@ def test_it_is_the_mean_reward_of_each_arm(policy, tolerance, seed):
 
 def test_effects_of_slots_add_up(seed):
     rng = np.random.default_rng(seed)
-    problem = Problem(Slots((2, 3)))
+    problem = Problem(Slots((2, 3)), scale=Continuous())
     action = rng.integers([2, 3], size=(1, ROWS, 2))
     means = np.array([0.0, 0.3])[action[..., 0]] + np.array([0.0, 0.2, 0.4])[action[..., 1]]
     reward = means + rng.normal(scale=0.1, size=means.shape)

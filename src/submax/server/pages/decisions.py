@@ -104,9 +104,7 @@ def _state(bandit: Bandit, found: FoundDecision) -> str:
     if made.paused:
         return "The bandit was paused, so that nothing is learned from this decision."
     if not made.activated and found.activated_at is None:
-        return (
-            "It was not activated, and nothing is learned from it unless it is activated in time."
-        )
+        return "It was not activated; unless it is activated in time, nothing is learned from it."
     in_time = [one for one in found.rewards if not one.late]
     if in_time:
         return f"It has {len(in_time)} reward{'s' if len(in_time) > 1 else ''} in time."
