@@ -135,7 +135,7 @@ def _why(found: FoundDecision, actions: list[ActionRow]) -> list[str]:
     known = [one for one in actions if one.believed is not None]
     if taken.believed is None or not known:
         return [f"{chance} by version {made.version}, which does not say what actions would earn."]
-    best = max(known, key=lambda one: one.believed or -math.inf)
+    best = max(known, key=lambda one: -math.inf if one.believed is None else one.believed)
     if best.believed == taken.believed:
         return [f"{chance}: it was believed to earn most, {number(taken.believed)}."]
     return [

@@ -5,6 +5,7 @@ from submax.server.interface.operation import Operation
 from submax.server.interface.operations import BANDIT
 from submax.server.pages import handlers
 from submax.server.pages import messages as m
+from submax.server.pages.context_messages import ContextsPage
 from submax.server.pages.decision_messages import DecisionsPage
 
 SPAN = {"span": "How far back to look: 3h, 2d, 60d or 2y; without it, to the begin."}
@@ -62,6 +63,20 @@ def _pages_of_results() -> list[Operation]:
 
 def _pages_of_detail() -> list[Operation]:
     return [
+        Operation(
+            "contexts",
+            "GET",
+            f"{BANDIT}/contexts",
+            "read",
+            "Rewards and winners by the values of a context field; where decisions differ.",
+            ContextsPage,
+            handlers.contexts,
+            page=Page("contexts.html", "Contexts", "contexts", LIVE_SECONDS),
+            query={
+                "field": "The field of the context; without it, the first.",
+                "slot": "The slot whose choices are compared; without it, the first.",
+            },
+        ),
         Operation(
             "decisions",
             "GET",
