@@ -197,9 +197,17 @@ def _summary(path: Path) -> list[dict[str, Any]]:
     """The rows of summary.csv; none if it cannot be read."""
     try:
         with (path / SUMMARY).open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))[:MOST_ROWS]
+            rows = list(csv.DictReader(file))[:MOST_ROWS]
     except (OSError, ValueError, csv.Error):
         return []
+    return [{str(name): _number(text) for name, text in row.items()} for row in rows]
+
+
+def _number(text: Any) -> float | str:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return str(text)
 
 
 def _started(folder: ResultsFolder) -> str:

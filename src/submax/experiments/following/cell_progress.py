@@ -39,8 +39,9 @@ def cell_progress(directory: Path, cells: Sequence[PlannedCell]) -> list[CellPro
 def seconds_left(found: Sequence[CellProgress]) -> float | None:
     """Estimate the seconds until all cells are done; None if nothing is known to go by.
 
-    A cell is expected to take as long for each decision as finished cells of the same policy, or as
-    all finished cells if there is none. As many cells run at a time as now.
+    A cell is expected to take as long for each decision as finished cells of the same policy. If
+    there is none, as all finished cells, or as long as a cell of the policy has been running if
+    this is longer. As many cells run at a time as now.
     """
     done = [one for one in found if one.status == "done"]
     running = [one for one in found if one.status == "running"]
@@ -49,6 +50,10 @@ def seconds_left(found: Sequence[CellProgress]) -> float | None:
         return None
     overall = sum(one.seconds for one in done) / decisions
     rates = dict(_rates(done))
+    for one in running:
+        if one.cell.policy not in {other.cell.policy for other in done}:
+            so_far = max(rates.get(one.cell.policy, overall), one.seconds / one.cell.decisions)
+            rates[one.cell.policy] = so_far
 
     def expected(one: CellProgress) -> float:
         return rates.get(one.cell.policy, overall) * one.cell.decisions
