@@ -104,13 +104,13 @@ def test_policies_are_switched_off_by_the_keyboard_and_stay_so(opened, address):
     picture = "document.querySelector('figure canvas').toDataURL()"
     page.locator("figure canvas").wait_for()
     before = page.evaluate(picture)
-    page.get_by_label("random").focus()
+    page.get_by_role("checkbox", name="random").focus()
     page.keyboard.press("Space")
     assert page.evaluate(picture) != before
     page.reload()
-    expect(page.get_by_label("random")).not_to_be_checked()
+    expect(page.get_by_role("checkbox", name="random")).not_to_be_checked()
     page.get_by_role("button", name="All").click()
-    expect(page.get_by_label("random")).to_be_checked()
+    expect(page.get_by_role("checkbox", name="random")).to_be_checked()
     assert page.evaluate(picture) == before
 
 

@@ -28,6 +28,7 @@ from submax.server.access.key import BROWSER_SCOPES, Key
 from submax.server.access.origins import Origins
 from submax.server.access.rate_limit import RateLimit
 from submax.server.access.trusted_proxies import TrustedProxies
+from submax.server.evaluations.too_many_evaluations_error import TooManyEvaluationsError
 from submax.server.exports.too_many_exports_error import TooManyExportsError
 from submax.server.interface.body import TooLargeError, check_unique_keys, limited_body
 from submax.server.interface.operation import Call, Operation
@@ -55,6 +56,7 @@ Shown = Callable[[Any, Request, Key | None], Response]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
     (TooManyExportsError, 429),
+    (TooManyEvaluationsError, 429),
     (NotFoundError, 404),
     (ConflictError, 409),
     (InputError, 400),
