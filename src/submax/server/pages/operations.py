@@ -1,6 +1,8 @@
 """The operations that have pages."""
 
 from submax.dashboard.page import Page
+from submax.server.evaluations.evaluation import Evaluations
+from submax.server.interface.evaluation_handlers import evaluations
 from submax.server.interface.operation import Operation
 from submax.server.interface.operations import BANDIT
 from submax.server.pages import handlers
@@ -11,6 +13,8 @@ from submax.server.pages.decision_messages import DecisionsPage
 SPAN = {"span": "How far back to look: 3h, 2d, 60d or 2y; without it, to the begin."}
 LIVE_SECONDS = 5
 """How often a page that shows current numbers is loaded again."""
+EVALUATE_SECONDS = 2
+"""How often the page on evaluations is loaded again, for people who wait for one."""
 
 
 def page_operations() -> list[Operation]:
@@ -30,6 +34,16 @@ def page_operations() -> list[Operation]:
         *_pages_of_results(),
         *_pages_of_detail(),
         *_pages_of_operation(),
+        Operation(
+            "evaluations",
+            "GET",
+            f"{BANDIT}/evaluations",
+            "read",
+            "Evaluations of other policies on the log of a bandit: progress and results.",
+            Evaluations,
+            evaluations,
+            page=Page("evaluate.html", "Evaluate", "evaluate", EVALUATE_SECONDS),
+        ),
         *_server_pages(),
     ]
 
