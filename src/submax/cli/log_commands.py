@@ -8,11 +8,13 @@ from typing import Any
 
 import click
 
+from submax.cli.best_policy_report import print_best
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
     common_schema,
     label_of,
+    learnable,
     learned_among,
     policy_table,
     text_or_table,
@@ -20,6 +22,7 @@ from submax.cli.given_policies import (
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.report.candidates import SUFFIX, Candidate
@@ -34,7 +37,7 @@ DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 
 def run_learn(
     path: Path,
-    policy: str,
+    policies: Sequence[str],
     out: Path,
     share: float,
     by: By,
@@ -42,18 +45,21 @@ def run_learn(
     seed: int,
     **reading: Any,
 ) -> None:
-    """Learn a policy from a log, write it to a file, and print notes about the log."""
+    """Learn a policy, or the best of several, write it to a file, and print notes about the log."""
     check_policy_file(out)
-    specification = policy_table(policy)
+    wanted = [learnable(one) for one in policies]
     log = _log(path, **reading)
-    learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    best = learn_best(log, wanted or None, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    learned = best.learned
     learned.write(out)
     _print_notes(log.notes)
+    name = policies[0] if len(policies) == 1 else best.winner
     if log.schema.context.width and not learned.policy.facts.uses_context:
-        click.echo(f"Note: {policy} does not look at the context")
+        click.echo(f"Note: {name} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
-    click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}; written to {out}")
+    print_best(best, with_notes=len(policies) != 1)
+    click.echo(f"{name} learned from {learned.origin.rows} rows of {path}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
         click.echo(f"Note: the file stores the last {len(learned.rows.reward)} rows of the log")
 

@@ -8,9 +8,10 @@ import numpy as np
 from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.choosing.one_policy import learn_one
+from submax.evaluation.choosing.training_length import training_warnings
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison_view import comparison_summary
@@ -212,7 +213,9 @@ class _Evaluation(NamedTuple):
         if isinstance(target, TargetPolicy) and target.learns:
             target = target.learned_from(self.log.rows(self.first), seed)
         elif _learns(target):
-            target = learn(self.log.rows(self.first), candidate, seed=seed, keep_rows=0)
+            target = learn_one(self.log.rows(self.first), candidate, seed=seed, keep_rows=0)
+            short = training_warnings(target.policy, int(self.first.sum()))
+            self.notes.extend(f"{name}: {sentence}" for sentence in short)
         learned = target.base if isinstance(target, TargetPolicy) else target
         ignored = learned is not None and not learned.policy.facts.uses_context
         if ignored and self.log.schema.context.width:
