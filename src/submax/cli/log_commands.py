@@ -1,6 +1,8 @@
 """Carries out the commands on logs: learn, evaluate and tune."""
 
 import json
+import shlex
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +24,7 @@ from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
+from submax.evaluation.page.report_page import check_report
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import compare
 from submax.plots.estimates import ESTIMATES
@@ -71,11 +74,15 @@ def run_evaluate(
     reward_models: Sequence[str],
     baseline: str,
     every: bool,
+    report: Path | None,
+    slices: Sequence[str],
     seed: int,
     **reading: Any,
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
+    if report is not None:
+        check_report(report)
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -95,6 +102,7 @@ def run_evaluate(
         seed=seed,
         reward_model=[text_or_table(one) for one in reward_models] or None,
         baseline=baseline,
+        slices=slices,
     )
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
@@ -102,6 +110,9 @@ def run_evaluate(
     new_notes = [note for note in found.notes if note not in log.notes]
     print_comparison(found._replace(notes=new_notes), every)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
+    if report is not None:
+        found.report(report, shlex.join(["submax", *sys.argv[1:]]))
+        click.echo(f"Report: {report}")
 
 
 def run_tune(

@@ -170,6 +170,21 @@ def learn(log: Path, **options: Any) -> None:
     help="Directory in which to write estimates.csv and a forest plot.",
 )
 @click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Also write a page with all results, data checks and warnings, which a browser opens "
+    "without a network.",
+)
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Also estimate the policies for the rows with each value of a column of the context. Can "
+    "be repeated.",
+)
+@click.option(
     "--trust",
     is_flag=True,
     help="Run the Python code of learned policies whose class is in a file of your own.",

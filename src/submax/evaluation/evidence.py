@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Booleans, Floats
 
 
 class Evidence(NamedTuple):
@@ -41,6 +41,15 @@ class Evidence(NamedTuple):
             return float(ends.min()), float(ends.max())
         ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
         return float(ends.min()), float(ends.max())
+
+    def rows(self, mask: Booleans) -> "Evidence":
+        """Return the evidence of some of the rows."""
+        arrays = {
+            name: values[mask]
+            for name, values in self._asdict().items()
+            if isinstance(values, np.ndarray)
+        }
+        return self._replace(**arrays)
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":

@@ -1,6 +1,7 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
+from submax.evaluation.overview.overlap import Overlap
+from submax.evaluation.overview.overview import Overview
+from submax.evaluation.overview.slices import check_slices, slices_of
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -30,13 +34,15 @@ class Comparison(NamedTuple):
     """All estimates, policies in the order given, and ``notes``: sentences about the log.
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
-    policies that were evaluated on the same rows as the baseline.
+    policies that were evaluated on the same rows as the baseline. ``overview`` has the data checks,
+    the weights of the policies, and the estimates of slices.
     """
 
     estimates: list[Estimate]
     notes: list[str]
     level: float
     differences: Sequence[Difference] = ()
+    overview: Overview | None = None
 
     def policies(self) -> list[str]:
         """Return the names of the policies, the logging policy first."""
@@ -48,27 +54,31 @@ class Comparison(NamedTuple):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all numbers as rows of a table, the logging policy first."""
-        return [
-            {
-                "policy": one.policy,
-                "estimator": one.estimator,
-                "recommended": one.recommended,
-                "value": one.value,
-                "low": one.interval.low,
-                "high": one.interval.high,
-                "threshold": one.threshold,
-                **one.diagnostics._asdict(),
-                "warnings": " | ".join(one.cautions),
-            }
-            for one in self.estimates
-        ]
+        return [one.row() for one in self.estimates]
+
+    def slice_rows(self) -> list[dict[str, Any]]:
+        """Return the estimates of all slices as rows of a table."""
+        slices = () if self.overview is None else self.overview.slices
+        return [{"slice": one.column, "is": one.value, **one.estimate.row()} for one in slices]
 
     def to_pandas(self, table: str = "estimates") -> Any:
-        """Return a data frame of all ``estimates``, or of all ``differences``."""
-        one_of("table", table, ["estimates", "differences"])
+        """Return a data frame of all ``estimates``, ``differences`` or ``slices``."""
+        one_of("table", table, ["estimates", "differences", "slices"])
         if table == "estimates":
             return data_frame(self.rows())
+        if table == "slices":
+            return data_frame(self.slice_rows())
         return data_frame([one.row() for one in self.differences])
+
+    def report(self, path: Path | str, command: str | None = None) -> None:
+        """Write a page of HTML with all results, which a browser opens without a network.
+
+        ``command`` is the command line by which the page is made again; without it, the page has
+        the arguments of ``compare``.
+        """
+        from submax.evaluation.page.report_page import write_report
+
+        write_report(Path(path), self, command)
 
     def difference(self, policy: str, estimator: str | None = None) -> Difference | None:
         """Return the difference of a policy from the baseline, by the recommended estimator."""
@@ -109,6 +119,7 @@ def compare(
     apart: bool = False,
     reward_model: Any = None,
     baseline: str = LOGGING_POLICY,
+    slices: Sequence[str] = (),
 ) -> Comparison:
     """Return what policies would have earned on a log, with that of the logging policy.
 
@@ -132,6 +143,9 @@ def compare(
 
     The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
 
+    ``slices`` are columns of the context. The recommended estimate of each policy is also computed
+    for the rows with each value of such a column (a number is cut at its quartiles).
+
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap` or `bernstein`. One estimate of each
     policy is recommended, by the rule of ``recommendation.py``.
@@ -150,6 +164,7 @@ def compare(
             f"the level of an interval is {level!r}, and must be between 0 and 1: "
             "give 0.95 for intervals of 95 %"
         )
+    check_slices(slices, log)
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
     chosen = chosen_estimators(estimators, log)
@@ -163,8 +178,20 @@ def compare(
     notes = [*rest.notes, *logged.model_choice.notes()]
     if rest.cluster is not None:
         notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
+    settings = {
+        "policies": ", ".join(candidates),
+        "estimators": ", ".join(estimator_set.estimators),
+        "reward model": logged.model_choice.name,
+        "interval": interval,
+        "level": level,
+        "share": share,
+        "by": by,
+        "seed": seed,
+        "baseline": baseline,
+    }
+    overview = Overview.of(rest, int(first.sum()), settings, log.fingerprint)
     evaluation = _Evaluation(
-        log, first, estimator_set, logged, cautions, notes, apart, reward_model
+        log, first, estimator_set, logged, cautions, notes, apart, reward_model, overview, slices
     )
     if first.any():
         evaluation.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
@@ -185,23 +212,31 @@ class _Evaluation(NamedTuple):
     notes: list[str]
     apart: bool
     reward_model: Any
+    overview: Overview
+    slices: Sequence[str]
 
     def compared(self, candidates: Mapping[str, Any], baseline: str) -> Comparison:
         """Return the estimates of all policies, and their differences from the baseline."""
-        log_policy = self.estimator_set.logging_policy(self.logged)
+        log_policy = self.estimator_set.logging_policy(
+            self.logged, slices_of(self.logged.log, self.slices)
+        )
         estimates, differences = list(log_policy.estimates), list[Difference]()
+        overlap, slices = dict[str, Overlap](), list(log_policy.slices)
         based, base_rows = log_policy, self.logged
         if baseline != LOGGING_POLICY:
             based, base_rows = self.estimated(baseline, candidates[baseline])
         for name, candidate in candidates.items():
-            if name == baseline:
-                estimates += based.estimates
-                continue
-            found, rows = self.estimated(name, candidate)
+            found, rows = (
+                (based, base_rows) if name == baseline else self.estimated(name, candidate)
+            )
             estimates += found.estimates
-            if rows is base_rows:
+            slices += found.slices
+            if found.overlap is not None:
+                overlap[name] = found.overlap
+            if rows is base_rows and name != baseline:
                 differences += self.estimator_set.differences(found, based)
-        return Comparison(estimates, self.notes, self.estimator_set.level, differences)
+        overview = self.overview._replace(overlap=overlap, slices=slices)
+        return Comparison(estimates, self.notes, self.estimator_set.level, differences, overview)
 
     def estimated(self, name: str, candidate: Any) -> tuple[EstimatedPolicy, LoggedEvidence]:
         """Return the estimates of one policy, and the rows on which it was evaluated.
@@ -227,7 +262,8 @@ class _Evaluation(NamedTuple):
         logged, cautions = self._logged_for(name, unseen)
         saw_all = unseen is not None and not unseen.any()
         about = logged.about(target)
-        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all)
+        slices = slices_of(logged.log, self.slices)
+        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all, slices)
         return found, logged
 
     def _logged_for(

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.logs.clusters import renumbered
 
 
 class PolicyEvidence(NamedTuple):
@@ -17,3 +18,8 @@ class PolicyEvidence(NamedTuple):
     evidence: Evidence
     unsupported: Floats
     cluster: Integers | None = None
+
+    def rows(self, mask: Booleans) -> "PolicyEvidence":
+        """Return the evidence of some of the rows."""
+        cluster = None if self.cluster is None else renumbered(self.cluster[mask])
+        return PolicyEvidence(self.evidence.rows(mask), self.unsupported[mask], cluster)

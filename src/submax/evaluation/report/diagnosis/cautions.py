@@ -94,7 +94,7 @@ def policy_cautions(
         )
     yield from _about_support(about_policy, found, logged)
     yield from _about_floor(about_policy, logged)
-    yield from _about_spread("weights", found)
+    yield from spread_cautions(found)
     yield from rare_reward_cautions(found)
     yield from _about_model(about_policy)
     groups = about_policy.evidence.group_weight
@@ -103,15 +103,15 @@ def policy_cautions(
             "groups",
             "mips assumes that actions with the same features earn the same, which is not tested",
         )
-        yield from _about_spread(
-            "groups", Diagnostics.of_weights(groups, about_policy.evidence.reward)
+        yield from spread_cautions(
+            Diagnostics.of_weights(groups, about_policy.evidence.reward), "groups"
         )
     slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(
             1 - slots.shape[1] + slots.sum(axis=1), about_policy.evidence.reward
         )
-        yield from _about_spread("slots", added)
+        yield from spread_cautions(added, "slots")
 
 
 def _about_support(
@@ -161,7 +161,8 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
     )
 
 
-def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
+def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
+    """Yield a caution if few rows have most of the weight."""
     weights = {"slots": "slot weights", "groups": "group weights"}.get(about, "weights")
     if _few(found):
         yield Caution(
