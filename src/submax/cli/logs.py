@@ -26,7 +26,9 @@ def log_options(command: Command) -> Command:
             multiple=True,
             metavar="ROLE=NAME",
             help="The column of a role: action, reward, propensity, context, eligible, id, time, "
-            "status or cluster (such as a user, whose rows depend on each other). Several columns "
+            "status, cluster (such as a user, whose rows depend on each other), count (of the "
+            "decisions that a row stands for), successes (how many of these had the reward 1, in "
+            "place of reward) or weight (of a row in a sample of a log). Several columns "
             "are separated by commas, context=age,country, or given by a pattern, "
             "'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",

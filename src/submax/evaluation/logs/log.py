@@ -4,27 +4,41 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import one_of, whole_number
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.summary import Summary
 from submax.evaluation.frames import data_frame
-from submax.evaluation.logs.clusters import random_clusters, renumbered
+from submax.evaluation.logs.clusters import renumbered
+from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.encoded_parts import EncodedParts
 from submax.evaluation.logs.log_frame import log_columns
 from submax.evaluation.logs.log_view import log_summary
 from submax.evaluation.logs.propensity_model import estimate_slot_propensities
+from submax.evaluation.logs.splitting import By as By
+from submax.evaluation.logs.splitting import chosen_rows
 from submax.schema.menu import ChoiceIndices
 from submax.schema.schema import Schema
 
-By = Literal["time", "random"]
-"""Which rows a split takes first: the earliest ones, or random ones."""
+COLUMNS = (
+    "context",
+    "action",
+    "reward",
+    "propensity",
+    "eligible_set",
+    "estimated",
+    "slot_propensity",
+    "raised",
+    "cluster",
+    "count",
+    "fold",
+    "sampling_weight",
+)
+"""The fields of a log that have an entry for each row, or are None."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +52,10 @@ class Log:
     a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
     logged. ``raised [N]`` is the factor by which an estimated propensity was raised to its floor;
     None if none was. ``cluster [N]`` is the number of the cluster (such as a user) of each row, if
-    rows of a cluster depend on each other. ``notes`` are sentences about what was left out or
-    changed when the log was read.
+    rows of a cluster depend on each other. ``count [N]`` is the number of equal decisions that a
+    row stands for, ``fold [N]`` its fold in cross-fitting, and ``sampling_weight [N]`` how many
+    rows it stands for if the log is a sample; all may be None. ``notes`` are sentences about what
+    was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -53,6 +69,9 @@ class Log:
     slot_propensity: Floats | None = None
     raised: Floats | None = None
     cluster: Integers | None = None
+    count: Floats | None = None
+    fold: NDArray[np.int8] | None = None
+    sampling_weight: Floats | None = None
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -75,8 +94,11 @@ class Log:
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status, cluster. A role that is not given is filled by the column with its usual
-        name; clusters must be given.
+        id, time, status, cluster, count, successes, weight. A role that is not given is filled by
+        the column with its usual name; the last four must be given. If rows stand for several
+        decisions, ``count`` is their number; ``successes`` says how many of them had the reward 1,
+        and takes the place of the reward. ``weight`` is 1 / (probability with which a row was
+        kept) if the log is a sample.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
@@ -133,7 +155,9 @@ class Log:
     def to_pandas(self) -> Any:
         """Return a data frame with columns that ``Log.read`` finds by their names."""
         return data_frame(
-            log_columns(self.schema, self.context, self.action, self.reward, self.propensity)
+            log_columns(
+                self.schema, self.context, self.action, self.reward, self.propensity, self.count
+            )
         )
 
     def __repr__(self) -> str:
@@ -144,11 +168,22 @@ class Log:
 
     def _summary(self) -> Summary:
         return log_summary(
-            self.schema, self.action, self.reward, self.propensity, self.estimated, self.notes
+            self.schema,
+            self.action,
+            self.reward,
+            self.propensity,
+            self.estimated,
+            self.notes,
+            self.count,
         )
 
     def __len__(self) -> int:
         return len(self.reward)
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions: that of the rows, unless rows stand for several."""
+        return len(self) if self.count is None else round(float(self.count.sum()))
 
     @property
     def problem(self) -> Problem:
@@ -164,7 +199,7 @@ class Log:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the contexts, actions and rewards of all rows, without propensities."""
+        """A hash of the contexts, actions, rewards and counts of all rows, without propensities."""
         return self.fingerprint_of(len(self))
 
     def fingerprint_of(self, count: int) -> str:
@@ -173,7 +208,8 @@ class Log:
         It recognizes a log that has grown: its first rows are those of the log before.
         """
         digest = hashlib.sha256()
-        for column in (self.context, self.action, self.reward):
+        counts = () if self.count is None else (self.count,)
+        for column in (self.context, self.action, self.reward, *counts):
             digest.update(repr((column[:count].shape, column.dtype.str)).encode())
             digest.update(np.ascontiguousarray(column[:count]).data)
         return digest.hexdigest()
@@ -188,22 +224,17 @@ class Log:
 
     def rows(self, which: Booleans | Integers) -> "Log":
         """Return a log of some of the rows, given by a mask or by their numbers."""
-        slots = self.slot_propensity
-        return replace(
-            self,
-            context=self.context[which],
-            action=self.action[which],
-            reward=self.reward[which],
-            propensity=self.propensity[which],
-            eligible_set=self.eligible_set[which],
-            estimated=self.estimated[which],
-            slot_propensity=None if slots is None else slots[which],
-            raised=None if self.raised is None else self.raised[which],
-            cluster=None if self.cluster is None else renumbered(self.cluster[which]),
-        )
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        taken = {name: one[which] for name, one in columns.items() if one is not None}
+        if self.cluster is not None:
+            taken["cluster"] = renumbered(taken["cluster"])
+        return replace(self, **taken)
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
         """Return two logs: one with a ``share`` of the rows, earliest or random, and the rest."""
+        if self.count is not None:
+            divided = divided_by_split(self, share, by, seed)
+            return divided.log.rows(divided.part == 0), divided.log.rows(divided.part == 1)
         first = self.chosen(share, by, seed)
         return self.rows(first), self.rows(~first)
 
@@ -212,27 +243,7 @@ class Log:
 
         Both logs of the split have at least one row.
         """
-        one_of("split by", by, ["time", "random"])
-        whole_number("seed", seed, at_least=0)
-        if not 0 < share < 1:
-            raise InputError(
-                f"the share is {share!r}, and must be above 0 and below 1: give 0.5 to learn from "
-                "half of the rows"
-            )
-        if len(self) < 2:
-            raise InputError(
-                f"a log of {len(self)} rows cannot be split, since both parts need a row: "
-                "read a log of at least 2 rows"
-            )
-        count = min(max(round(share * len(self)), 1), len(self) - 1)
-        first = np.zeros(len(self), dtype=bool)
-        if by == "time":
-            first[:count] = True
-        elif self.cluster is None:
-            first[np.random.default_rng(seed).permutation(len(self))[:count]] = True
-        else:
-            first = random_clusters(self.cluster, count, seed)
-        return first
+        return chosen_rows(len(self), self.cluster, share, by, seed)
 
     def with_estimated_propensities(self, seed: int = 0) -> "Log":
         """Return the log with unknown propensities filled in, and notes that say how many.
@@ -275,7 +286,14 @@ class Log:
     def _modelled_propensities(self, seed: int) -> tuple[Floats, Floats]:
         eligible = [self.eligible_choices(slot) for slot in range(len(self.schema.menu.slots))]
         return estimate_slot_propensities(
-            self.schema, self.context, self.parts, self.action, eligible, self.eligible_set, seed
+            self.schema,
+            self.context,
+            self.parts,
+            self.action,
+            eligible,
+            self.eligible_set,
+            seed,
+            self.count,
         )
 
     def _with_products_of_slots(self) -> "Log":

@@ -22,6 +22,9 @@ ROLES = (
     "time",
     "status",
     "cluster",
+    "count",
+    "successes",
+    "weight",
 )
 """The roles that a column can have."""
 USUAL = {
@@ -58,6 +61,9 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     time: str | None = None
     status: str | None = None
     cluster: str | None = None
+    count: str | None = None
+    successes: str | None = None
+    weight: str | None = None
 
     @property
     def used(self) -> list[str]:
@@ -70,6 +76,9 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
             self.time,
             self.status,
             self.cluster,
+            self.count,
+            self.successes,
+            self.weight,
         )
         several = (self.actions, self.context, self.slot_propensities)
         found = [name for table in several for name in table.values()]
@@ -92,6 +101,10 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
             f"the log has {times} columns called {twice!r}: give each column a different name"
         )
     single = {role: _single(role, columns, given) for role in USUAL}
+    successes, count = (_single(role, columns, given) for role in ("successes", "count"))
+    if successes is not None:
+        _check_successes(given, count)
+        single["reward"] = successes
     if single["reward"] is None:
         raise InputError(_missing("reward", columns))
     actions = _actions(columns, given)
@@ -103,8 +116,20 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         context=_context(columns, given),
         status=_single(STATUS, columns, given) if STATUS in given else exported,
         cluster=_single("cluster", columns, given),
+        count=count,
+        successes=successes,
+        weight=_single("weight", columns, given),
         **single,  # type: ignore[arg-type]  # the reward is not None
     )
+
+
+def _check_successes(given: Mapping[str, Any], count: str | None) -> None:
+    if count is None or given.get("reward") is not None:
+        other = "a column of rewards is" if given.get("reward") else "no column of counts is"
+        raise InputError(
+            f"a column of successes is given and {other}; successes and counts are allowed "
+            "together, without rewards: give --column count=NAME --column successes=NAME"
+        )
 
 
 def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:

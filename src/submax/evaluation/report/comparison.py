@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans
+from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.learning import learn
+from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison_view import comparison_summary
@@ -153,12 +154,10 @@ def compare(
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
     chosen = chosen_estimators(estimators, log)
-    first = np.zeros(len(log), dtype=bool)
-    if any(_learns(one) for one in candidates.values()):
-        first = log.chosen(share, by, seed)
+    log, first, numbers = _split(log, candidates, share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
     estimator_set = EstimatorSet(chosen or applicable_estimators(rest), interval, level, seed)
-    logged = LoggedEvidence(rest, seed, reward_model, np.flatnonzero(~first))
+    logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
     cautions = list(log_cautions(logged))
     notes = [*rest.notes, *logged.model_choice.notes()]
     if rest.cluster is not None:
@@ -167,7 +166,8 @@ def compare(
         log, first, estimator_set, logged, cautions, notes, apart, reward_model
     )
     if first.any():
-        evaluation.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
+        before = log.rows(first).decisions
+        evaluation.notes.append(f"evaluated on {rest.decisions} rows, learned from {before}")
     return evaluation.compared(candidates, baseline)
 
 
@@ -246,6 +246,22 @@ class _Evaluation(NamedTuple):
             f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
         )
         return own, list(log_cautions(own))
+
+
+def _split(
+    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
+) -> tuple[Log, Booleans, Integers]:
+    """Return the log, which of its rows policies learn from, and their numbers for the caller.
+
+    The rows are those of the caller's log, unless they stand for several decisions: then they may
+    be divided.
+    """
+    if not any(_learns(one) for one in candidates.values()):
+        return log, np.zeros(len(log), dtype=bool), np.arange(len(log))
+    if log.count is None:
+        return log, log.chosen(share, by, seed), np.arange(len(log))
+    divided = divided_by_split(log, share, by, seed)
+    return divided.log, divided.part == 0, divided.number
 
 
 def _learns(candidate: Any) -> bool:

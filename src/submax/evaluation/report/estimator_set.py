@@ -40,11 +40,11 @@ class EstimatorSet(NamedTuple):
     def logging_policy(self, logged: LoggedEvidence) -> EstimatedPolicy:
         """Return the mean reward of the evaluated rows, as the value of the logging policy."""
         about_log = logged.about_logging_policy()
-        terms = make_off_policy("ips").terms(about_log.evidence)
+        terms = about_log.terms(make_off_policy("ips"))
         diagnostics = Diagnostics.of(about_log)
         cautions = [
             *rare_reward_cautions(diagnostics),
-            *large_reward_cautions(about_log.evidence.reward),
+            *large_reward_cautions(about_log.evidence.reward, about_log.evidence.count),
         ]
         (found,) = self._bounded([terms], about_log)
         sentences = tuple(one.sentence for one in cautions)
@@ -68,7 +68,7 @@ class EstimatorSet(NamedTuple):
         """
         diagnostics = Diagnostics.of(about_policy)
         cautions = [*policy_cautions(about_policy, diagnostics, logged, same_rows), *log_cautions]
-        terms = [estimator.terms(about_policy.evidence) for estimator in self.estimators.values()]
+        terms = [about_policy.terms(estimator) for estimator in self.estimators.values()]
         found = [
             Estimate(
                 name,
@@ -109,7 +109,7 @@ class EstimatorSet(NamedTuple):
                 name,
                 estimate.estimator,
                 *numbers,
-                len(one.numerator),
+                round(one.decisions),
                 self.level,
                 estimate.recommended,
             )

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from submax.evaluation.counts import mean, some, total
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.diagnosis.diagnostics import SIGNIFICANT_ERRORS, errors_from_one
 
@@ -51,8 +52,9 @@ def worst_calibration(log: Log) -> PropensityCalibration | None:
             eligible = eligible_choices[:, index][log.eligible_set]
             taken = eligible & (log.action[:, slot] == index)
             # Choices that were rarely or never taken are reported as a lack of support instead.
-            if np.count_nonzero(taken) >= FEWEST_TAKEN:
+            counted = some(log.count, eligible)
+            if total(taken[taken], some(log.count, taken)) >= FEWEST_TAKEN:
                 terms = np.where(taken, score, 0.0)[eligible]
-                z = errors_from_one(terms, float(score[eligible].max()))
-                checked.append(PropensityCalibration(choice.name, float(terms.mean()), z))
+                z = errors_from_one(terms, float(score[eligible].max()), counted)
+                checked.append(PropensityCalibration(choice.name, mean(terms, counted), z))
     return max(checked, key=lambda one: abs(one.z), default=None)
