@@ -11,6 +11,7 @@ import click
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
+    combinations_of,
     common_schema,
     label_of,
     learned_among,
@@ -23,7 +24,9 @@ from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.report.candidates import SUFFIX, Candidate
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparison import Comparison, compare
+from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
+from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
@@ -71,11 +74,14 @@ def run_evaluate(
     reward_models: Sequence[str],
     baseline: str,
     every: bool,
+    combinations: Sequence[str],
+    learn_from: str | None,
     seed: int,
     **reading: Any,
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
+    asked = {"combinations": combinations_of(combinations), "learn_from": learn_from}
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -84,18 +90,33 @@ def run_evaluate(
         )
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
-    found = compare(
-        log,
-        named,
-        estimators=[text_or_table(one) for one in estimators],
-        interval=interval,
-        level=level,
-        share=share,
-        by=by,
-        seed=seed,
-        reward_model=[text_or_table(one) for one in reward_models] or None,
-        baseline=baseline,
-    )
+    options: dict[str, Any] = {
+        "estimators": [text_or_table(one) for one in estimators],
+        "interval": interval,
+        "level": level,
+        "share": share,
+        "by": by,
+        "seed": seed,
+        "reward_model": [text_or_table(one) for one in reward_models] or None,
+        "baseline": baseline,
+    }
+    if log.outcomes is not None or combinations or learn_from:
+        _print_by_reward(compare_rewards(log, named, **asked, **options), log, out, every)
+        return
+    _print_and_write(compare(log, named, **options), log, out, every)
+
+
+def _print_by_reward(found: RewardComparisons, log: Log, out: Path, every: bool) -> None:
+    """Print the comparison by each reward, and write the estimates into a folder for each."""
+    for reward, comparison in found.comparisons.items():
+        click.echo(f"Reward {reward}")
+        _print_and_write(comparison, log, out / reward, every)
+    _print_notes(found.notes)
+    write_csv(out / ESTIMATES, found.rows())
+    click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
+
+
+def _print_and_write(found: Comparison, log: Log, out: Path, every: bool) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]

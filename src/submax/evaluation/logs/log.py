@@ -18,7 +18,11 @@ from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.encoded_parts import EncodedParts
 from submax.evaluation.logs.log_frame import log_columns
 from submax.evaluation.logs.log_view import log_summary
-from submax.evaluation.logs.propensity_model import estimate_slot_propensities
+from submax.evaluation.logs.missing_propensities import (
+    modelled_propensities,
+    with_estimated_propensities,
+)
+from submax.evaluation.logs.outcomes import Reward, with_reward
 from submax.evaluation.logs.splitting import By as By
 from submax.evaluation.logs.splitting import chosen_rows
 from submax.schema.menu import ChoiceIndices
@@ -37,6 +41,7 @@ COLUMNS = (
     "count",
     "fold",
     "sampling_weight",
+    "outcomes",
 )
 """The fields of a log that have an entry for each row, or are None."""
 
@@ -54,8 +59,9 @@ class Log:
     None if none was. ``cluster [N]`` is the number of the cluster (such as a user) of each row, if
     rows of a cluster depend on each other. ``count [N]`` is the number of equal decisions that a
     row stands for, ``fold [N]`` its fold in cross-fitting, and ``sampling_weight [N]`` how many
-    rows it stands for if the log is a sample; all may be None. ``notes`` are sentences about what
-    was left out or changed when the log was read.
+    rows it stands for if the log is a sample; all may be None. ``outcomes [N, K]`` has several
+    rewards, called ``outcome_names``, if the log has them: ``reward`` is then the first.
+    ``notes`` are sentences about what was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -72,6 +78,8 @@ class Log:
     count: Floats | None = None
     fold: NDArray[np.int8] | None = None
     sampling_weight: Floats | None = None
+    outcomes: Floats | None = None
+    outcome_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -98,7 +106,8 @@ class Log:
         the column with its usual name; the last four must be given. If rows stand for several
         decisions, ``count`` is their number; ``successes`` says how many of them had the reward 1,
         and takes the place of the reward. ``weight`` is 1 / (probability with which a row was
-        kept) if the log is a sample.
+        kept) if the log is a sample. Several rewards are a list of columns, or a table from names
+        to columns: see ``compare_rewards``.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
@@ -230,6 +239,16 @@ class Log:
             taken["cluster"] = renumbered(taken["cluster"])
         return replace(self, **taken)
 
+    def with_reward(self, reward: Reward) -> "Log":
+        """Return the log with one of several rewards, or a weighted sum of them, as its reward.
+
+        >>> table = {"action": ["A", "B"], "click": [1, 1], "buy": [0, 1]}
+        >>> log = Log.read(table, columns={"reward": ["click", "buy"]})
+        >>> log.with_reward({"click": 1, "buy": 20}).reward.tolist()
+        [1.0, 21.0]
+        """
+        return with_reward(self, reward)
+
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
         """Return two logs: one with a ``share`` of the rows, earliest or random, and the rest."""
         if self.count is not None:
@@ -252,57 +271,11 @@ class Log:
         of a model. Both treat slots as chosen independently. ``seed`` draws the rows to which the
         model is fitted if there are very many.
         """
-        log = self._with_products_of_slots()
-        gaps = np.isnan(log.propensity)
-        if not gaps.any():
-            return log
-        estimates, floors = log._modelled_propensities(seed)
-        raised = np.maximum(estimates, floors)
-        factor = np.where(gaps, (raised / estimates).prod(axis=1), 1.0)
-        notes = [f"{int(gaps.sum())} propensities are not in the log: a model estimated them"]
-        low = int(np.count_nonzero(factor > 1))
-        if low:
-            notes.append(
-                f"{low} estimated propensities were below the floor and were raised to it "
-                f"(the lowest from {estimates.prod(axis=1)[gaps].min():.2g})"
-            )
-        slots = log.slot_propensity
-        return replace(
-            log,
-            propensity=np.where(gaps, raised.prod(axis=1), log.propensity),
-            slot_propensity=raised if slots is None and gaps.all() else slots,
-            estimated=gaps,
-            raised=factor if low else None,
-            notes=(*log.notes, *notes),
-        )
+        return with_estimated_propensities(self, seed)
 
     def estimated_slot_propensities(self, seed: int) -> Floats:
         """Return a model's estimate of the propensity of each slot's choice, ``[N, S]``.
 
         Estimates below the floor of ``estimate_slot_propensities`` are raised to it.
         """
-        return np.maximum(*self._modelled_propensities(seed))
-
-    def _modelled_propensities(self, seed: int) -> tuple[Floats, Floats]:
-        eligible = [self.eligible_choices(slot) for slot in range(len(self.schema.menu.slots))]
-        return estimate_slot_propensities(
-            self.schema,
-            self.context,
-            self.parts,
-            self.action,
-            eligible,
-            self.eligible_set,
-            seed,
-            self.count,
-        )
-
-    def _with_products_of_slots(self) -> "Log":
-        if self.slot_propensity is None or not np.isnan(self.propensity).any():
-            return self
-        product = self.slot_propensity.prod(axis=1)
-        filled = int(np.count_nonzero(np.isnan(self.propensity) & ~np.isnan(product)))
-        note = (
-            f"{filled} propensities of joint actions are the products of their slots' propensities"
-        )
-        propensity = np.where(np.isnan(self.propensity), product, self.propensity)
-        return replace(self, propensity=propensity, notes=(*self.notes, note))
+        return np.maximum(*modelled_propensities(self, seed))

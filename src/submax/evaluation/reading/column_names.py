@@ -49,6 +49,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the column of each role; None if there is no such column.
 
     ``actions`` and ``slot_propensities`` have a column for each slot, ``context`` for each field.
+    ``outcomes`` are several rewards by name, of which ``reward`` is the first.
     """
 
     actions: dict[str, str]
@@ -64,6 +65,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     count: str | None = None
     successes: str | None = None
     weight: str | None = None
+    outcomes: dict[str, str] = {}
 
     @property
     def used(self) -> list[str]:
@@ -80,7 +82,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
             self.successes,
             self.weight,
         )
-        several = (self.actions, self.context, self.slot_propensities)
+        several = (self.actions, self.context, self.slot_propensities, self.outcomes)
         found = [name for table in several for name in table.values()]
         return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
 
@@ -100,6 +102,9 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         raise InputError(
             f"the log has {times} columns called {twice!r}: give each column a different name"
         )
+    outcomes = _outcomes(columns, given)
+    if outcomes:
+        given = {**given, "reward": next(iter(outcomes.values()))}
     single = {role: _single(role, columns, given) for role in USUAL}
     successes, count = (_single(role, columns, given) for role in ("successes", "count"))
     if successes is not None:
@@ -119,8 +124,20 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         count=count,
         successes=successes,
         weight=_single("weight", columns, given),
+        outcomes=outcomes,
         **single,  # type: ignore[arg-type]  # the reward is not None
     )
+
+
+def _outcomes(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns of several rewards by name; none if one column is given."""
+    wanted = given.get("reward")
+    if wanted is None or isinstance(wanted, str):
+        return {}
+    found = _table("reward", columns, wanted)
+    if not found:
+        raise InputError(_missing("reward", columns))
+    return found
 
 
 def _check_successes(given: Mapping[str, Any], count: str | None) -> None:

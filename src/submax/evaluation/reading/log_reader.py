@@ -158,7 +158,10 @@ class _LogReader:
             found["successes"] = read_successes(batch, self._names.successes, found["count"])
             found["reward"] = np.zeros(batch.rows)
         else:
-            found["reward"] = self._reward(batch)
+            found["reward"] = self._reward(batch, self._names.reward)
+        if self._names.outcomes:
+            rewards = [self._reward(batch, column) for column in self._names.outcomes.values()]
+            found["outcomes"] = np.stack(rewards, axis=1)
         found["propensity"] = self._propensity(batch, self._names.propensity)
         if self._names.cluster is not None:
             found["cluster"] = batch.identifiers(self._names.cluster)
@@ -193,8 +196,7 @@ class _LogReader:
         else:
             self._id_order.add(number[good], first + np.flatnonzero(good))
 
-    def _reward(self, batch: CheckedBatch) -> Floats:
-        column = self._names.reward
+    def _reward(self, batch: CheckedBatch, column: str) -> Floats:
         values = batch.required_numbers(column)
         self._reward_words.add(batch.column(column))
         if self._scale is not None:
@@ -247,6 +249,7 @@ class _LogReader:
             "schema": Schema(menu=menu, context=context, rewards=rewards),
             "eligible_sets": eligible_sets,
             "estimated": np.zeros(len(columns["reward"]), dtype=bool),
+            "outcome_names": tuple(self._names.outcomes),
             "notes": tuple(notes),
         }
 

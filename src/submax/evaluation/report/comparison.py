@@ -154,7 +154,7 @@ def compare(
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
     chosen = chosen_estimators(estimators, log)
-    log, first, numbers = _split(log, candidates, share, by, seed)
+    log, first, numbers = split_of(log, candidates, share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
     estimator_set = EstimatorSet(chosen or applicable_estimators(rest), interval, level, seed)
     logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
@@ -208,16 +208,12 @@ class _Evaluation(NamedTuple):
 
         These are rows from which it did not learn, if there are any.
         """
-        target, seed = candidate, self.estimator_set.seed
-        if isinstance(target, TargetPolicy) and target.learns:
-            target = target.learned_from(self.log.rows(self.first), seed)
-        elif _learns(target):
-            target = learn(self.log.rows(self.first), candidate, seed=seed, keep_rows=0)
+        target = learned_target(candidate, self.log, self.first, self.estimator_set.seed)
         learned = target.base if isinstance(target, TargetPolicy) else target
         ignored = learned is not None and not learned.policy.facts.uses_context
         if ignored and self.log.schema.context.width:
             self.notes.append(f"{name} does not look at the context")
-        learned_before = learned is not None and not _learns(candidate) and not self.apart
+        learned_before = learned is not None and not learns(candidate) and not self.apart
         unseen = unseen_rows(self.log, learned) if learned_before and learned else None
         if unseen is None and learned_before:
             self.notes.append(
@@ -248,7 +244,7 @@ class _Evaluation(NamedTuple):
         return own, list(log_cautions(own))
 
 
-def _split(
+def split_of(
     log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
 ) -> tuple[Log, Booleans, Integers]:
     """Return the log, which of its rows policies learn from, and their numbers for the caller.
@@ -256,7 +252,7 @@ def _split(
     The rows are those of the caller's log, unless they stand for several decisions: then they may
     be divided.
     """
-    if not any(_learns(one) for one in candidates.values()):
+    if not any(learns(one) for one in candidates.values()):
         return log, np.zeros(len(log), dtype=bool), np.arange(len(log))
     if log.count is None:
         return log, log.chosen(share, by, seed), np.arange(len(log))
@@ -264,7 +260,16 @@ def _split(
     return divided.log, divided.part == 0, divided.number
 
 
-def _learns(candidate: Any) -> bool:
+def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:
+    """Return a candidate after it has learned from some rows of a log, if it has to learn."""
+    if isinstance(candidate, TargetPolicy) and candidate.learns:
+        return candidate.learned_from(log.rows(first), seed)
+    if learns(candidate):
+        return learn(log.rows(first), candidate, seed=seed, keep_rows=0)
+    return candidate
+
+
+def learns(candidate: Any) -> bool:
     """Return whether a candidate has to learn from a part of the log before it is evaluated."""
     if isinstance(candidate, TargetPolicy):
         return candidate.learns

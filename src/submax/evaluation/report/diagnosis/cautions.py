@@ -65,8 +65,8 @@ def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
         yield Caution(
             "propensities",
             f"a propensity is as small as {rarest:.2g}: among {log.decisions} rows less than one "
-            "with such a propensity is expected, so that a wrong propensity cannot be distinguished "
-            "from a rare event",
+            "with such a propensity is expected, so that a wrong propensity cannot be "
+            "distinguished from a rare event",
         )
     if not _uniform(log):
         yield Caution("replay", "replay needs a uniform log, and the propensities of this log vary")
