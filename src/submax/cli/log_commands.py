@@ -13,6 +13,7 @@ import click
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
+    combinations_of,
     common_schema,
     label_of,
     learned_among,
@@ -26,7 +27,9 @@ from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.page.report_page import check_report
 from submax.evaluation.report.candidates import SUFFIX, Candidate
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparison import Comparison, compare
+from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
+from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
@@ -76,6 +79,8 @@ def run_evaluate(
     every: bool,
     report: Path | None,
     slices: Sequence[str],
+    combinations: Sequence[str],
+    learn_from: str | None,
     seed: int,
     **reading: Any,
 ) -> None:
@@ -83,6 +88,7 @@ def run_evaluate(
     check_folder(out / ESTIMATES)
     if report is not None:
         check_report(report)
+    asked = {"combinations": combinations_of(combinations), "learn_from": learn_from}
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -91,19 +97,40 @@ def run_evaluate(
         )
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
-    found = compare(
-        log,
-        named,
-        estimators=[text_or_table(one) for one in estimators],
-        interval=interval,
-        level=level,
-        share=share,
-        by=by,
-        seed=seed,
-        reward_model=[text_or_table(one) for one in reward_models] or None,
-        baseline=baseline,
-        slices=slices,
-    )
+    options: dict[str, Any] = {
+        "estimators": [text_or_table(one) for one in estimators],
+        "interval": interval,
+        "level": level,
+        "share": share,
+        "by": by,
+        "seed": seed,
+        "reward_model": [text_or_table(one) for one in reward_models] or None,
+        "baseline": baseline,
+        "slices": slices,
+    }
+    if log.outcomes is not None or combinations or learn_from:
+        _print_by_reward(compare_rewards(log, named, **asked, **options), log, out, every, report)
+        return
+    _print_and_write(compare(log, named, **options), log, out, every, report)
+
+
+def _print_by_reward(
+    found: RewardComparisons, log: Log, out: Path, every: bool, report: Path | None
+) -> None:
+    """Print the comparison by each reward, and write the estimates into a folder for each."""
+    for reward, comparison in found.comparisons.items():
+        click.echo(f"Reward {reward}")
+        # report.html becomes report-click.html.
+        page = report and report.with_name(f"{report.stem}-{reward}{report.suffix}")
+        _print_and_write(comparison, log, out / reward, every, page)
+    _print_notes(found.notes)
+    write_csv(out / ESTIMATES, found.rows())
+    click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
+
+
+def _print_and_write(
+    found: Comparison, log: Log, out: Path, every: bool, report: Path | None
+) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
     from submax.evaluation.report.comparison import Comparison as Comparison
     from submax.evaluation.report.comparison import compare as compare
+    from submax.evaluation.report.reward_comparisons import compare_rewards as compare_rewards
     from submax.evaluation.tuning import tune as tune
     from submax.schema.learned import Learned as Learned
 
@@ -20,13 +21,23 @@ _HOME = {
     "Learned": "submax.schema.learned",
     "Log": "submax.evaluation.logs.log",
     "compare": "submax.evaluation.report.comparison",
+    "compare_rewards": "submax.evaluation.report.reward_comparisons",
     "learn": "submax.evaluation.learning",
     "make_off_policy": "submax.evaluation.off_policy",
     "tune": "submax.evaluation.tuning",
 }
 """The module of each public name; the module is imported when the name is first used."""
 
-__all__ = ["Comparison", "Learned", "Log", "compare", "learn", "make_off_policy", "tune"]
+__all__ = [
+    "Comparison",
+    "Learned",
+    "Log",
+    "compare",
+    "compare_rewards",
+    "learn",
+    "make_off_policy",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:

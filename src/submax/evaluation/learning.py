@@ -5,6 +5,7 @@ from typing import Any
 
 from submax.core.checks import whole_number
 from submax.core.contracts.policy import Policy
+from submax.evaluation.logs.counted import expanded
 from submax.evaluation.logs.log import By, Log
 from submax.policies import make_policy
 from submax.schema.learned import MOST_ROWS, Learned, Origin
@@ -24,7 +25,8 @@ def learn(
     The share is the first rows (``by="time"``) or random ones (``by="random"``). If the policy
     needs propensities and the log has none, they are estimated; reward-conditioned policies need
     none. The last ``keep_rows`` rows are stored with the learned policy, so that a live bandit
-    that starts from the policy continues to learn from these rows.
+    that starts from the policy continues to learn from these rows. A row that stands for several
+    decisions is learned from as often.
 
     >>> log = Log.read({"action": ["A", "B"] * 50, "reward": [1, 0] * 50})
     >>> learned = learn(log, "rcp-submax")
@@ -37,7 +39,7 @@ def learn(
         # A table may contain a name for reports, which is not a parameter of the policy.
         policy = {key: value for key, value in policy.items() if key != "name"}
     made = policy if isinstance(policy, Policy) else make_policy(policy)
-    part = log if share == 1.0 else log.split(share, by, seed)[0]
+    part = expanded(log if share == 1.0 else log.split(share, by, seed)[0])
     if made.facts.needs_propensities:
         part = part.with_estimated_propensities(seed)
     origin = Origin(

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Booleans, Floats
+from submax.evaluation.counts import mean, some
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import polynomial_features
 from submax.evaluation.models.reward_map import RewardMap, reward_maps
@@ -86,7 +87,7 @@ def fitted_models(log: Log) -> list[RewardModel]:
             for place, each in enumerate(sums[reward_map.feature_map.length])
             if place != number
         )
-        mean = _mean_of(log.reward[fold != number])
+        mean = _mean_of(log, fold != number)
         models.append(_fitted(one.joined(other), reward_map, mean))
     return models
 
@@ -99,7 +100,7 @@ def _different(maps: list[RewardMap]) -> Iterable[RewardMap]:
 def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]:
     """Return the sums over the rows of each fold, with rewards measured from the fold's mean."""
     design, step = reward_map.design, -(-len(log) // MOST_FITTED)
-    sums = [design.nothing(_mean_of(log.reward[fold == number])) for number in range(FOLDS)]
+    sums = [design.nothing(_mean_of(log, fold == number)) for number in range(FOLDS)]
     first = 0
     for part in log.parts:
         for begin in range(0, len(part.reward), ROWS_PER_CHUNK):
@@ -108,10 +109,16 @@ def _sums(log: Log, fold: NDArray[np.int8], reward_map: RewardMap) -> list[Sums]
             features = reward_map.features(part.context[place])
             action, reward = part.action[place], part.reward[place]
             powers = polynomial_features(log, action)
+            count = np.ones(len(place)) if log.count is None else log.count[first + place]
             for number in range(FOLDS):
                 mine = fold[first + place] == number
                 sums[number] = design.added(
-                    sums[number], features[mine], action[mine], powers[mine], reward[mine]
+                    sums[number],
+                    features[mine],
+                    action[mine],
+                    powers[mine],
+                    reward[mine],
+                    count[mine],
                 )
         first += len(part.reward)
     return sums
@@ -128,6 +135,8 @@ def _fitted(sums: Sums, reward_map: RewardMap, mean: float) -> RewardModel:
 
 def folds_of(log: Log) -> NDArray[np.int8]:
     """Return the fold of each row of a log; all rows of a cluster are in the same fold."""
+    if log.fold is not None:
+        return log.fold
     if log.cluster is None:
         return fold_numbers(len(log))
     return fold_numbers(int(log.cluster.max()) + 1)[log.cluster]
@@ -138,5 +147,6 @@ def fold_numbers(count: int) -> NDArray[np.int8]:
     return np.random.default_rng(count).integers(FOLDS, size=count, dtype=np.int8)
 
 
-def _mean_of(reward: Floats) -> float:
-    return float(reward.mean()) if reward.size else 0.0
+def _mean_of(log: Log, which: Booleans) -> float:
+    reward = log.reward[which]
+    return mean(reward, some(log.count, which)) if reward.size else 0.0

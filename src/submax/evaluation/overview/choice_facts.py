@@ -30,8 +30,9 @@ def choice_facts(log: Log) -> list[ChoiceFacts]:
     found: list[ChoiceFacts] = []
     for place, slot in enumerate(log.schema.menu.slots):
         chosen = log.action[:, place].astype(np.int64)
-        rows = np.bincount(chosen, minlength=len(slot.choices))
-        earned = np.bincount(chosen, log.reward, minlength=len(slot.choices))
+        rows = np.bincount(chosen, log.count, minlength=len(slot.choices))
+        reward = log.reward if log.count is None else log.count * log.reward
+        earned = np.bincount(chosen, reward, minlength=len(slot.choices))
         for index in np.argsort(-rows, kind="stable"):
             name, count = slot.choices[index].name, int(rows[index])
             mean = float(earned[index] / count) if count else float("nan")

@@ -23,9 +23,11 @@ def field_facts(log: Log) -> list[FieldFacts]:
     schema = log.schema.context
     for name, field, column in zip(schema.names, schema.fields, log.context.T, strict=True):
         if isinstance(field, Category):
-            counts = np.bincount(column.astype(np.int64), minlength=len(field.values))
+            counts = np.bincount(column.astype(np.int64), log.count, minlength=len(field.values))
             order = np.argsort(-counts, kind="stable")
-            shares = [f"{field.values[one]} {percentage(counts[one] / len(log))}" for one in order]
+            shares = [
+                f"{field.values[one]} {percentage(counts[one] / log.decisions)}" for one in order
+            ]
             found.append(FieldFacts(name, "category", listed(shares)))
         else:
             low, middle, high = np.quantile(column, [0, 0.5, 1])

@@ -24,16 +24,17 @@ class Overlap(NamedTuple):
     weight: list[float]
 
     @classmethod
-    def of(cls, weight: Floats) -> "Overlap":
-        """Return the distribution of the weights of all rows.
+    def of(cls, weight: Floats, count: Floats | None = None) -> "Overlap":
+        """Return the distribution of the weights of all rows, each of ``count`` decisions.
 
         >>> Overlap.of(np.array([0.0, 1.0, 1.0, 100.0])).rows
         [1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1]
         """
         place = np.searchsorted(EDGES, weight, side="left")
-        count = len(EDGES) + 1
-        rows = np.bincount(place, minlength=count)
-        return cls(rows.tolist(), np.bincount(place, weight, minlength=count).tolist())
+        places = len(EDGES) + 1
+        rows = np.bincount(place, count, minlength=places).astype(np.int64)
+        counted = weight if count is None else count * weight
+        return cls(rows.tolist(), np.bincount(place, counted, minlength=places).tolist())
 
     def joined(self, other: "Overlap") -> "Overlap":
         """Return the distribution over the rows of both."""

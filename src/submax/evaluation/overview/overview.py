@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from submax.core.arrays import Floats
+from submax.evaluation.counts import mean
 from submax.evaluation.logs.log import Log
 from submax.evaluation.overview.choice_facts import ChoiceFacts, choice_facts
 from submax.evaluation.overview.field_facts import FieldFacts, field_facts
@@ -39,11 +41,11 @@ class Overview(NamedTuple):
     ) -> "Overview":
         """Return the overview of the evaluated rows of a log, without policies."""
         return cls(
-            rows=len(log),
+            rows=log.decisions,
             learned_rows=learned_rows,
             reward_kind=str(log.schema.rewards["kind"]),
-            rewards=_low_mean_high(log.reward),
-            propensities=_low_mean_high(log.propensity),
+            rewards=_low_mean_high(log.reward, log.count),
+            propensities=_low_mean_high(log.propensity, log.count),
             estimated=int(log.estimated.sum()),
             choices=choice_facts(log),
             fields=field_facts(log),
@@ -52,5 +54,5 @@ class Overview(NamedTuple):
         )
 
 
-def _low_mean_high(values: Any) -> tuple[float, float, float]:
-    return float(values.min()), float(values.mean()), float(values.max())
+def _low_mean_high(values: Floats, count: Floats | None) -> tuple[float, float, float]:
+    return float(values.min()), mean(values, count), float(values.max())

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans
+from submax.core.arrays import Booleans, Integers
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
 from submax.evaluation.learning import learn
+from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
@@ -168,12 +169,10 @@ def compare(
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
     chosen = chosen_estimators(estimators, log)
-    first = np.zeros(len(log), dtype=bool)
-    if any(_learns(one) for one in candidates.values()):
-        first = log.chosen(share, by, seed)
+    log, first, numbers = split_of(log, candidates, share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
     estimator_set = EstimatorSet(chosen or applicable_estimators(rest), interval, level, seed)
-    logged = LoggedEvidence(rest, seed, reward_model, np.flatnonzero(~first))
+    logged = LoggedEvidence(rest, seed, reward_model, numbers[~first])
     cautions = list(log_cautions(logged))
     notes = [*rest.notes, *logged.model_choice.notes()]
     if rest.cluster is not None:
@@ -194,7 +193,8 @@ def compare(
         log, first, estimator_set, logged, cautions, notes, apart, reward_model, overview, slices
     )
     if first.any():
-        evaluation.notes.append(f"evaluated on {len(rest)} rows, learned from {int(first.sum())}")
+        before = log.rows(first).decisions
+        evaluation.notes.append(f"evaluated on {rest.decisions} rows, learned from {before}")
     return evaluation.compared(candidates, baseline)
 
 
@@ -243,16 +243,12 @@ class _Evaluation(NamedTuple):
 
         These are rows from which it did not learn, if there are any.
         """
-        target, seed = candidate, self.estimator_set.seed
-        if isinstance(target, TargetPolicy) and target.learns:
-            target = target.learned_from(self.log.rows(self.first), seed)
-        elif _learns(target):
-            target = learn(self.log.rows(self.first), candidate, seed=seed, keep_rows=0)
+        target = learned_target(candidate, self.log, self.first, self.estimator_set.seed)
         learned = target.base if isinstance(target, TargetPolicy) else target
         ignored = learned is not None and not learned.policy.facts.uses_context
         if ignored and self.log.schema.context.width:
             self.notes.append(f"{name} does not look at the context")
-        learned_before = learned is not None and not _learns(candidate) and not self.apart
+        learned_before = learned is not None and not learns(candidate) and not self.apart
         unseen = unseen_rows(self.log, learned) if learned_before and learned else None
         if unseen is None and learned_before:
             self.notes.append(
@@ -284,7 +280,32 @@ class _Evaluation(NamedTuple):
         return own, list(log_cautions(own))
 
 
-def _learns(candidate: Any) -> bool:
+def split_of(
+    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
+) -> tuple[Log, Booleans, Integers]:
+    """Return the log, which of its rows policies learn from, and their numbers for the caller.
+
+    The rows are those of the caller's log, unless they stand for several decisions: then they may
+    be divided.
+    """
+    if not any(learns(one) for one in candidates.values()):
+        return log, np.zeros(len(log), dtype=bool), np.arange(len(log))
+    if log.count is None:
+        return log, log.chosen(share, by, seed), np.arange(len(log))
+    divided = divided_by_split(log, share, by, seed)
+    return divided.log, divided.part == 0, divided.number
+
+
+def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:
+    """Return a candidate after it has learned from some rows of a log, if it has to learn."""
+    if isinstance(candidate, TargetPolicy) and candidate.learns:
+        return candidate.learned_from(log.rows(first), seed)
+    if learns(candidate):
+        return learn(log.rows(first), candidate, seed=seed, keep_rows=0)
+    return candidate
+
+
+def learns(candidate: Any) -> bool:
     """Return whether a candidate has to learn from a part of the log before it is evaluated."""
     if isinstance(candidate, TargetPolicy):
         return candidate.learns

@@ -44,11 +44,11 @@ class EstimatorSet(NamedTuple):
     ) -> EstimatedPolicy:
         """Return the mean reward of the evaluated rows, as the value of the logging policy."""
         about_log = logged.about_logging_policy()
-        terms = make_off_policy("ips").terms(about_log.evidence)
+        terms = about_log.terms(make_off_policy("ips"))
         diagnostics = Diagnostics.of(about_log)
         cautions = [
             *rare_reward_cautions(diagnostics),
-            *large_reward_cautions(about_log.evidence.reward),
+            *large_reward_cautions(about_log.evidence.reward, about_log.evidence.count),
         ]
         (found,) = self._bounded([terms], about_log)
         sentences = tuple(one.sentence for one in cautions)
@@ -74,7 +74,7 @@ class EstimatorSet(NamedTuple):
         """
         diagnostics = Diagnostics.of(about_policy)
         cautions = [*policy_cautions(about_policy, diagnostics, logged, same_rows), *log_cautions]
-        terms = [estimator.terms(about_policy.evidence) for estimator in self.estimators.values()]
+        terms = [about_policy.terms(estimator) for estimator in self.estimators.values()]
         found = [
             Estimate(
                 name,
@@ -92,7 +92,8 @@ class EstimatorSet(NamedTuple):
         best = recommended(found)
         marked = [one._replace(recommended=one is best) for one in found]
         parts = self._slices(best, self.estimators[best.estimator], about_policy, slices)
-        overlap = Overlap.of(about_policy.evidence.weight)
+        evidence = about_policy.evidence
+        overlap = Overlap.of(evidence.weight, evidence.count)
         return EstimatedPolicy(marked, terms, about_policy.cluster, overlap, parts)
 
     def _slices(
@@ -106,7 +107,7 @@ class EstimatorSet(NamedTuple):
         found = []
         for one in slices:
             rows = about_policy.rows(one.mask)
-            terms = estimator.terms(rows.evidence)
+            terms = rows.terms(estimator)
             ((value, interval, beyond),) = self._bounded([terms], rows)
             diagnostics = Diagnostics.of(rows)
             cautions = [*rare_reward_cautions(diagnostics), *spread_cautions(diagnostics)]
@@ -144,7 +145,7 @@ class EstimatorSet(NamedTuple):
                 name,
                 estimate.estimator,
                 *numbers,
-                len(one.numerator),
+                round(one.decisions),
                 self.level,
                 estimate.recommended,
             )

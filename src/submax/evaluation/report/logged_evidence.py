@@ -11,11 +11,12 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.logs.counted import divided_by_fold
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
-from submax.evaluation.models.reward_model import folds_of
+from submax.evaluation.models.reward_model import FOLDS, folds_of
 from submax.evaluation.report.action_groups import action_groups
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.probability_tables import (
@@ -55,8 +56,11 @@ class LoggedEvidence:
     def __init__(
         self, log: Log, seed: int = 0, reward_model: Any = None, numbers: Integers | None = None
     ) -> None:
-        self.log = log
-        self.numbers = np.arange(len(log)) if numbers is None else numbers
+        numbers = np.arange(len(log)) if numbers is None else numbers
+        if log.count is not None and log.cluster is None:
+            log, _, number = divided_by_fold(log, FOLDS)
+            numbers = numbers[number]
+        self.log, self.numbers = log, numbers
         # The log may have choices that are no longer active: policies give them probability 0.
         menu = log.schema.menu.revived
         self._space: Space = menu.space(menu.active)
@@ -87,7 +91,7 @@ class LoggedEvidence:
             parts = [self._by_listing(learned, *rows) for rows in self._rows()]
         evidence = Evidence.joined([part.evidence for part in parts])
         unsupported = np.concatenate([part.unsupported for part in parts])
-        return PolicyEvidence(evidence, unsupported, self.log.cluster)
+        return PolicyEvidence(evidence, unsupported, self.log.cluster, self.log.sampling_weight)
 
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
@@ -105,8 +109,9 @@ class LoggedEvidence:
             expected=predicted,
             slot_weight=slots,
             bounds=self._bounds,
+            count=log.count,
         )
-        return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster)
+        return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster, log.sampling_weight)
 
     def never_taken(self) -> list[str]:
         """Return the names of the choices that no row of the log took."""
@@ -223,6 +228,7 @@ class LoggedEvidence:
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
             bounds=self._bounds,
+            count=None if self.log.count is None else self.log.count[rows],
         )
         return PolicyEvidence(evidence, unsupported)
 

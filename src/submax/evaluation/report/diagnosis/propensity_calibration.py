@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from submax.evaluation.counts import error_of_mean, mean, some, total
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.diagnosis.diagnostics import SIGNIFICANT_ERRORS, errors_from_one
 
@@ -58,10 +59,10 @@ def calibrations(log: Log) -> list[PropensityCalibration]:
             eligible = eligible_choices[:, index][log.eligible_set]
             taken = eligible & (log.action[:, slot] == index)
             # Choices that were rarely or never taken are reported as a lack of support instead.
-            if np.count_nonzero(taken) >= FEWEST_TAKEN:
+            counted = some(log.count, eligible)
+            if total(taken[taken], some(log.count, taken)) >= FEWEST_TAKEN:
                 terms = np.where(taken, score, 0.0)[eligible]
-                z = errors_from_one(terms, float(score[eligible].max()))
-                error = float(terms.std() / np.sqrt(len(terms)))
-                ratio = float(terms.mean())
+                z = errors_from_one(terms, float(score[eligible].max()), counted)
+                error, ratio = error_of_mean(terms, counted), mean(terms, counted)
                 checked.append(PropensityCalibration(one.name, choice.name, ratio, z, error))
     return checked
