@@ -1,6 +1,7 @@
 """Reads the policies and tables that are given on the command line."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from submax.core.errors import InputError
@@ -71,6 +72,28 @@ def candidate_of(text: str, trust: bool) -> Candidate:
     if text == REWARD_MODEL:
         return text
     return Learned.read(text, trust=trust) if text.endswith(SUFFIX) else policy_table(text)
+
+
+def combinations_of(texts: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return the weights of each combination of rewards, such as ``profit=click:0.1,buy:20``.
+
+    >>> combinations_of(["profit=click:0.1,buy:20"])
+    {'profit': {'click': 0.1, 'buy': 20.0}}
+    """
+    found: dict[str, dict[str, float]] = {}
+    for text in texts:
+        name, sign, parts = text.partition("=")
+        try:
+            pairs = [one.rsplit(":", 1) for one in parts.split(",")]
+            found[name] = {reward: float(weight) for reward, weight in pairs}
+        except ValueError:
+            sign = ""
+        if not sign or not name or "/" in name:
+            raise InputError(
+                f"--combine is {text!r}, and must have the form NAME=REWARD:WEIGHT,REWARD:WEIGHT: "
+                "give, for example, profit=click:0.1,buy:20"
+            )
+    return found
 
 
 def text_or_table(text: str) -> str | dict[str, Any]:

@@ -1,6 +1,8 @@
 """Carries out the commands on logs: learn, evaluate and tune."""
 
 import json
+import shlex
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from submax.cli.best_policy_report import print_best
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
+    combinations_of,
     common_schema,
     label_of,
     learnable,
@@ -25,8 +28,11 @@ from submax.core.running.extras import require_extra
 from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
+from submax.evaluation.page.report_page import check_report
 from submax.evaluation.report.candidates import SUFFIX, Candidate
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparison import Comparison, compare
+from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
+from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
@@ -77,11 +83,18 @@ def run_evaluate(
     reward_models: Sequence[str],
     baseline: str,
     every: bool,
+    report: Path | None,
+    slices: Sequence[str],
+    combinations: Sequence[str],
+    learn_from: str | None,
     seed: int,
     **reading: Any,
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
+    if report is not None:
+        check_report(report)
+    asked = {"combinations": combinations_of(combinations), "learn_from": learn_from}
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -90,24 +103,49 @@ def run_evaluate(
         )
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
-    found = compare(
-        log,
-        named,
-        estimators=[text_or_table(one) for one in estimators],
-        interval=interval,
-        level=level,
-        share=share,
-        by=by,
-        seed=seed,
-        reward_model=[text_or_table(one) for one in reward_models] or None,
-        baseline=baseline,
-    )
+    options: dict[str, Any] = {
+        "estimators": [text_or_table(one) for one in estimators],
+        "interval": interval,
+        "level": level,
+        "share": share,
+        "by": by,
+        "seed": seed,
+        "reward_model": [text_or_table(one) for one in reward_models] or None,
+        "baseline": baseline,
+        "slices": slices,
+    }
+    if log.outcomes is not None or combinations or learn_from:
+        _print_by_reward(compare_rewards(log, named, **asked, **options), log, out, every, report)
+        return
+    _print_and_write(compare(log, named, **options), log, out, every, report)
+
+
+def _print_by_reward(
+    found: RewardComparisons, log: Log, out: Path, every: bool, report: Path | None
+) -> None:
+    """Print the comparison by each reward, and write the estimates into a folder for each."""
+    for reward, comparison in found.comparisons.items():
+        click.echo(f"Reward {reward}")
+        # report.html becomes report-click.html.
+        page = report and report.with_name(f"{report.stem}-{reward}{report.suffix}")
+        _print_and_write(comparison, log, out / reward, every, page)
+    _print_notes(found.notes)
+    write_csv(out / ESTIMATES, found.rows())
+    click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
+
+
+def _print_and_write(
+    found: Comparison, log: Log, out: Path, every: bool, report: Path | None
+) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
     new_notes = [note for note in found.notes if note not in log.notes]
     print_comparison(found._replace(notes=new_notes), every)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
+    if report is not None:
+        found.report(report, shlex.join(["submax", *sys.argv[1:]]))
+        click.echo(f"Report: {report}")
 
 
 def run_tune(

@@ -26,8 +26,10 @@ def log_options(command: Command) -> Command:
             multiple=True,
             metavar="ROLE=NAME",
             help="The column of a role: action, reward, propensity, context, eligible, id, time, "
-            "status or cluster (such as a user, whose rows depend on each other). Several columns "
-            "are separated by commas, context=age,country, or given by a pattern, "
+            "status, cluster (such as a user, whose rows depend on each other), count (of the "
+            "decisions that a row stands for), successes (how many of these had the reward 1, in "
+            "place of reward) or weight (of a row in a sample of a log). Several columns "
+            "(also of rewards) are separated by commas, context=age,country, or given by a pattern, "
             "'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
@@ -172,6 +174,20 @@ def learn(log: Path, **options: Any) -> None:
 @click.option(
     "--level", default=0.95, show_default=True, metavar="X", help="Level of the intervals."
 )
+@click.option(
+    "--combine",
+    "combinations",
+    multiple=True,
+    metavar="NAME=REWARD:WEIGHT,...",
+    help="With several columns of rewards (--column reward=click,buy): one more reward, their "
+    "weighted sum, such as profit=click:0.1,buy:20. Can be repeated.",
+)
+@click.option(
+    "--learn-from",
+    metavar="REWARD",
+    help="With several columns of rewards: the one from which policies learn, by default the "
+    "first.",
+)
 @split_options(0.5, "Share of the rows to learn from; policies are evaluated on the other rows.")
 @click.option(
     "--out",
@@ -179,6 +195,21 @@ def learn(log: Path, **options: Any) -> None:
     default=Path("evaluation"),
     show_default=True,
     help="Directory in which to write estimates.csv and a forest plot.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Also write a page with all results, data checks and warnings, which a browser opens "
+    "without a network.",
+)
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Also estimate the policies for the rows with each value of a column of the context. Can "
+    "be repeated.",
 )
 @click.option(
     "--trust",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from submax.evaluation.off_policy import make_off_policy as make_off_policy
     from submax.evaluation.report.comparison import Comparison as Comparison
     from submax.evaluation.report.comparison import compare as compare
+    from submax.evaluation.report.reward_comparisons import compare_rewards as compare_rewards
     from submax.evaluation.tuning import tune as tune
     from submax.schema.learned import Learned as Learned
 
@@ -23,6 +24,7 @@ _HOME = {
     "Learned": "submax.schema.learned",
     "Log": "submax.evaluation.logs.log",
     "compare": "submax.evaluation.report.comparison",
+    "compare_rewards": "submax.evaluation.report.reward_comparisons",
     "learn": "submax.evaluation.learning",
     "learn_best": "submax.evaluation.choosing.best_policy",
     "make_off_policy": "submax.evaluation.off_policy",
@@ -36,6 +38,7 @@ __all__ = [
     "Learned",
     "Log",
     "compare",
+    "compare_rewards",
     "learn",
     "learn_best",
     "make_off_policy",

@@ -89,7 +89,7 @@ def tune(
         trial = study.ask()
         values = {key: _suggested(trial, key, one) for key, one in search.items()}
         learned = learn_one(learning, with_values(base, values), seed=seed, keep_rows=0)
-        value = value_estimator.terms(logged.about(learned).evidence).value
+        value = logged.about(learned).terms(value_estimator).value
         if math.isnan(value):
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         else:

@@ -5,6 +5,7 @@ from typing import Any
 
 from submax.core.checks import whole_number
 from submax.core.contracts.policy import Policy
+from submax.evaluation.logs.counted import expanded
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.targets.variant import parsed_variant
 from submax.policies import make_policy
@@ -30,7 +31,7 @@ def learn_one(
     whole_number("seed", seed, at_least=0)
     policy = without_name(policy)
     made = policy if isinstance(policy, Policy) else make_policy(policy)
-    part = log if share == 1.0 else log.split(share, by, seed)[0]
+    part = expanded(log if share == 1.0 else log.split(share, by, seed)[0])
     if made.facts.needs_propensities:
         part = part.with_estimated_propensities(seed)
     origin = Origin(

@@ -148,6 +148,9 @@ def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
     origin = learned.origin
     if not 0 < origin.log_rows <= len(log) or origin.log != log.fingerprint_of(origin.log_rows):
         return _unlike_stored(log, learned)
+    if log.count is not None and origin.share < 1:
+        # The decisions of a row were divided: no row is wholly unseen.
+        return None
     unseen = np.ones(len(log), dtype=bool)
     before = log.rows(np.arange(origin.log_rows))
     unseen[: origin.log_rows] = False
