@@ -97,9 +97,7 @@ def _statement(one: Statement) -> m.StatementRow:
             f"{least.left} {number(least.left_mean)}, {least.right} {number(least.right_mean)}"
             f" ({least.where}); standard error of the difference {number(least.error)}"
         )
-    return m.StatementRow(
-        one.source, one.quote, one.text, str(one.verdict), one.summary, closest
-    )
+    return m.StatementRow(one.source, one.quote, one.text, str(one.verdict), one.summary, closest)
 
 
 def _rows(found: Sequence[PairedDifference], folder: ResultsFolder) -> list[m.DifferenceRow]:

@@ -72,7 +72,9 @@ class TestTheJob:
         assert "cannot be said" in found.sentences[0]
 
     def test_an_empty_log_and_a_wrong_parameter_are_explained(self, tmp_path):
-        empty = pa.table({"action": pa.array([], pa.string()), "reward": pa.array([], pa.float64())})
+        empty = pa.table(
+            {"action": pa.array([], pa.string()), "reward": pa.array([], pa.float64())}
+        )
         pq.write_table(empty, tmp_path / "empty.parquet")
         with pytest.raises(InputError, match="has no decision yet"):
             EvaluationJob(None, "shop", ["random"], str(tmp_path / "empty.parquet")).run()

@@ -7,7 +7,12 @@ from typing import Any
 import msgspec
 
 from submax._version import __version__
-from submax.server.interface.messages import BanditName, EvaluationIdentifier, Failure, KeyIdentifier
+from submax.server.interface.messages import (
+    BanditName,
+    EvaluationIdentifier,
+    Failure,
+    KeyIdentifier,
+)
 from submax.server.interface.operation import Operation
 
 REFERENCE = "#/components/schemas/{name}"
