@@ -14,7 +14,7 @@ from submax.results_server.result_pages import PAGES
 
 pytestmark = pytest.mark.xdist_group("browser")
 PATHS = [*(one.path.format(name="one") for one in PAGES), "/compare?left=one&right=other"]
-POLICY = '''
+POLICY = """
 import time
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class Slow(Random):
     def act(self, state, context, rng):
         time.sleep(0.05)
         return super().act(state, context, rng)
-'''
+"""
 SWEEP = """
 observations = 60
 replicas = 2
@@ -138,4 +138,6 @@ def test_a_sweep_is_followed_from_its_begin_to_its_end(opened, tmp_path):
         expect(page.locator("figure canvas")).to_be_visible()
         assert run.wait(60) == 0
         page.get_by_role("link", name="Compare", exact=True).click()
-        expect(page.get_by_text("slow − random").or_(page.get_by_text("random − slow")).first).to_be_visible()
+        expect(
+            page.get_by_text("slow − random").or_(page.get_by_text("random − slow")).first
+        ).to_be_visible()

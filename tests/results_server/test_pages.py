@@ -88,7 +88,9 @@ class TestTwoFolders:
     def test_other_worlds_are_independent_samples(self, http, decoded, results):
         page = self.page(http, decoded, "one", "other")
         assert "independent samples" in page.how
-        sides = [Finals.read(results / name).final("ucb1", arms=3).values for name in ("one", "other")]
+        sides = [
+            Finals.read(results / name).final("ucb1", arms=3).values for name in ("one", "other")
+        ]
         row = next(one for one in page.differences if (one.where, one.left) == ("arms = 3", "ucb1"))
         assert row.difference == pytest.approx(sides[0].mean() - sides[1].mean())
         # The interval is wider than normal theory and narrower than by the smaller sample alone.
@@ -114,9 +116,10 @@ def test_a_run_under_way_is_shown_with_what_is_finished(client, tmp_path, decode
         page = decoded(http.get("/folders/half"), m.FolderPage)
         assert (page.state, page.counts) == ("running", {"done": 0, "running": 1, "waiting": 3})
         assert page.curves.lines == []
-        assert "No cell of this configuration is finished yet" in http.get(
-            "/folders/half", headers=BROWSER
-        ).text
+        assert (
+            "No cell of this configuration is finished yet"
+            in http.get("/folders/half", headers=BROWSER).text
+        )
         CellStore(folder / "cells").write(every[0].key, run_cell(every[0]))
         page = decoded(http.get("/folders/half"), m.FolderPage)
         assert [line.policy for line in page.curves.lines] == ["random"]

@@ -122,6 +122,23 @@ def test_an_arm_is_paused_and_a_version_rolled_back(page: Page):
     assert "roll-back" in page.locator("main").inner_text()
 
 
+def test_a_policy_is_evaluated_in_the_background(page: Page):
+    page.goto("/bandits/headline/overview")
+    page.get_by_role("link", name="Evaluate").click()
+    page.get_by_role("combobox", name="Policy").fill("rcp-submax")
+    page.get_by_role("button", name="Evaluate").click()
+    page.get_by_text(re.compile("Step [123] of 3")).wait_for()
+    page.reload()
+    page.get_by_role("button", name="Cancel").wait_for()
+    # The page follows the evaluation by itself.
+    page.get_by_text(re.compile("rcp-submax would have earned")).wait_for(timeout=90_000)
+    assert page.get_by_role("img", name=re.compile("^rcp-submax, ")).count() > 0
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_text("Nothing was evaluated since the server was started.").wait_for()
+
+
 def test_what_is_unfolded_stays_so_when_the_page_is_loaded_again(page: Page):
     page.goto("/bandits/headline/overview")
     page.locator("#reward-table summary").click()
