@@ -11,7 +11,7 @@ async def list_alarms(call: Call) -> m.Alarms:
     """List the alarms of a bandit."""
     bandit = await find_bandit(call)
     alarms = await in_thread(bandit.alarms)
-    return m.Alarms([_details(one) for one in alarms])
+    return m.Alarms([alarm_details(one) for one in alarms])
 
 
 async def acknowledge_alarms(call: Call) -> m.Alarms:
@@ -21,7 +21,8 @@ async def acknowledge_alarms(call: Call) -> m.Alarms:
     return await list_alarms(call)
 
 
-def _details(alarm: Alarm) -> m.AlarmDetails:
+def alarm_details(alarm: Alarm) -> m.AlarmDetails:
+    """The message that describes an alarm."""
     return m.AlarmDetails(
         alarm.kind, time_text(alarm.at), alarm.active, alarm.sentence, alarm.subject, alarm.values
     )

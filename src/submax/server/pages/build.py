@@ -1,5 +1,6 @@
 """Makes what each page shows from a bandit and its rollups."""
 
+import math
 import time
 from typing import Any
 
@@ -8,10 +9,12 @@ import numpy as np
 
 from submax.core.errors import NotFoundError
 from submax.live.bandit import Bandit
+from submax.live.lift.lift_report import LiftReport
 from submax.live.rollups.delays import bounds
 from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.sums import Sums
 from submax.schema.menu import Menu
+from submax.server.interface.alarm_handlers import alarm_details
 from submax.server.pages.alerts import alerts
 from submax.server.pages.messages import (
     Arms,
@@ -24,9 +27,13 @@ from submax.server.pages.messages import (
     VersionsPage,
 )
 from submax.server.pages.series import reward_series, share_series
+from submax.server.pages.setting_forms import fixed_settings, setting_forms
+from submax.server.pages.shadow_sentences import shadow_sentences
 from submax.server.pages.verdict import arm_sentence, lift_sentence
 
 HOUR = 3600.0
+UNBOUNDED = (-math.inf, math.inf)
+"""The bounds of rewards that have none."""
 MOST_VERSIONS = 200
 """Versions on one page, the newest."""
 
@@ -43,14 +50,14 @@ def bandit_row(bandit: Bandit) -> BanditRow:
         _ratio(total.rewarded[0], total.matured[0]),
         _ratio(total.reward[0], total.matured[0]),
         alerts(bandit),
+        bandit.settings.status,
+        _lift(bandit),
     )
 
 
 def overview(bandit: Bandit, span: str | None) -> Overview:
     """How a bandit does."""
-    rails = bandit.settings.guard_rails
-    lift = bandit.lift() if rails.holdout or rails.control_share else []
-    rollups = bandit.rollups()
+    lift, rollups = _lift(bandit), bandit.rollups()
     percent = bandit.settings.rewards["kind"] == "binary"
     total, held_out = _total(rollups, 0), _total(rollups, 1)
     shown = rollups or Rollups()
@@ -69,8 +76,9 @@ def overview(bandit: Bandit, span: str | None) -> Overview:
             "reward of the holdout": _ratio(held_out.reward[0], held_out.matured[0]),
             "version": float(bandit.version),
         },
-        reward_series(shown, span, _control(bandit)),
+        reward_series(shown, span, _control(bandit), (0.0, 1.0) if percent else UNBOUNDED),
         bandit.published_at[-100:],
+        [] if bandit.settings.shadow is None else shadow_sentences(bandit, bandit.shadow()),
     )
 
 
@@ -145,13 +153,37 @@ def health(bandit: Bandit) -> HealthPage:
         shown.least_propensity if total.matured[0] else None,
         float(total.effective[0]) if total.matured[0] else None,
         bandit.failures,
+        [alarm_details(one) for one in bandit.alarms()],
+        _lift(bandit),
     )
 
 
 def settings_page(bandit: Bandit) -> SettingsPage:
-    """What is declared of a bandit."""
-    table: dict[str, Any] = msgspec.to_builtins(bandit.settings)
-    return SettingsPage(bandit.name, table)
+    """What is declared of a bandit, and the forms by which it can be changed."""
+    settings, shadow = bandit.settings, bandit.shadow()
+    table: dict[str, Any] = msgspec.to_builtins(settings)
+    policy = settings.shadow
+    return SettingsPage(
+        bandit.name,
+        table,
+        settings.status,
+        setting_forms(settings, bandit.menu),
+        fixed_settings(settings),
+        shadow,
+        policy if isinstance(policy, str) else _json(policy),
+        shadow_sentences(bandit, shadow),
+        bandit.promoted,
+    )
+
+
+def _lift(bandit: Bandit) -> list[LiftReport]:
+    """The lift over holdout and control, as far as they are declared."""
+    rails = bandit.settings.guard_rails
+    return bandit.lift() if rails.holdout or rails.control_share else []
+
+
+def _json(value: Any) -> str:
+    return "" if value is None else msgspec.json.encode(value).decode()
 
 
 def _control(bandit: Bandit) -> tuple[str, int] | None:
