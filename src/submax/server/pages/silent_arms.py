@@ -32,12 +32,12 @@ class Silence(NamedTuple):
         if self.seconds is None:
             return (
                 f"No reward has ever come for {self.choice}, in {self.decisions:,} decisions; the "
-                f"other arms get one in at least {percent(self.expected)}. Is {self.choice} broken?"
+                f"other arms get one in at least {percent(self.expected)}. It may be broken."
             )
         return (
             f"No reward has come for {self.choice} for {duration(self.seconds)}, in its last "
-            f"{self.decisions:,} decisions; before, at least {percent(self.expected)} got one. Is "
-            f"{self.choice} broken?"
+            f"{self.decisions:,} decisions; before, at least {percent(self.expected)} got one. It "
+            "may be broken."
         )
 
 
