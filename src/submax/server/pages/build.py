@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from submax.core.errors import NotFoundError
+from submax.core.errors import InputError, NotFoundError
 from submax.live.bandit import Bandit
 from submax.live.lift.lift_report import LiftReport
 from submax.live.rollups.delays import bounds
@@ -34,6 +34,8 @@ from submax.server.pages.verdict import arm_sentence, lift_sentence
 HOUR = 3600.0
 UNBOUNDED = (-math.inf, math.inf)
 """The bounds of rewards that have none."""
+MOST_ARMS = 100
+"""Choices on one page, so that a browser shows it quickly."""
 MOST_VERSIONS = 200
 """Versions on one page, the newest."""
 
@@ -82,7 +84,7 @@ def overview(bandit: Bandit, span: str | None) -> Overview:
     )
 
 
-def arms(bandit: Bandit, slot: str | None, span: str | None) -> Arms:
+def arms(bandit: Bandit, slot: str | None, span: str | None, page: str | None) -> Arms:
     """The choices of a bandit."""
     rollups = bandit.rollups() or Rollups()
     names = [one.name for one in bandit.menu.slots]
@@ -90,14 +92,30 @@ def arms(bandit: Bandit, slot: str | None, span: str | None) -> Arms:
         raise NotFoundError(f"there is no slot {slot!r:.60}: the slots are {', '.join(names)}")
     number = 0 if slot is None else names.index(slot)
     choices = [one.name for one in bandit.menu.slots[number].choices] if names else []
+    found = [one for one in bandit.arms() if one.slot == names[number]] if names else []
+    shown, pages = page_number(page), math.ceil(len(found) / MOST_ARMS)
+    if pages > 1:
+        found.sort(key=lambda one: -one.decisions)
     return Arms(
         bandit.name,
         names,
         names[number] if names else "",
         bool(bandit.settings.context.width) and bandit.policy.facts.uses_context,
-        [one for one in bandit.arms() if one.slot == names[number]] if names else [],
+        found[(shown - 1) * MOST_ARMS : shown * MOST_ARMS],
         share_series(rollups, span, choices, number),
+        shown,
+        pages,
+        len(found),
     )
+
+
+def page_number(given: str | None) -> int:
+    """The number of the page that was asked for; 1 if none was."""
+    if given is None:
+        return 1
+    if not (given.isascii() and given.isdigit() and 0 < len(given) < 7 and int(given)):
+        raise InputError(f"page was {given!r:.60}: give a number from 1 on")
+    return int(given)
 
 
 def versions(bandit: Bandit) -> VersionsPage:

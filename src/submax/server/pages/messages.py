@@ -54,7 +54,11 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 class Arms(msgspec.Struct, frozen=True):
-    """The choices of a bandit, and their share of the decisions over time."""
+    """The choices of a bandit, and their share of the decisions over time.
+
+    If there are more than 100, ``arms`` are those of one ``page`` of ``pages``, the most frequent
+    first; ``total`` is how many there are.
+    """
 
     name: str
     slots: list[str]
@@ -62,6 +66,9 @@ class Arms(msgspec.Struct, frozen=True):
     contextual: bool
     arms: list[ArmStatus]
     shares: Series
+    page: int
+    pages: int
+    total: int
 
 
 class VersionRow(msgspec.Struct, frozen=True):
