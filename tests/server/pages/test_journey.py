@@ -6,7 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 NASTY = "<img/src=x/onerror=alert(1)>\"'</script>"
 CHANCE = {"A": 0.2, "B": 0.6, "C": 0.0}
 
