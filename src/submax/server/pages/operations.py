@@ -70,7 +70,11 @@ def _pages_of_results() -> list[Operation]:
             m.Arms,
             handlers.arms,
             page=Page("arms.html", "Arms", "arms", LIVE_SECONDS),
-            query={**SPAN, "slot": "The slot whose choices are shown; without it, the first."},
+            query={
+                **SPAN,
+                "slot": "The slot whose choices are shown; without it, the first.",
+                "page": "The page of choices, if there are more than 100; without it, 1.",
+            },
         ),
     ]
 
