@@ -355,3 +355,30 @@ def test_a_policy_with_parameters_behind_its_name(folder):
 def test_wrong_parameters_are_named(policy, sentence, folder):
     assert sentence in refused("learn", "log.csv", "--policy", policy)
     assert not (folder / "policy.safetensors").exists()
+
+
+def test_an_aggregated_table_is_evaluated(folder):
+    rows = ["headline,impressions,clicks,p", "A,1000,10,0.5", "B,800,40,0.4", "C,210,3,0.1"]
+    (folder / "headlines.csv").write_text("\n".join(rows))
+    options = ["--column", "action=headline", "--column", "propensity=p", "--by", "random"]
+    counts = ["--column", "count=impressions", "--column", "successes=clicks"]
+    said = done("evaluate", "headlines.csv", *options, *counts, "--policy", "rcp-submax", "--all")
+    assert "the mean reward of 1005 rows" in said
+    assert "evaluated on 1005 rows, learned from 1005" in said
+
+
+def test_several_rewards_are_evaluated_in_one_table(folder):
+    rng = np.random.default_rng(0)
+    rows = ["action,click,buy,propensity"]
+    rows += [f"{'AB'[one % 2]},{rng.integers(2)},{rng.integers(2)},0.5" for one in range(200)]
+    (folder / "rewards.csv").write_text("\n".join(rows))
+    asked = ["--column", "reward=click,buy", "--combine", "profit=click:0.5,buy:20"]
+    said = done("evaluate", "rewards.csv", *asked, "--policy", "rcp-submax", "--estimator", "ips")
+    assert "Reward profit" in said
+    with (folder / "evaluation" / "estimates.csv").open() as file:
+        found = {row["reward"] for row in csv.DictReader(file)}
+    assert found == {"click", "buy", "profit"}
+    assert (folder / "evaluation" / "profit" / "forest.png").exists()
+    assert "--combine" in refused(
+        "evaluate", "rewards.csv", "--combine", "profit", "--policy", "rcp-submax"
+    )

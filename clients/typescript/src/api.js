@@ -111,6 +111,14 @@ export class Api {
     return this.#transport.call("POST", `/bandits/${part(name)}/alarms/acknowledge`, undefined, options);
   }
 
+  evaluate(name, body, options = {}) {
+    return this.#transport.call("POST", `/bandits/${part(name)}/evaluations`, body, options);
+  }
+
+  removeEvaluation(name, evaluation, options = {}) {
+    return this.#transport.call("DELETE", `/bandits/${part(name)}/evaluations/${part(evaluation)}`, undefined, options);
+  }
+
   keys(options = {}) {
     return this.#transport.call("GET", `/keys`, undefined, options);
   }

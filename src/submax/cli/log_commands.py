@@ -1,6 +1,8 @@
 """Carries out the commands on logs: learn, evaluate and tune."""
 
 import json
+import shlex
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +10,14 @@ from typing import Any
 
 import click
 
+from submax.cli.best_policy_report import print_best
 from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
+    combinations_of,
     common_schema,
     label_of,
+    learnable,
     learned_among,
     policy_table,
     text_or_table,
@@ -20,10 +25,14 @@ from submax.cli.given_policies import (
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
+from submax.evaluation.page.report_page import check_report
 from submax.evaluation.report.candidates import SUFFIX, Candidate
-from submax.evaluation.report.comparison import compare
+from submax.evaluation.report.comparison import Comparison, compare
+from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
+from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
@@ -34,7 +43,7 @@ DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 
 def run_learn(
     path: Path,
-    policy: str,
+    policies: Sequence[str],
     out: Path,
     share: float,
     by: By,
@@ -42,18 +51,21 @@ def run_learn(
     seed: int,
     **reading: Any,
 ) -> None:
-    """Learn a policy from a log, write it to a file, and print notes about the log."""
+    """Learn a policy, or the best of several, write it to a file, and print notes about the log."""
     check_policy_file(out)
-    specification = policy_table(policy)
+    wanted = [learnable(one) for one in policies]
     log = _log(path, **reading)
-    learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    best = learn_best(log, wanted or None, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    learned = best.learned
     learned.write(out)
     _print_notes(log.notes)
+    name = policies[0] if len(policies) == 1 else best.winner
     if log.schema.context.width and not learned.policy.facts.uses_context:
-        click.echo(f"Note: {policy} does not look at the context")
+        click.echo(f"Note: {name} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
-    click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}; written to {out}")
+    print_best(best, with_notes=len(policies) != 1)
+    click.echo(f"{name} learned from {learned.origin.rows} rows of {path}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
         click.echo(f"Note: the file stores the last {len(learned.rows.reward)} rows of the log")
 
@@ -71,11 +83,18 @@ def run_evaluate(
     reward_models: Sequence[str],
     baseline: str,
     every: bool,
+    report: Path | None,
+    slices: Sequence[str],
+    combinations: Sequence[str],
+    learn_from: str | None,
     seed: int,
     **reading: Any,
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
+    if report is not None:
+        check_report(report)
+    asked = {"combinations": combinations_of(combinations), "learn_from": learn_from}
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -84,24 +103,49 @@ def run_evaluate(
         )
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
-    found = compare(
-        log,
-        named,
-        estimators=[text_or_table(one) for one in estimators],
-        interval=interval,
-        level=level,
-        share=share,
-        by=by,
-        seed=seed,
-        reward_model=[text_or_table(one) for one in reward_models] or None,
-        baseline=baseline,
-    )
+    options: dict[str, Any] = {
+        "estimators": [text_or_table(one) for one in estimators],
+        "interval": interval,
+        "level": level,
+        "share": share,
+        "by": by,
+        "seed": seed,
+        "reward_model": [text_or_table(one) for one in reward_models] or None,
+        "baseline": baseline,
+        "slices": slices,
+    }
+    if log.outcomes is not None or combinations or learn_from:
+        _print_by_reward(compare_rewards(log, named, **asked, **options), log, out, every, report)
+        return
+    _print_and_write(compare(log, named, **options), log, out, every, report)
+
+
+def _print_by_reward(
+    found: RewardComparisons, log: Log, out: Path, every: bool, report: Path | None
+) -> None:
+    """Print the comparison by each reward, and write the estimates into a folder for each."""
+    for reward, comparison in found.comparisons.items():
+        click.echo(f"Reward {reward}")
+        # report.html becomes report-click.html.
+        page = report and report.with_name(f"{report.stem}-{reward}{report.suffix}")
+        _print_and_write(comparison, log, out / reward, every, page)
+    _print_notes(found.notes)
+    write_csv(out / ESTIMATES, found.rows())
+    click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
+
+
+def _print_and_write(
+    found: Comparison, log: Log, out: Path, every: bool, report: Path | None
+) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
     new_notes = [note for note in found.notes if note not in log.notes]
     print_comparison(found._replace(notes=new_notes), every)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
+    if report is not None:
+        found.report(report, shlex.join(["submax", *sys.argv[1:]]))
+        click.echo(f"Report: {report}")
 
 
 def run_tune(

@@ -26,8 +26,10 @@ def log_options(command: Command) -> Command:
             multiple=True,
             metavar="ROLE=NAME",
             help="The column of a role: action, reward, propensity, context, eligible, id, time, "
-            "status or cluster (such as a user, whose rows depend on each other). Several columns "
-            "are separated by commas, context=age,country, or given by a pattern, "
+            "status, cluster (such as a user, whose rows depend on each other), count (of the "
+            "decisions that a row stands for), successes (how many of these had the reward 1, in "
+            "place of reward) or weight (of a row in a sample of a log). Several columns "
+            "(also of rewards) are separated by commas, context=age,country, or given by a pattern, "
             "'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
@@ -78,7 +80,14 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 
 @main.command()
 @LOG
-@click.option("--policy", default="rcp-adaptive", show_default=True, metavar="POLICY", help=POLICY)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="POLICY",
+    help=f"{POLICY} @greedy or @temperature=0.5 after the name is a variant. Repeated: the best of "
+    "these. Absent: the best of a small set, the default, a network and trees.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -98,6 +107,10 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 @log_options
 def learn(log: Path, **options: Any) -> None:
     """Learn a policy from a log and write it to a file.
+
+    Without --policy the best of a small set of policies is learned: they learn from 60 % of the
+    rows, dr chooses the best on 20 %, and a table reports all of them on the last 20 %. The
+    best one then learns from all rows.
 
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
     each row, a folder or pattern of such files, or the export of a bandit. The policy can be
@@ -161,6 +174,20 @@ def learn(log: Path, **options: Any) -> None:
 @click.option(
     "--level", default=0.95, show_default=True, metavar="X", help="Level of the intervals."
 )
+@click.option(
+    "--combine",
+    "combinations",
+    multiple=True,
+    metavar="NAME=REWARD:WEIGHT,...",
+    help="With several columns of rewards (--column reward=click,buy): one more reward, their "
+    "weighted sum, such as profit=click:0.1,buy:20. Can be repeated.",
+)
+@click.option(
+    "--learn-from",
+    metavar="REWARD",
+    help="With several columns of rewards: the one from which policies learn, by default the "
+    "first.",
+)
 @split_options(0.5, "Share of the rows to learn from; policies are evaluated on the other rows.")
 @click.option(
     "--out",
@@ -168,6 +195,21 @@ def learn(log: Path, **options: Any) -> None:
     default=Path("evaluation"),
     show_default=True,
     help="Directory in which to write estimates.csv and a forest plot.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Also write a page with all results, data checks and warnings, which a browser opens "
+    "without a network.",
+)
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Also estimate the policies for the rows with each value of a column of the context. Can "
+    "be repeated.",
 )
 @click.option(
     "--trust",

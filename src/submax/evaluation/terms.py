@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.counts import mean, total
 
 
 class Terms(NamedTuple):
@@ -13,7 +14,8 @@ class Terms(NamedTuple):
     The estimate is the mean if ``denominator [n]`` is None. ``reach`` are the smallest and the
     largest possible term, as returned by ``influence``; None if only the observed terms are known.
     ``threshold`` is the weight threshold that was used, if any, and ``without_threshold`` are the
-    terms without it.
+    terms without it. ``count [n]`` is the number of equal decisions that each term stands for; None
+    if it is one.
     """
 
     numerator: Floats
@@ -21,14 +23,20 @@ class Terms(NamedTuple):
     reach: tuple[float, float] | None = None
     threshold: float | None = None
     without_threshold: "Terms | None" = None
+    count: Floats | None = None
+
+    @property
+    def decisions(self) -> float:
+        """The number of decisions."""
+        return total(self.numerator, self.count)
 
     @property
     def value(self) -> float:
         """The estimate; NaN if the denominators add up to 0."""
         if self.denominator is None:
-            return float(self.numerator.mean())
-        total = self.denominator.sum()
-        return float(self.numerator.sum() / total) if total > 0 else float("nan")
+            return mean(self.numerator, self.count)
+        below = mean(self.denominator, self.count)
+        return mean(self.numerator, self.count) / below if below > 0 else float("nan")
 
     def influence(self) -> Floats:
         """Return the terms whose mean is, to first order, the estimate, ``[n]``.
@@ -37,8 +45,8 @@ class Terms(NamedTuple):
         """
         if self.denominator is None:
             return self.numerator
-        value, mean = self.value, self.denominator.mean()
-        if not mean > 0:
+        value, below = self.value, mean(self.denominator, self.count)
+        if not below > 0:
             return np.full(len(self.numerator), np.nan)
-        terms: Floats = value + (self.numerator - value * self.denominator) / mean
+        terms: Floats = value + (self.numerator - value * self.denominator) / below
         return terms

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.counts import error_of_mean, mean, quantiles, some, total, variance
 
 CANDIDATES = 24
 """Thresholds that are tried: with 24, neighbouring ones differ little in their error."""
@@ -19,7 +20,7 @@ SLOPE_CONSTANT = float(np.sqrt(6)) - 1
 """Factor of the wider interval in SLOPE, from its analysis."""
 
 
-def candidate_thresholds(weight: Floats) -> Floats:
+def candidate_thresholds(weight: Floats, count: Floats | None = None) -> Floats:
     """Return thresholds to try: quantiles of the weights, denser toward the largest weight.
 
     The largest weight itself is among them.
@@ -27,31 +28,38 @@ def candidate_thresholds(weight: Floats) -> Floats:
     positive = weight[weight > 0]
     if positive.size == 0:
         return np.ones(1)
-    tail = np.geomspace(LARGEST_TAIL, min(LARGEST_TAIL, 1 / positive.size), CANDIDATES - 1)
-    quantiles: Floats = np.quantile(positive, [*(1 - tail), 1.0])
-    return np.unique(np.maximum(quantiles, min(LOWEST_THRESHOLD, quantiles[-1])))
+    counted = some(count, weight > 0)
+    rarest = 1 / total(positive, counted)
+    tail = np.geomspace(LARGEST_TAIL, min(LARGEST_TAIL, rarest), CANDIDATES - 1)
+    tried = quantiles(positive, np.append(1 - tail, 1.0), counted)
+    return np.unique(np.maximum(tried, min(LOWEST_THRESHOLD, tried[-1])))
 
 
 def least_error_threshold(
-    thresholds: Floats, terms_and_lost: Callable[[float], tuple[Floats, Floats]]
+    thresholds: Floats,
+    terms_and_lost: Callable[[float], tuple[Floats, Floats]],
+    count: Floats | None = None,
 ) -> float:
     """Return the threshold with the least estimated mean squared error, s² / n + b².
 
     ``terms_and_lost`` returns for a threshold the terms, whose variance is s², and the amount that
     the threshold removed from each term, whose mean estimates the bias b. The variance of this
     mean is subtracted from its square (but not below 0), so that b² is not overestimated.
+    ``count`` is the number of decisions of each term.
     """
     errors = []
     for threshold in thresholds:
         terms, lost = terms_and_lost(float(threshold))
-        count = len(terms)
-        bias = max(0.0, float(lost.mean() ** 2 - lost.var() / count))
-        errors.append(terms.var() / count + bias)
+        rows = total(terms, count)
+        bias = max(0.0, mean(lost, count) ** 2 - variance(lost, count) / rows)
+        errors.append(variance(terms, count) / rows + bias)
     return float(thresholds[int(np.argmin(errors))])
 
 
 def slope_threshold(
-    thresholds: Floats, terms_and_lost: Callable[[float], tuple[Floats, Floats]]
+    thresholds: Floats,
+    terms_and_lost: Callable[[float], tuple[Floats, Floats]],
+    count: Floats | None = None,
 ) -> float:
     """Return the smallest threshold whose estimate agrees with those of all larger thresholds.
 
@@ -68,8 +76,8 @@ def slope_threshold(
     chosen = float(thresholds.max())
     for threshold in np.sort(thresholds)[::-1]:
         terms, _ = terms_and_lost(float(threshold))
-        value = float(terms.mean())
-        half = AGREEMENT_ERRORS * float(terms.std()) / np.sqrt(len(terms))
+        value = mean(terms, count)
+        half = AGREEMENT_ERRORS * error_of_mean(terms, count)
         differences = np.abs(np.array(values) - value)
         if np.any(differences > half + SLOPE_CONSTANT * np.array(halves)):
             break

@@ -1,6 +1,7 @@
 """The weighted mean of rewards, which self-normalized estimators share."""
 
 from submax.core.arrays import Floats
+from submax.evaluation.counts import mean
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.terms import Terms
 
@@ -10,13 +11,13 @@ SMALLEST_MEAN = 1e-300
 
 def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
     """Return the terms of Σ_i w_i r_i / Σ_i w_i."""
-    terms = Terms(weight * evidence.reward, weight)
-    value, mean = terms.value, max(float(weight.mean()), SMALLEST_MEAN)
+    terms = Terms(weight * evidence.reward, weight, count=evidence.count)
+    value, average = terms.value, max(mean(weight, evidence.count), SMALLEST_MEAN)
     # The term of a row is v + w (r − v) / w̄.
     low, high = evidence._replace(
         reward=evidence.reward - value, bounds=_relative(evidence.bounds, value)
     ).reach(weight)
-    return terms._replace(reach=(value + low / mean, value + high / mean))
+    return terms._replace(reach=(value + low / average, value + high / average))
 
 
 def _relative(bounds: tuple[float, float] | None, value: float) -> tuple[float, float] | None:

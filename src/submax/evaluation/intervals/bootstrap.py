@@ -1,8 +1,10 @@
 """Confidence intervals by the bootstrap."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from submax.core.arrays import Floats
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
@@ -26,7 +28,8 @@ def bootstrap(
     rows, all of the same length, are resampled: this is much faster, and as accurate with so many
     blocks. Resamples in which a denominator is 0 are left out; if these are the majority, both
     ends are NaN. If rewards are rare, the intervals are too short, because a resample contains no
-    reward that the log does not contain.
+    reward that the log does not contain. A row that stands for several decisions is drawn as often
+    as these decisions would be.
 
     Reference: Efron (1979); Künsch (1989) for blocks.
     """
@@ -44,17 +47,31 @@ def _percentile_intervals(
 ) -> list[ConfidenceInterval]:
     sums = np.stack([_block_sums(column) for one in terms for column in _columns(one)], axis=1)
     count = len(sums)
-    if count < 2:
+    if terms[0].decisions < 2:
         return [ConfidenceInterval.around(one.value, float("inf")) for one in terms]
     values = np.empty((RESAMPLES, len(terms)))
     for first in range(0, RESAMPLES, RESAMPLES_PER_CHUNK):
         size = min(RESAMPLES_PER_CHUNK, RESAMPLES - first)
-        drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count)
+        counts = _resampled(count, terms[0].count, size, rng)
         numerator, denominator = np.moveaxis((counts @ sums).reshape(size, -1, 2), 2, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             values[first : first + size] = numerator / denominator
     return [_percentiles(column, level) for column in values.T]
+
+
+def _resampled(
+    units: int, decisions: Floats | None, size: int, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Return how often each resample draws each row or block, ``[size, units]``.
+
+    ``decisions`` are those of the rows. Rows are drawn for each of their decisions, over their
+    number, because the columns are already multiplied by it; blocks are drawn as a whole.
+    """
+    if decisions is not None and len(decisions) == units:
+        total = decisions.sum()
+        return rng.multinomial(round(total), decisions / total, size=size) / decisions
+    drawn = rng.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
+    return np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units)
 
 
 def _percentiles(values: Floats, level: float) -> ConfidenceInterval:
@@ -66,9 +83,10 @@ def _percentiles(values: Floats, level: float) -> ConfidenceInterval:
 
 
 def _columns(terms: Terms) -> tuple[Floats, Floats]:
-    if terms.denominator is None:
-        return terms.numerator, np.ones(len(terms.numerator))
-    return terms.numerator, terms.denominator
+    below = np.ones(len(terms.numerator)) if terms.denominator is None else terms.denominator
+    if terms.count is None:
+        return terms.numerator, below
+    return terms.count * terms.numerator, terms.count * below
 
 
 def _block_sums(values: Floats) -> Floats:

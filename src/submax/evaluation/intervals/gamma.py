@@ -50,12 +50,13 @@ def gamma(
 
 def _gamma(terms: Terms, tail: float) -> ConfidenceInterval:
     influence, value = terms.influence(), terms.value
-    count = len(influence)
+    count = terms.decisions
     if count < 2:
         return ConfidenceInterval.around(value, float("inf"))
     distance = influence - value
-    variance = float(distance @ distance) / (count * (count - 1))
-    third = float(distance**2 @ distance) / count**3
+    counted = distance if terms.count is None else terms.count * distance
+    variance = float(distance @ counted) / (count * (count - 1))
+    third = float(distance**2 @ counted) / count**3
     low, high = terms.reach if terms.reach is not None else (value, value)
     up, down = (
         PSEUDO_OBSERVATION * max(reach, 0.0) / count for reach in (high - value, value - low)

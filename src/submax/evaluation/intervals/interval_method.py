@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.counts import total, variance
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.terms import Terms
 
@@ -24,9 +25,12 @@ def each(compute: Callable[[Terms], ConfidenceInterval], terms: Terms) -> Confid
     return found.joined(compute(terms.without_threshold))
 
 
-def standard_error_of_mean(terms: Floats) -> float:
-    """Return s / √n; infinite for a single term."""
-    return float(terms.std(ddof=1) / np.sqrt(len(terms))) if len(terms) > 1 else float("inf")
+def standard_error_of_mean(terms: Floats, count: Floats | None = None) -> float:
+    """Return s / √n over n decisions; infinite for a single one."""
+    decisions = total(terms, count)
+    if not decisions > 1:
+        return float("inf")
+    return float(np.sqrt(variance(terms, count) / (decisions - 1)))
 
 
 def normal_quantile(level: float) -> float:

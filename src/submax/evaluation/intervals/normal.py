@@ -27,4 +27,5 @@ def normal(
 
 
 def _normal(terms: Terms, z: float) -> ConfidenceInterval:
-    return ConfidenceInterval.around(terms.value, z * standard_error_of_mean(terms.influence()))
+    error = standard_error_of_mean(terms.influence(), terms.count)
+    return ConfidenceInterval.around(terms.value, z * error)

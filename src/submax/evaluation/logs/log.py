@@ -4,27 +4,46 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
-from submax.core.checks import one_of, whole_number
 from submax.core.contracts.problem import Problem
-from submax.core.errors import InputError
 from submax.core.summary import Summary
 from submax.evaluation.frames import data_frame
-from submax.evaluation.logs.clusters import random_clusters, renumbered
+from submax.evaluation.logs.clusters import renumbered
+from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.encoded_parts import EncodedParts
 from submax.evaluation.logs.log_frame import log_columns
 from submax.evaluation.logs.log_view import log_summary
-from submax.evaluation.logs.propensity_model import estimate_slot_propensities
+from submax.evaluation.logs.missing_propensities import (
+    modelled_propensities,
+    with_estimated_propensities,
+)
+from submax.evaluation.logs.outcomes import Reward, with_reward
+from submax.evaluation.logs.splitting import By as By
+from submax.evaluation.logs.splitting import chosen_rows
 from submax.schema.menu import ChoiceIndices
 from submax.schema.schema import Schema
 
-By = Literal["time", "random"]
-"""Which rows a split takes first: the earliest ones, or random ones."""
+COLUMNS = (
+    "context",
+    "action",
+    "reward",
+    "propensity",
+    "eligible_set",
+    "estimated",
+    "slot_propensity",
+    "raised",
+    "cluster",
+    "count",
+    "fold",
+    "sampling_weight",
+    "outcomes",
+)
+"""The fields of a log that have an entry for each row, or are None."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +57,11 @@ class Log:
     a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
     logged. ``raised [N]`` is the factor by which an estimated propensity was raised to its floor;
     None if none was. ``cluster [N]`` is the number of the cluster (such as a user) of each row, if
-    rows of a cluster depend on each other. ``notes`` are sentences about what was left out or
-    changed when the log was read.
+    rows of a cluster depend on each other. ``count [N]`` is the number of equal decisions that a
+    row stands for, ``fold [N]`` its fold in cross-fitting, and ``sampling_weight [N]`` how many
+    rows it stands for if the log is a sample; all may be None. ``outcomes [N, K]`` has several
+    rewards, called ``outcome_names``, if the log has them: ``reward`` is then the first.
+    ``notes`` are sentences about what was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -53,6 +75,11 @@ class Log:
     slot_propensity: Floats | None = None
     raised: Floats | None = None
     cluster: Integers | None = None
+    count: Floats | None = None
+    fold: NDArray[np.int8] | None = None
+    sampling_weight: Floats | None = None
+    outcomes: Floats | None = None
+    outcome_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -75,8 +102,12 @@ class Log:
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status, cluster. A role that is not given is filled by the column with its usual
-        name; clusters must be given.
+        id, time, status, cluster, count, successes, weight. A role that is not given is filled by
+        the column with its usual name; the last four must be given. If rows stand for several
+        decisions, ``count`` is their number; ``successes`` says how many of them had the reward 1,
+        and takes the place of the reward. ``weight`` is 1 / (probability with which a row was
+        kept) if the log is a sample. Several rewards are a list of columns, or a table from names
+        to columns: see ``compare_rewards``.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
@@ -133,7 +164,9 @@ class Log:
     def to_pandas(self) -> Any:
         """Return a data frame with columns that ``Log.read`` finds by their names."""
         return data_frame(
-            log_columns(self.schema, self.context, self.action, self.reward, self.propensity)
+            log_columns(
+                self.schema, self.context, self.action, self.reward, self.propensity, self.count
+            )
         )
 
     def __repr__(self) -> str:
@@ -144,11 +177,22 @@ class Log:
 
     def _summary(self) -> Summary:
         return log_summary(
-            self.schema, self.action, self.reward, self.propensity, self.estimated, self.notes
+            self.schema,
+            self.action,
+            self.reward,
+            self.propensity,
+            self.estimated,
+            self.notes,
+            self.count,
         )
 
     def __len__(self) -> int:
         return len(self.reward)
+
+    @property
+    def decisions(self) -> int:
+        """The number of decisions: that of the rows, unless rows stand for several."""
+        return len(self) if self.count is None else round(float(self.count.sum()))
 
     @property
     def problem(self) -> Problem:
@@ -164,7 +208,7 @@ class Log:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the contexts, actions and rewards of all rows, without propensities."""
+        """A hash of the contexts, actions, rewards and counts of all rows, without propensities."""
         return self.fingerprint_of(len(self))
 
     def fingerprint_of(self, count: int) -> str:
@@ -173,7 +217,8 @@ class Log:
         It recognizes a log that has grown: its first rows are those of the log before.
         """
         digest = hashlib.sha256()
-        for column in (self.context, self.action, self.reward):
+        counts = () if self.count is None else (self.count,)
+        for column in (self.context, self.action, self.reward, *counts):
             digest.update(repr((column[:count].shape, column.dtype.str)).encode())
             digest.update(np.ascontiguousarray(column[:count]).data)
         return digest.hexdigest()
@@ -188,22 +233,27 @@ class Log:
 
     def rows(self, which: Booleans | Integers) -> "Log":
         """Return a log of some of the rows, given by a mask or by their numbers."""
-        slots = self.slot_propensity
-        return replace(
-            self,
-            context=self.context[which],
-            action=self.action[which],
-            reward=self.reward[which],
-            propensity=self.propensity[which],
-            eligible_set=self.eligible_set[which],
-            estimated=self.estimated[which],
-            slot_propensity=None if slots is None else slots[which],
-            raised=None if self.raised is None else self.raised[which],
-            cluster=None if self.cluster is None else renumbered(self.cluster[which]),
-        )
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        taken = {name: one[which] for name, one in columns.items() if one is not None}
+        if self.cluster is not None:
+            taken["cluster"] = renumbered(taken["cluster"])
+        return replace(self, **taken)
+
+    def with_reward(self, reward: Reward) -> "Log":
+        """Return the log with one of several rewards, or a weighted sum of them, as its reward.
+
+        >>> table = {"action": ["A", "B"], "click": [1, 1], "buy": [0, 1]}
+        >>> log = Log.read(table, columns={"reward": ["click", "buy"]})
+        >>> log.with_reward({"click": 1, "buy": 20}).reward.tolist()
+        [1.0, 21.0]
+        """
+        return with_reward(self, reward)
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:
         """Return two logs: one with a ``share`` of the rows, earliest or random, and the rest."""
+        if self.count is not None:
+            divided = divided_by_split(self, share, by, seed)
+            return divided.log.rows(divided.part == 0), divided.log.rows(divided.part == 1)
         first = self.chosen(share, by, seed)
         return self.rows(first), self.rows(~first)
 
@@ -212,27 +262,7 @@ class Log:
 
         Both logs of the split have at least one row.
         """
-        one_of("split by", by, ["time", "random"])
-        whole_number("seed", seed, at_least=0)
-        if not 0 < share < 1:
-            raise InputError(
-                f"the share is {share!r}, and must be above 0 and below 1: give 0.5 to learn from "
-                "half of the rows"
-            )
-        if len(self) < 2:
-            raise InputError(
-                f"a log of {len(self)} rows cannot be split, since both parts need a row: "
-                "read a log of at least 2 rows"
-            )
-        count = min(max(round(share * len(self)), 1), len(self) - 1)
-        first = np.zeros(len(self), dtype=bool)
-        if by == "time":
-            first[:count] = True
-        elif self.cluster is None:
-            first[np.random.default_rng(seed).permutation(len(self))[:count]] = True
-        else:
-            first = random_clusters(self.cluster, count, seed)
-        return first
+        return chosen_rows(len(self), self.cluster, share, by, seed)
 
     def with_estimated_propensities(self, seed: int = 0) -> "Log":
         """Return the log with unknown propensities filled in, and notes that say how many.
@@ -241,50 +271,11 @@ class Log:
         of a model. Both treat slots as chosen independently. ``seed`` draws the rows to which the
         model is fitted if there are very many.
         """
-        log = self._with_products_of_slots()
-        gaps = np.isnan(log.propensity)
-        if not gaps.any():
-            return log
-        estimates, floors = log._modelled_propensities(seed)
-        raised = np.maximum(estimates, floors)
-        factor = np.where(gaps, (raised / estimates).prod(axis=1), 1.0)
-        notes = [f"{int(gaps.sum())} propensities are not in the log: a model estimated them"]
-        low = int(np.count_nonzero(factor > 1))
-        if low:
-            notes.append(
-                f"{low} estimated propensities were below the floor and were raised to it "
-                f"(the lowest from {estimates.prod(axis=1)[gaps].min():.2g})"
-            )
-        slots = log.slot_propensity
-        return replace(
-            log,
-            propensity=np.where(gaps, raised.prod(axis=1), log.propensity),
-            slot_propensity=raised if slots is None and gaps.all() else slots,
-            estimated=gaps,
-            raised=factor if low else None,
-            notes=(*log.notes, *notes),
-        )
+        return with_estimated_propensities(self, seed)
 
     def estimated_slot_propensities(self, seed: int) -> Floats:
         """Return a model's estimate of the propensity of each slot's choice, ``[N, S]``.
 
         Estimates below the floor of ``estimate_slot_propensities`` are raised to it.
         """
-        return np.maximum(*self._modelled_propensities(seed))
-
-    def _modelled_propensities(self, seed: int) -> tuple[Floats, Floats]:
-        eligible = [self.eligible_choices(slot) for slot in range(len(self.schema.menu.slots))]
-        return estimate_slot_propensities(
-            self.schema, self.context, self.parts, self.action, eligible, self.eligible_set, seed
-        )
-
-    def _with_products_of_slots(self) -> "Log":
-        if self.slot_propensity is None or not np.isnan(self.propensity).any():
-            return self
-        product = self.slot_propensity.prod(axis=1)
-        filled = int(np.count_nonzero(np.isnan(self.propensity) & ~np.isnan(product)))
-        note = (
-            f"{filled} propensities of joint actions are the products of their slots' propensities"
-        )
-        propensity = np.where(np.isnan(self.propensity), product, self.propensity)
-        return replace(self, propensity=propensity, notes=(*self.notes, note))
+        return np.maximum(*modelled_propensities(self, seed))

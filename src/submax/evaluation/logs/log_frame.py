@@ -16,6 +16,7 @@ def log_columns(
     action: NDArray[Any],
     reward: Floats,
     propensity: Floats,
+    count: Floats | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Return columns that ``Log.read`` finds by their names; the arguments are fields of a log."""
     columns: dict[str, NDArray[Any]] = {}
@@ -29,6 +30,8 @@ def log_columns(
     columns["reward"] = reward
     if not np.isnan(propensity).all():
         columns["propensity"] = propensity
+    if count is not None:
+        columns["count"] = count
     for place, (name, field) in enumerate(
         zip(schema.context.names, schema.context.fields, strict=True)
     ):

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats
-from submax.core.numerics.standard_error import standard_error
 from submax.core.summary import LINES, Summary, counted, listed, number, percentage
+from submax.evaluation.counts import mean
+from submax.evaluation.intervals.interval_method import standard_error_of_mean
 from submax.schema.schema import Schema
 
 MOST_NOTES = 3
@@ -22,6 +23,7 @@ def log_summary(
     propensity: Floats,
     estimated: Booleans,
     notes: Sequence[str],
+    count: Floats | None = None,
 ) -> Summary:
     """Return a table of the actions with counts, shares and mean rewards, below a few sentences.
 
@@ -30,23 +32,24 @@ def log_summary(
     """
     menu = schema.menu
     fields = listed(schema.context.names) or "no context"
-    mean = number(float(reward.mean()) if len(reward) else None)
-    error = number(standard_error(reward), 2)
+    average = number(mean(reward, count) if len(reward) else None)
+    error = number(standard_error_of_mean(reward, count) if len(reward) > 1 else None, 2)
+    stands = "" if count is None else f" that stand for {int(count.sum()):,} decisions"
     sentences = [
-        f"Log of {counted(len(reward), 'row')}; context: {fields}",
-        f"{schema.rewards['kind']} rewards, mean {mean} ± {error} (standard error)",
+        f"Log of {counted(len(reward), 'row')}{stands}; context: {fields}",
+        f"{schema.rewards['kind']} rewards, mean {average} ± {error} (standard error)",
         _propensity_sentence(propensity, estimated),
         *notes[:MOST_NOTES],
     ]
     columns = ["rows", "share", "mean reward", "± s.e."]
     if menu.plain:
-        cells = _choice_cells(_choice_names(schema, 0), action[:, 0], reward)
+        cells = _choice_cells(_choice_names(schema, 0), action[:, 0], reward, count)
         return Summary(sentences, ["action", *columns], cells)
     parts = len(menu.slots) + len(menu.ranges)
     lines_per_part = max(1, (LINES - len(sentences) - 2) // parts)
     rows, more = [], 0
     for place, slot in enumerate(menu.slots):
-        cells = _choice_cells(_choice_names(schema, place), action[:, place], reward)
+        cells = _choice_cells(_choice_names(schema, place), action[:, place], reward, count)
         rows += [[slot.name, *row] for row in cells[:lines_per_part]]
         more += len(cells[lines_per_part:])
     for place, interval in enumerate(menu.ranges, start=len(menu.slots)):
@@ -58,22 +61,25 @@ def _choice_names(schema: Schema, slot: int) -> list[str]:
     return [choice.name for choice in schema.menu.slots[slot].choices]
 
 
-def _choice_cells(names: list[str], action: NDArray[Any], reward: Floats) -> list[list[str]]:
+def _choice_cells(
+    names: list[str], action: NDArray[Any], reward: Floats, count: Floats | None
+) -> list[list[str]]:
     """Return a line of cells for each choice of a slot, the most frequent choice first."""
     chosen = action.astype(np.int64)
-    counts = np.bincount(chosen, minlength=len(names))
-    sums = np.bincount(chosen, reward, minlength=len(names))
-    squares = np.bincount(chosen, reward**2, minlength=len(names))
+    weight = np.ones(len(reward)) if count is None else count
+    counts = np.bincount(chosen, weight, minlength=len(names))
+    sums = np.bincount(chosen, weight * reward, minlength=len(names))
+    squares = np.bincount(chosen, weight * reward**2, minlength=len(names))
     rows = []
     for place in np.argsort(-counts, kind="stable"):
-        count = int(counts[place])
-        mean = sums[place] / count if count else None
+        taken = int(counts[place])
+        average = sums[place] / taken if taken else None
         error = None
-        if count > 1:
-            spread = max(squares[place] - sums[place] ** 2 / count, 0.0)
-            error = float(np.sqrt(spread / (count - 1) / count))
-        share = percentage(count / len(reward) if len(reward) else None)
-        rows.append([names[place], f"{count:,}", share, number(mean), number(error, 2)])
+        if taken > 1:
+            spread = max(squares[place] - sums[place] ** 2 / taken, 0.0)
+            error = float(np.sqrt(spread / (taken - 1) / taken))
+        share = percentage(taken / float(weight.sum()) if len(reward) else None)
+        rows.append([names[place], f"{taken:,}", share, number(average), number(error, 2)])
     return rows
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
+from submax.evaluation.counts import total
 from submax.schema.columns import Columns
 from submax.schema.schema import Schema
 from submax.schema.standardization import Standardization
@@ -35,6 +36,7 @@ def estimate_slot_propensities(
     eligible: Sequence[Booleans],
     eligible_set: NDArray[np.int32],
     seed: int,
+    count: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the estimated probability of each row's choice, and its floor, both ``[N, S]``.
 
@@ -47,7 +49,8 @@ def estimate_slot_propensities(
 
     ``context``, ``parts``, ``action`` and ``eligible_set`` are those of a ``Log``; ``eligible``
     has for each slot which choices are in each eligible set, ``[sets, choices]``. ``seed`` draws
-    the rows to which the model is fitted if there are more than ``MOST_ROWS``.
+    the rows to which the model is fitted if there are more than ``MOST_ROWS``; ``count`` is the
+    number of decisions of each row.
     """
     if schema.menu.ranges:
         raise InputError(
@@ -61,8 +64,9 @@ def estimate_slot_propensities(
     if len(row) > most_rows:
         row = np.sort(np.random.default_rng(seed).choice(len(row), most_rows, replace=False))
     features = with_constant(schema.context.encode_rows(context[row]), standardization)
+    counted = None if count is None else count[row]
     models = [
-        fitted_softmax(features, action[row, slot], mask[eligible_set[row]])
+        fitted_softmax(features, action[row, slot], mask[eligible_set[row]], counted)
         for slot, mask in enumerate(eligible)
     ]
     estimates = np.empty(action.shape)
@@ -75,17 +79,17 @@ def estimate_slot_propensities(
             chosen = action[rows, slot]
             estimates[rows, slot] = probabilities[np.arange(len(chosen)), chosen]
         first = rows.stop
-    return estimates, _floors(action, [len(slot.choices) for slot in schema.menu.slots])
+    return estimates, _floors(action, [len(slot.choices) for slot in schema.menu.slots], count)
 
 
-def _floors(action: NDArray[Any], sizes: Sequence[int]) -> Floats:
+def _floors(action: NDArray[Any], sizes: Sequence[int], count: Floats | None) -> Floats:
     """Return the lowest propensity of each row's choice in each slot, ``[N, S]``."""
-    count = len(action)
-    floors = np.empty((count, len(sizes)))
+    decisions = total(action, count)
+    floors = np.empty((len(action), len(sizes)))
     for slot, size in enumerate(sizes):
         chosen = action[:, slot].astype(np.int64)
-        frequency = np.bincount(chosen, minlength=size) / count
-        floors[:, slot] = np.minimum(1 / np.sqrt(count), FLOOR_SHARE * frequency)[chosen]
+        frequency = np.bincount(chosen, count, minlength=size) / decisions
+        floors[:, slot] = np.minimum(1 / np.sqrt(decisions), FLOOR_SHARE * frequency)[chosen]
     return floors
 
 
@@ -104,23 +108,31 @@ def eligible_softmax(score: Floats, eligible: Booleans) -> Floats:
     return score
 
 
-def fitted_softmax(features: Floats, chosen: NDArray[Any], eligible: Booleans) -> Floats:
-    """Return the coefficients ``[1 + D, choices]`` of a multinomial logistic regression."""
+def fitted_softmax(
+    features: Floats, chosen: NDArray[Any], eligible: Booleans, count: Floats | None = None
+) -> Floats:
+    """Return the coefficients ``[1 + D, choices]`` of a multinomial logistic regression.
+
+    ``count`` is the number of decisions of each row.
+    """
     from scipy.optimize import minimize
 
     shape = (features.shape[1], eligible.shape[1])
     row: Integers = np.arange(len(chosen))
     taken = np.zeros(eligible.shape)
     taken[row, chosen] = 1.0
+    weight = np.ones(len(chosen)) if count is None else count
+    decisions = float(weight.sum())
     penalty = np.full(shape, PENALTY)
     penalty[0] = CONSTANT_PENALTY
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         theta = flat.reshape(shape)
         probabilities = eligible_softmax(features @ theta, eligible)
-        value = -np.log(probabilities[row, chosen]).sum() + 0.5 * (penalty * theta**2).sum()
-        gradient = features.T @ (probabilities - taken) + penalty * theta
-        return float(value) / len(row), gradient.ravel() / len(row)
+        value = -weight @ np.log(probabilities[row, chosen]) + 0.5 * (penalty * theta**2).sum()
+        excess = weight[:, None] * (probabilities - taken)
+        gradient = features.T @ excess + penalty * theta
+        return float(value) / decisions, gradient.ravel() / decisions
 
     found = minimize(
         loss,

@@ -98,7 +98,8 @@ def _fitted(log: Log, fold: NDArray[np.int8], given: Any, seed: int) -> tuple[st
     models: list[FoldModel] = []
     for number in range(FOLDS):
         others = fold[row] != number
-        fitted = template.fitted(inputs[others], log.reward[row][others], seed)
+        count = None if log.count is None else log.count[row][others]
+        fitted = template.fitted(inputs[others], log.reward[row][others], seed, count)
         models.append(SupervisedRewardModel(*fitted, actions, sizes))
     return template.name, models
 
@@ -115,9 +116,9 @@ def _held_out_error(log: Log, fold: NDArray[np.int8], models: Sequence[FoldModel
     for part in log.parts:
         rows = slice(first, first + len(part.reward))
         error = part.reward - _held_out(log, part, fold[rows], models)
-        total += float(error @ error)
+        total += float(error @ (error if log.count is None else log.count[rows] * error))
         first = rows.stop
-    return float(np.sqrt(total / max(len(log), 1)))
+    return float(np.sqrt(total / max(log.decisions, 1)))
 
 
 def _held_out(log: Log, part: Any, fold: NDArray[np.int8], models: Sequence[FoldModel]) -> Floats:

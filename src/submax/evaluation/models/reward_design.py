@@ -71,11 +71,18 @@ class RewardDesign(NamedTuple):
         return Sums.empty(1, self._unknowns, offset)
 
     def added(
-        self, sums: Sums, features: Floats, action: NDArray[Any], powers: Floats, reward: Floats
+        self,
+        sums: Sums,
+        features: Floats,
+        action: NDArray[Any],
+        powers: Floats,
+        reward: Floats,
+        count: Floats | None = None,
     ) -> Sums:
-        """Return the sums with more rows added, each of weight 1."""
+        """Return the sums with more rows added, each as often as its ``count``, or once."""
+        weight = np.ones(len(reward)) if count is None else count
         if self.separate:
-            return sums.add(features, action[:, 0].astype(np.int64), reward, np.ones(len(reward)))
+            return sums.add(features, action[:, 0].astype(np.int64), reward, weight)
         if not len(reward):
             return sums
         gram, moment = sums.gram.copy(), sums.moment.copy()
@@ -85,15 +92,16 @@ class RewardDesign(NamedTuple):
         for choices, rows in _by_choices(chosen):
             # Rows with the same choices add to the same coefficients, so they are added together.
             place, column = self._places(choices)
-            product, earned = known[rows].T @ known[rows], relative[rows] @ known[rows]
+            weighted = weight[rows, None] * known[rows]
+            product, earned = weighted.T @ known[rows], relative[rows] @ weighted
             gram[0][np.ix_(place, place)] += product[np.ix_(column, column)]
             moment[0, place] += earned[column]
         return sums._replace(
             gram=gram,
             moment=moment,
-            weight=sums.weight + len(reward),
-            reward=sums.reward + float(relative.sum()),
-            square=sums.square + float(relative @ relative),
+            weight=sums.weight + float(weight.sum()),
+            reward=sums.reward + float(weight @ relative),
+            square=sums.square + float(weight @ relative**2),
         )
 
     def coefficients(self, posterior: Posterior) -> Coefficients:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from submax.core.arrays import Floats, Integers
+from submax.evaluation.counts import mean
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.real_parts import POWERS, polynomial_features
 from submax.evaluation.models.reward_design import RewardDesign
@@ -81,7 +82,8 @@ def reward_maps(log: Log, fold: NDArray[np.int8], folds: int) -> list[RewardMap]
         row = np.sort(rng.choice(len(row), SAMPLE, replace=False))
     context = log.schema.context.encode_rows(log.context[row]).astype(np.float64)
     budget = _Budget.of(log)
-    first = new_map(context, np.ones(len(row)), budget.features, rng, budget.kernels)
+    weight = np.ones(len(row)) if log.count is None else log.count[row]
+    first = new_map(context, weight, budget.features, rng, budget.kernels)
     lengths = LENGTHS if len(first.landmarks) else LENGTHS[-1:]
     best: list[tuple[float, RewardMap]] = []
     for length in lengths:
@@ -106,11 +108,13 @@ def _fitted_map(
     powers = POWERS * len(menu.ranges)
     design = RewardDesign(sizes, feature_map.groups, powers, budget.interactions)
     reward, action = log.reward[row], log.action[row]
-    mean = float(reward.mean()) if reward.size else 0.0
-    nothing = design.nothing(mean)
-    sums = design.added(nothing, features, action, polynomial_features(log, action), reward)
+    count = None if log.count is None else log.count[row]
+    centre = mean(reward, count) if reward.size else 0.0
+    nothing = design.nothing(centre)
+    powers_of = polynomial_features(log, action)
+    sums = design.added(nothing, features, action, powers_of, reward, count)
     if sums.variance == 0.0:
         return 0.0, RewardMap(feature_map, design, None)
     start = Prior.vague(design.prior_groups, sums.variance)
-    posterior = fitted(sums, design.design, start, mean, STEPS)
+    posterior = fitted(sums, design.design, start, centre, STEPS)
     return posterior.log_evidence, RewardMap(feature_map, design, posterior.prior)

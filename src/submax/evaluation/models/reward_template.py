@@ -47,10 +47,13 @@ class RewardTemplate:
             )
         return cls(type(given).__name__, copied(given))
 
-    def fitted(self, inputs: Floats, reward: Floats, seed: int) -> tuple[Any, Floats | None]:
+    def fitted(
+        self, inputs: Floats, reward: Floats, seed: int, count: Floats | None = None
+    ) -> tuple[Any, Floats | None]:
         """Return a fitted copy, and for a classifier the rewards of its classes.
 
-        The copy is None if all rewards are equal.
+        The copy is None if all rewards are equal. ``count [n]`` is given to the model as the
+        weights of its rows.
         """
         values, label = np.unique(reward, return_inverse=True)
         if len(values) < 2:
@@ -64,7 +67,8 @@ class RewardTemplate:
                 f"{EXAMPLE!r}"
             )
         try:
-            model.fit(inputs, label.ravel() if classifies else reward)
+            weights = {} if count is None else {"sample_weight": count}
+            model.fit(inputs, label.ravel() if classifies else reward, **weights)
         except Exception as error:
             raise InputError(
                 f"the reward model {self.name} cannot be fitted to {len(reward)} rows "

@@ -45,11 +45,12 @@ class ClippedInversePropensity(OffPolicyEstimator):
             return clipped * reward, (weight - clipped) * reward
 
         chosen = self.threshold or TUNINGS[self.tuning](
-            candidate_thresholds(weight), terms_and_lost
+            candidate_thresholds(weight, evidence.count), terms_and_lost, evidence.count
         )
         kept, _ = terms_and_lost(chosen)
         reach = evidence.reach(np.array([0.0, chosen]))
-        return Terms(kept, None, reach, chosen, InversePropensity().terms(evidence))
+        plain = InversePropensity().terms(evidence)
+        return Terms(kept, None, reach, chosen, plain, evidence.count)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -25,7 +25,8 @@ class DoublyRobust(OffPolicyEstimator):
     def terms(self, evidence: Evidence) -> Terms:
         error = evidence.reward - evidence.predicted
         reach = evidence.reach(evidence.weight, corrects_model=True)
-        return Terms(evidence.expected + evidence.weight * error, reach=reach)
+        terms = evidence.expected + evidence.weight * error
+        return Terms(terms, reach=reach, count=evidence.count)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

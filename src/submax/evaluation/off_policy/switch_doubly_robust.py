@@ -46,11 +46,12 @@ class SwitchDoublyRobust(OffPolicyEstimator):
             return evidence.expected + kept, correction - kept
 
         chosen = self.threshold or TUNINGS[self.tuning](
-            candidate_thresholds(evidence.weight), terms_and_lost
+            candidate_thresholds(evidence.weight, evidence.count), terms_and_lost, evidence.count
         )
         reach = evidence.reach(np.minimum(evidence.weight, chosen), corrects_model=True)
         kept, _ = terms_and_lost(chosen)
-        return Terms(kept, None, reach, chosen, DoublyRobust().terms(evidence))
+        plain = DoublyRobust().terms(evidence)
+        return Terms(kept, None, reach, chosen, plain, evidence.count)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

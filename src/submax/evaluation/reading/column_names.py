@@ -22,6 +22,9 @@ ROLES = (
     "time",
     "status",
     "cluster",
+    "count",
+    "successes",
+    "weight",
 )
 """The roles that a column can have."""
 USUAL = {
@@ -46,6 +49,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the column of each role; None if there is no such column.
 
     ``actions`` and ``slot_propensities`` have a column for each slot, ``context`` for each field.
+    ``outcomes`` are several rewards by name, of which ``reward`` is the first.
     """
 
     actions: dict[str, str]
@@ -58,6 +62,10 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     time: str | None = None
     status: str | None = None
     cluster: str | None = None
+    count: str | None = None
+    successes: str | None = None
+    weight: str | None = None
+    outcomes: dict[str, str] = {}
 
     @property
     def used(self) -> list[str]:
@@ -70,8 +78,11 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
             self.time,
             self.status,
             self.cluster,
+            self.count,
+            self.successes,
+            self.weight,
         )
-        several = (self.actions, self.context, self.slot_propensities)
+        several = (self.actions, self.context, self.slot_propensities, self.outcomes)
         found = [name for table in several for name in table.values()]
         return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
 
@@ -91,7 +102,14 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         raise InputError(
             f"the log has {times} columns called {twice!r}: give each column a different name"
         )
+    outcomes = _outcomes(columns, given)
+    if outcomes:
+        given = {**given, "reward": next(iter(outcomes.values()))}
     single = {role: _single(role, columns, given) for role in USUAL}
+    successes, count = (_single(role, columns, given) for role in ("successes", "count"))
+    if successes is not None:
+        _check_successes(given, count)
+        single["reward"] = successes
     if single["reward"] is None:
         raise InputError(_missing("reward", columns))
     actions = _actions(columns, given)
@@ -103,8 +121,32 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         context=_context(columns, given),
         status=_single(STATUS, columns, given) if STATUS in given else exported,
         cluster=_single("cluster", columns, given),
+        count=count,
+        successes=successes,
+        weight=_single("weight", columns, given),
+        outcomes=outcomes,
         **single,  # type: ignore[arg-type]  # the reward is not None
     )
+
+
+def _outcomes(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns of several rewards by name; none if one column is given."""
+    wanted = given.get("reward")
+    if wanted is None or isinstance(wanted, str):
+        return {}
+    found = _table("reward", columns, wanted)
+    if not found:
+        raise InputError(_missing("reward", columns))
+    return found
+
+
+def _check_successes(given: Mapping[str, Any], count: str | None) -> None:
+    if count is None or given.get("reward") is not None:
+        other = "a column of rewards is" if given.get("reward") else "no column of counts is"
+        raise InputError(
+            f"a column of successes is given and {other}; successes and counts are allowed "
+            "together, without rewards: give --column count=NAME --column successes=NAME"
+        )
 
 
 def check_same(what: str, declared: Sequence[str], found: Mapping[str, str]) -> None:

@@ -20,6 +20,7 @@ from submax.evaluation.reading.cells import times
 from submax.evaluation.reading.checked_batch import CheckedBatch
 from submax.evaluation.reading.column_names import ColumnNames, find_columns
 from submax.evaluation.reading.context_columns import ContextColumns
+from submax.evaluation.reading.counted_rows import read_counts, read_successes, with_rewards
 from submax.evaluation.reading.row_order import IdOrder, in_order, numbered, without_repeats
 from submax.evaluation.reading.sources.opening import open_source
 from submax.evaluation.reading.sources.source import Source
@@ -119,6 +120,7 @@ class _LogReader:
         without_repeats(columns, self._names, self._bad)
         if not skip_bad_rows:
             self._bad.refuse(self._source.name, self._rows_read)
+        columns = with_rewards(columns)
         if not columns or len(columns["reward"]) == 0:
             raise InputError(self._no_rows())
         return self._finished(columns)
@@ -150,10 +152,23 @@ class _LogReader:
         action, eligible_set = self._actions.read(batch)
         found: dict[str, NDArray[Any]] = {"action": action, "eligible_set": eligible_set}
         found["context"] = self._context.read(batch)
-        found["reward"] = self._reward(batch)
+        if self._names.count is not None:
+            found["count"] = read_counts(batch, self._names.count)
+        if self._names.successes is not None:
+            found["successes"] = read_successes(batch, self._names.successes, found["count"])
+            found["reward"] = np.zeros(batch.rows)
+        else:
+            found["reward"] = self._reward(batch, self._names.reward)
+        if self._names.outcomes:
+            rewards = [self._reward(batch, column) for column in self._names.outcomes.values()]
+            found["outcomes"] = np.stack(rewards, axis=1)
         found["propensity"] = self._propensity(batch, self._names.propensity)
         if self._names.cluster is not None:
             found["cluster"] = batch.identifiers(self._names.cluster)
+        if self._names.weight is not None:
+            found["sampling_weight"] = batch.required_numbers(self._names.weight)
+            wrong = ~(found["sampling_weight"] > 0)
+            batch.note(self._names.weight, "is not above 0, as a weight must be", wrong)
         if self._slot_columns:
             slots = [self._propensity(batch, column) for column in self._slot_columns]
             found["slot_propensity"] = np.stack(slots, axis=1)
@@ -181,8 +196,7 @@ class _LogReader:
         else:
             self._id_order.add(number[good], first + np.flatnonzero(good))
 
-    def _reward(self, batch: CheckedBatch) -> Floats:
-        column = self._names.reward
+    def _reward(self, batch: CheckedBatch, column: str) -> Floats:
         values = batch.required_numbers(column)
         self._reward_words.add(batch.column(column))
         if self._scale is not None:
@@ -235,6 +249,7 @@ class _LogReader:
             "schema": Schema(menu=menu, context=context, rewards=rewards),
             "eligible_sets": eligible_sets,
             "estimated": np.zeros(len(columns["reward"]), dtype=bool),
+            "outcome_names": tuple(self._names.outcomes),
             "notes": tuple(notes),
         }
 

@@ -85,7 +85,8 @@ def _estimated(log: Log, group: Integers, eligible: Booleans, seed: int) -> Floa
         row = np.sort(np.random.default_rng(seed).choice(len(row), MOST_ROWS, replace=False))
     context = log.schema.context.encode_rows(log.context[row])
     features = with_constant(context, standardization)
-    theta = fitted_softmax(features, group[row], eligible[log.eligible_set[row]])
+    count = None if log.count is None else log.count[row]
+    theta = fitted_softmax(features, group[row], eligible[log.eligible_set[row]], count)
     found, first = np.empty(len(group)), 0
     for part in log.parts:
         rows = slice(first, first + len(part.reward))
@@ -93,6 +94,6 @@ def _estimated(log: Log, group: Integers, eligible: Booleans, seed: int) -> Floa
         table = eligible_softmax(score, eligible[log.eligible_set[rows]])
         found[rows] = table[np.arange(len(score)), group[rows]]
         first = rows.stop
-    floor = 1 / np.sqrt(len(found)) / eligible.shape[1]
+    floor = 1 / np.sqrt(log.decisions) / eligible.shape[1]
     raised: Floats = np.maximum(found, floor)
     return raised

@@ -17,8 +17,9 @@ from submax.evaluation.targets.classifier_policy import ClassifierPolicy
 from submax.evaluation.targets.function_policy import FunctionPolicy
 from submax.evaluation.targets.given_probabilities import GivenProbabilities
 from submax.evaluation.targets.reward_model_policy import REWARD_MODEL, RewardModelPolicy
-from submax.evaluation.targets.sharpened import Sharpened, parsed_variant
+from submax.evaluation.targets.sharpened import Sharpened
 from submax.evaluation.targets.target_policy import TargetPolicy
+from submax.evaluation.targets.variant import parsed_variant
 from submax.policies import make_policy
 from submax.schema.columns import Columns
 from submax.schema.learned import Learned
@@ -147,6 +148,9 @@ def unseen_rows(log: Log, learned: Learned) -> Booleans | None:
     origin = learned.origin
     if not 0 < origin.log_rows <= len(log) or origin.log != log.fingerprint_of(origin.log_rows):
         return _unlike_stored(log, learned)
+    if log.count is not None and origin.share < 1:
+        # The decisions of a row were divided: no row is wholly unseen.
+        return None
     unseen = np.ones(len(log), dtype=bool)
     before = log.rows(np.arange(origin.log_rows))
     unseen[: origin.log_rows] = False

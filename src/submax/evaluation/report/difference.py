@@ -82,7 +82,8 @@ def difference_of(first: Terms, second: Terms) -> Terms:
     plain = None
     if first.without_threshold is not None or second.without_threshold is not None:
         plain = difference_of(first.without_threshold or first, second.without_threshold or second)
-    return Terms(first.influence() - second.influence(), None, reach, None, plain)
+    terms = first.influence() - second.influence()
+    return Terms(terms, None, reach, None, plain, first.count)
 
 
 def intervals_of_differences(
@@ -92,6 +93,6 @@ def intervals_of_differences(
     terms = [difference_of(*pair) for pair in pairs]
     ends = INTERVALS[interval](terms, level, np.random.default_rng(seed))
     return [
-        (one.value, of_one, standard_error_of_mean(one.numerator))
+        (one.value, of_one, standard_error_of_mean(one.numerator, one.count))
         for one, of_one in zip(terms, ends, strict=True)
     ]

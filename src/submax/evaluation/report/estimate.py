@@ -1,6 +1,6 @@
 """The value of one policy by one off-policy estimator."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
@@ -25,3 +25,17 @@ class Estimate(NamedTuple):
     diagnostics: Diagnostics
     cautions: tuple[str, ...]
     recommended: bool = False
+
+    def row(self) -> dict[str, Any]:
+        """Return all numbers as a row of a table."""
+        return {
+            "policy": self.policy,
+            "estimator": self.estimator,
+            "recommended": self.recommended,
+            "value": self.value,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "threshold": self.threshold,
+            **self.diagnostics._asdict(),
+            "warnings": " | ".join(self.cautions),
+        }

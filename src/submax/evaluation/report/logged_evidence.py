@@ -11,11 +11,12 @@ from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.errors import InputError
 from submax.core.spaces.space import Space
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.logs.counted import divided_by_fold
 from submax.evaluation.logs.log import Log
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
-from submax.evaluation.models.reward_model import folds_of
+from submax.evaluation.models.reward_model import FOLDS, folds_of
 from submax.evaluation.report.action_groups import action_groups
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 from submax.evaluation.report.probability_tables import (
@@ -39,6 +40,7 @@ DRAWS = 32
 over rows, so that few draws per row are enough."""
 NUMBERS_PER_DRAW = 64
 """Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
+_LastFolds = tuple[tuple[int, int], list[tuple[FoldModel, Integers, Floats]]]
 UNIFORM_TOLERANCE = 1e-6
 """Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
 
@@ -55,13 +57,17 @@ class LoggedEvidence:
     def __init__(
         self, log: Log, seed: int = 0, reward_model: Any = None, numbers: Integers | None = None
     ) -> None:
-        self.log = log
-        self.numbers = np.arange(len(log)) if numbers is None else numbers
+        numbers = np.arange(len(log)) if numbers is None else numbers
+        if log.count is not None and log.cluster is None:
+            log, _, number = divided_by_fold(log, FOLDS)
+            numbers = numbers[number]
+        self.log, self.numbers = log, numbers
         # The log may have choices that are no longer active: policies give them probability 0.
         menu = log.schema.menu.revived
         self._space: Space = menu.space(menu.active)
         self.model_choice = chosen_models(log, reward_model, seed)
         self._fold = folds_of(log)
+        self._last_folds: _LastFolds = ((0, 0), [])
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
@@ -87,7 +93,7 @@ class LoggedEvidence:
             parts = [self._by_listing(learned, *rows) for rows in self._rows()]
         evidence = Evidence.joined([part.evidence for part in parts])
         unsupported = np.concatenate([part.unsupported for part in parts])
-        return PolicyEvidence(evidence, unsupported, self.log.cluster)
+        return PolicyEvidence(evidence, unsupported, self.log.cluster, self.log.sampling_weight)
 
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
@@ -105,8 +111,9 @@ class LoggedEvidence:
             expected=predicted,
             slot_weight=slots,
             bounds=self._bounds,
+            count=log.count,
         )
-        return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster)
+        return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster, log.sampling_weight)
 
     def never_taken(self) -> list[str]:
         """Return the names of the choices that no row of the log took."""
@@ -130,16 +137,23 @@ class LoggedEvidence:
                 yield piece, slice(first + begin, first + begin + len(piece.reward))
             first += len(part.reward)
 
-    def _folds(self, rows: slice) -> Iterator[tuple[FoldModel, Integers]]:
-        """Yield each model with the rows of a part that it was fitted without."""
-        for fold, model in enumerate(self.model_choice.models):
-            yield model, np.flatnonzero(self._fold[rows] == fold)
+    def _folds(self, part: Columns, rows: slice) -> list[tuple[FoldModel, Integers, Floats]]:
+        """Return each model with the rows of a part that it was fitted without, and their features.
+
+        The features of the last part are kept: they are needed twice for each policy.
+        """
+        if self._last_folds[0] != (rows.start, rows.stop):
+            found = []
+            for number, model in enumerate(self.model_choice.models):
+                fold = np.flatnonzero(self._fold[rows] == number)
+                found.append((model, fold, model.features(part.context[fold])))
+            self._last_folds = ((rows.start, rows.stop), found)
+        return self._last_folds[1]
 
     def _predicted(self, part: Columns, rows: slice) -> Floats:
         powers = polynomial_features(self.log, part.action)
         predicted = np.empty(len(part.reward))
-        for model, fold in self._folds(rows):
-            features = model.features(part.context[fold])
+        for model, fold, features in self._folds(part, rows):
             predicted[fold] = model.predict(features, part.action[fold], powers[fold])
         return predicted
 
@@ -157,8 +171,7 @@ class LoggedEvidence:
         probability = table[np.arange(len(index)), index]
         slot_tables = tables_of_slots(table, self._space.choices)
         expected = np.empty(len(index))
-        for model, fold in self._folds(rows):
-            features = model.features(part.context[fold])
+        for model, fold, features in self._folds(part, rows):
             of_fold = [slot_table[fold] for slot_table in slot_tables]
             expected[fold] = model.expected(features, table[fold], of_fold)
         slot_probability = slot_probabilities(slot_tables, part.action)
@@ -190,10 +203,10 @@ class LoggedEvidence:
             drawn[:, slot] = np.array(indices)[drawn[:, slot].astype(np.int64)]
         powers = polynomial_features(self.log, drawn)
         predicted = np.empty(count * DRAWS)
-        for model, fold in self._folds(rows):
+        for model, fold, features in self._folds(part, rows):
             each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
-            features = np.repeat(model.features(part.context[fold]), DRAWS, axis=0)
-            predicted[each] = model.predict(features, drawn[each], powers[each])
+            repeated = np.repeat(features, DRAWS, axis=0)
+            predicted[each] = model.predict(repeated, drawn[each], powers[each])
         slots = len(self._untaken)
         choices = drawn.reshape(count, DRAWS, -1)[:, :, :slots].astype(np.int64)
         slot_probability = (choices == part.action[:, None, :slots]).mean(axis=1)
@@ -223,6 +236,7 @@ class LoggedEvidence:
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
             bounds=self._bounds,
+            count=None if self.log.count is None else self.log.count[rows],
         )
         return PolicyEvidence(evidence, unsupported)
 

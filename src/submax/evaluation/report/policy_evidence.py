@@ -2,8 +2,13 @@
 
 from typing import NamedTuple
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.evaluation.counts import some
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.intervals.sampled import sampled
+from submax.evaluation.logs.clusters import renumbered
+from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.terms import Terms
 
 
 class PolicyEvidence(NamedTuple):
@@ -11,9 +16,22 @@ class PolicyEvidence(NamedTuple):
 
     ``unsupported [n]`` is the probability, in the context of each row, that the policy takes a
     choice which none of the evaluated rows took. ``cluster [n]`` is the number of each row's
-    cluster, if the log has clusters.
+    cluster, if the log has clusters, and ``sampling_weight [n]`` how many rows a row stands for, if
+    the log is a sample.
     """
 
     evidence: Evidence
     unsupported: Floats
     cluster: Integers | None = None
+    sampling_weight: Floats | None = None
+
+    def terms(self, estimator: OffPolicyEstimator) -> Terms:
+        """Return the terms of an estimator, of the whole log if these rows are a sample of it."""
+        found = estimator.terms(self.evidence)
+        return found if self.sampling_weight is None else sampled(found, self.sampling_weight)
+
+    def rows(self, mask: Booleans) -> "PolicyEvidence":
+        """Return the evidence of some of the rows."""
+        cluster = None if self.cluster is None else renumbered(self.cluster[mask])
+        weight = some(self.sampling_weight, mask)
+        return PolicyEvidence(self.evidence.rows(mask), self.unsupported[mask], cluster, weight)

@@ -26,6 +26,10 @@ class GivenProbabilities(TargetPolicy):
                 "row of the log is allowed: compute the probabilities for all rows, in their order"
             )
 
+    def of_rows(self, numbers: Integers) -> "GivenProbabilities":
+        """Return the policy in some of the rows, given by their numbers."""
+        return GivenProbabilities(self._table[numbers], self.name)
+
     def probabilities(
         self, schema: Schema, context: NDArray[np.float32], numbers: Integers
     ) -> Floats:

@@ -11,7 +11,7 @@ async def list_alarms(call: Call) -> answers.Alarms:
     """List the alarms of a bandit."""
     bandit = await find_bandit(call)
     alarms = await in_thread(bandit.alarms)
-    return answers.Alarms([_details(one) for one in alarms])
+    return answers.Alarms([alarm_details(one) for one in alarms])
 
 
 async def acknowledge_alarms(call: Call) -> answers.Alarms:
@@ -21,7 +21,8 @@ async def acknowledge_alarms(call: Call) -> answers.Alarms:
     return await list_alarms(call)
 
 
-def _details(alarm: Alarm) -> answers.AlarmDetails:
+def alarm_details(alarm: Alarm) -> answers.AlarmDetails:
+    """The message that describes an alarm."""
     return answers.AlarmDetails(
         alarm.kind, time_text(alarm.at), alarm.active, alarm.sentence, alarm.subject, alarm.values
     )

@@ -24,6 +24,7 @@ from submax.server.access.key import Key
 from submax.server.access.origins import Origins
 from submax.server.access.rate_limit import RateLimit
 from submax.server.access.refused_error import RefusedError
+from submax.server.evaluations.too_many_evaluations_error import TooManyEvaluationsError
 from submax.server.exports.too_many_exports_error import TooManyExportsError
 from submax.server.interface.body import TooLargeError, limited_body
 from submax.server.interface.body_decoder import BodyDecoder, check_type
@@ -48,6 +49,7 @@ Shown = Callable[[Any, Request, Key | None], Response]
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (TooLargeError, 413),
     (TooManyExportsError, 429),
+    (TooManyEvaluationsError, 429),
     (NotFoundError, 404),
     (ConflictError, 409),
     (InputError, 400),

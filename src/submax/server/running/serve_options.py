@@ -29,7 +29,8 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
-def _port(text: str) -> int:
+def read_port(text: str) -> int:
+    """The number of a port; a text that is none is a ``ValueError``."""
     found = int(text)
     if not 0 <= found <= 65_535:
         raise ValueError(text)
@@ -64,7 +65,7 @@ OPTIONS = (
         "Address to listen on.", "TEXT",
     ),
     ServerOption(
-        "port", 8000, _port, "a whole number from 0 to 65535", "8000",
+        "port", 8000, read_port, "a whole number from 0 to 65535", "8000",
         "Port to listen on; 0 for any free port.", "INTEGER",
     ),
     ServerOption(
@@ -127,7 +128,7 @@ class ServeOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any], environment: Mapping[str, str]) -> Self:
         """The options given as texts on the command line, then in variables, then defaults."""
-        found = {one.name: _value(one, given, environment) for one in (STORE, *OPTIONS)}
+        found = {one.name: option_value(one, given, environment) for one in (STORE, *OPTIONS)}
         if not found["store"]:
             raise InputError(
                 f"no store was given, and the server needs one: name a file, submax serve "
@@ -136,7 +137,10 @@ class ServeOptions:
         return cls(**found)
 
 
-def _value(option: ServerOption, given: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
+def option_value(
+    option: ServerOption, given: Mapping[str, Any], environment: Mapping[str, str]
+) -> Any:
+    """The value of an option: as given on the command line, else in its variable, else default."""
     text = given.get(option.name)
     if option.repeats and text:
         return tuple(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from submax.evaluation.counts import error_of_mean, mean
 from submax.evaluation.intervals.normal import normal
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -42,12 +43,12 @@ MOST_NAMES = 5
 def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
     """Yield the cautions that concern the log, and so all policies."""
     log = logged.log
-    estimated = int(log.estimated.sum())
+    estimated = int(log.estimated.sum() if log.count is None else log.estimated @ log.count)
     if estimated:
         yield Caution(
             "propensities",
-            f"{estimated} of {len(log)} propensities are estimated: these numbers are only as good "
-            "as the model of how the log chose its actions",
+            f"{estimated} of {log.decisions} propensities are estimated: these numbers are only as "
+            "good as the model of how the log chose its actions",
         )
     if all(len(slot.choices) < 2 for slot in log.schema.menu.slots) and log.schema.menu.slots:
         yield Caution("all", "the log has only one action, so that there is nothing to compare")
@@ -60,16 +61,16 @@ def log_cautions(logged: LoggedEvidence) -> Iterator[Caution]:
             "explain the difference",
         )
     rarest = float(log.propensity.min())
-    if rarest * len(log) < 1 and not log.schema.menu.ranges:
+    if rarest * log.decisions < 1 and not log.schema.menu.ranges:
         yield Caution(
             "propensities",
-            f"a propensity is as small as {rarest:.2g}: among {len(log)} rows less than one with "
-            "such a propensity is expected, so that a wrong propensity cannot be distinguished "
-            "from a rare event",
+            f"a propensity is as small as {rarest:.2g}: among {log.decisions} rows less than one "
+            "with such a propensity is expected, so that a wrong propensity cannot be "
+            "distinguished from a rare event",
         )
     if not _uniform(log):
         yield Caution("replay", "replay needs a uniform log, and the propensities of this log vary")
-    yield from large_reward_cautions(log.reward)
+    yield from large_reward_cautions(log.reward, log.count)
     if logged.groups is not None and logged.groups.estimated:
         yield Caution(
             "groups",
@@ -94,7 +95,7 @@ def policy_cautions(
         )
     yield from _about_support(about_policy, found, logged)
     yield from _about_floor(about_policy, logged)
-    yield from _about_spread("weights", found)
+    yield from spread_cautions(found)
     yield from rare_reward_cautions(found)
     yield from _about_model(about_policy)
     groups = about_policy.evidence.group_weight
@@ -103,15 +104,20 @@ def policy_cautions(
             "groups",
             "mips assumes that actions with the same features earn the same, which is not tested",
         )
-        yield from _about_spread(
-            "groups", Diagnostics.of_weights(groups, about_policy.evidence.reward)
+        yield from spread_cautions(
+            Diagnostics.of_weights(
+                groups, about_policy.evidence.reward, count=about_policy.evidence.count
+            ),
+            "groups",
         )
     slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(
-            1 - slots.shape[1] + slots.sum(axis=1), about_policy.evidence.reward
+            1 - slots.shape[1] + slots.sum(axis=1),
+            about_policy.evidence.reward,
+            count=about_policy.evidence.count,
         )
-        yield from _about_spread("slots", added)
+        yield from spread_cautions(added, "slots")
 
 
 def _about_support(
@@ -127,7 +133,9 @@ def _about_support(
     # The largest weight that can occur: the policy is sure of the rarest logged action.
     rarest = 1.0 / float(logged.log.propensity.min())
     intervals = logged.log.schema.menu.ranges
-    z = errors_from_one(about_policy.evidence.weight, found.largest if intervals else rarest)
+    evidence = about_policy.evidence
+    reach = found.largest if intervals else rarest
+    z = errors_from_one(evidence.weight, reach, evidence.count)
     if abs(z) > SIGNIFICANT_ERRORS:
         why = "the log could not take some of its actions, or " if z < 0 else ""
         yield Caution(
@@ -148,7 +156,7 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
     if raised is None:
         return
     evidence = about_policy.evidence
-    lost = Terms(evidence.weight * (raised - 1))
+    lost = Terms(evidence.weight * (raised - 1), count=evidence.count)
     if not lost.value > 0:
         return
     ((_, share),) = normal([lost], FLOOR_LEVEL, np.random.default_rng(0))
@@ -161,7 +169,8 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
     )
 
 
-def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
+def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
+    """Yield a caution if few rows have most of the weight."""
     weights = {"slots": "slot weights", "groups": "group weights"}.get(about, "weights")
     if _few(found):
         yield Caution(
@@ -181,12 +190,12 @@ def _about_model(about_policy: PolicyEvidence) -> Iterator[Caution]:
     """Yield the caution for the direct method, whose model errors nothing corrects."""
     evidence = about_policy.evidence
     residual = evidence.weight * (evidence.reward - evidence.predicted)
-    error = float(residual.std() / np.sqrt(len(residual)))
-    if abs(residual.mean()) > SIGNIFICANT_ERRORS * error:
+    average = mean(residual, evidence.count)
+    if abs(average) > SIGNIFICANT_ERRORS * error_of_mean(residual, evidence.count):
         yield Caution(
             "model",
             "the rewards contradict the model of rewards: for this policy the model is off by "
-            f"{residual.mean():+.2g}",
+            f"{average:+.2g}",
         )
     else:
         yield Caution(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.counts import error_of_mean, mean, total
 from submax.evaluation.report.policy_evidence import PolicyEvidence
 
 SIGNIFICANT_ERRORS = 4.0
@@ -42,28 +43,38 @@ class Diagnostics(NamedTuple):
     def of(cls, about_policy: PolicyEvidence) -> "Diagnostics":
         """Return the diagnostics of the evidence about a policy."""
         evidence = about_policy.evidence
-        unsupported = float(about_policy.unsupported.mean())
-        return cls.of_weights(evidence.weight, evidence.reward, unsupported)
+        unsupported = mean(about_policy.unsupported, evidence.count)
+        weight, sampling = evidence.weight, about_policy.sampling_weight
+        if sampling is not None:
+            weight = weight * sampling / mean(sampling, evidence.count)
+        return cls.of_weights(weight, evidence.reward, unsupported, evidence.count)
 
     @classmethod
-    def of_weights(cls, weight: Floats, reward: Floats, unsupported: float = 0.0) -> "Diagnostics":
+    def of_weights(
+        cls,
+        weight: Floats,
+        reward: Floats,
+        unsupported: float = 0.0,
+        count: Floats | None = None,
+    ) -> "Diagnostics":
         """Return the diagnostics of weights and of the rewards of the same rows.
 
         Weights that were added up over slots may be negative: all but the mean are then those of
-        the absolute values.
+        the absolute values. ``count`` is the number of decisions that each row stands for.
         """
         size = np.abs(weight)
-        total, square = float(size.sum()), float((size**2).sum())
+        counted = size if count is None else count * size
+        sum_of_weights, square = float(counted.sum()), float(counted @ size)
         largest = float(size.max())
-        effective = total**2 / square if square > 0 else 0.0
-        usual, share = _usual_reward(reward, size)
+        effective = sum_of_weights**2 / square if square > 0 else 0.0
+        usual, share = _usual_reward(reward, counted)
         return cls(
-            rows=len(weight),
+            rows=round(total(weight, count)),
             effective=effective,
             largest=largest,
-            largest_share=largest / total if total > 0 else 0.0,
-            mean_weight=float(weight.mean()),
-            mean_error=float(weight.std() / np.sqrt(len(weight))),
+            largest_share=largest / sum_of_weights if sum_of_weights > 0 else 0.0,
+            mean_weight=mean(weight, count),
+            mean_error=error_of_mean(weight, count),
             unsupported=unsupported,
             effective_rewards=(1 - share) * effective,
             usual=usual,
@@ -81,16 +92,16 @@ def _usual_reward(reward: Floats, weight: Floats) -> tuple[float, float]:
     return float(values[largest]), float(shares[largest]) / total if total > 0 else 1.0
 
 
-def errors_from_one(terms: Floats, largest: float) -> float:
+def errors_from_one(terms: Floats, largest: float, count: Floats | None = None) -> float:
     """Return the signed distance of the mean of terms from 1, in standard errors.
 
     If the mean is below 1, terms as large as ``largest`` may be so rare that none was observed:
     the standard error is increased by what such terms could have added.
     """
-    difference = float(terms.mean()) - 1
+    difference = mean(terms, count) - 1
     unobserved = 0.0
     if difference < 0:
-        unobserved = EXPECTED_LARGE_TERMS / SIGNIFICANT_ERRORS * largest / len(terms)
-    error = float(terms.std() / np.sqrt(len(terms))) + unobserved
+        unobserved = EXPECTED_LARGE_TERMS / SIGNIFICANT_ERRORS * largest / total(terms, count)
+    error = error_of_mean(terms, count) + unobserved
     # Terms that are all equal, such as those of a log with one action, have no error.
     return difference / max(error, SMALLEST_ERROR)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.counts import mean
 from submax.evaluation.report.diagnosis.caution import Caution
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 
@@ -36,14 +37,15 @@ def rare_reward_cautions(found: Diagnostics) -> Iterator[Caution]:
     yield Caution("all", sentence)
 
 
-def large_reward_cautions(reward: Floats) -> Iterator[Caution]:
+def large_reward_cautions(reward: Floats, count: Floats | None = None) -> Iterator[Caution]:
     """Yield a caution if one reward decides, although rewards have more than two values."""
-    squares = (reward - reward.mean()) ** 2
-    total = float(squares.sum())
+    squares = (reward - mean(reward, count)) ** 2
+    total = float(squares.sum() if count is None else count @ squares)
     row = int(np.argmax(squares))
     if not total > 0 or squares[row] <= LARGEST_REWARD_SHARE * total:
         return
-    others = np.delete(reward, row)
+    alone = count is None or count[row] == 1
+    others = np.delete(reward, row) if alone else reward
     if np.unique(others).size < 2:
         # One reward among equal ones is rare, and there is a caution about rare rewards.
         return

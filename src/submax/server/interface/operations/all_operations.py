@@ -2,6 +2,7 @@
 
 from submax.server.interface.operation import Operation
 from submax.server.interface.operations.bandits import bandit_operations
+from submax.server.interface.operations.evaluating import evaluation_operations
 from submax.server.interface.operations.operating import operating_operations
 from submax.server.interface.operations.requests import request_operations
 from submax.server.interface.operations.server import server_operations
@@ -13,5 +14,6 @@ def operations() -> list[Operation]:
         *request_operations(),
         *bandit_operations(),
         *operating_operations(),
+        *evaluation_operations(),
         *server_operations(),
     ]

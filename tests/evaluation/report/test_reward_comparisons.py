@@ -1,0 +1,104 @@
+"""Several rewards in one log."""
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, compare, compare_rewards, learn
+
+ROWS = 300
+
+
+@pytest.fixture
+def table(seed):
+    rng = np.random.default_rng(seed)
+    arm = rng.integers(2, size=ROWS)
+    return {
+        "action": np.array(["A", "B"])[arm],
+        "click": (rng.random(ROWS) < 0.4 - 0.2 * arm) * 1,
+        "buy": (rng.random(ROWS) < 0.1 + 0.3 * arm) * 1,
+        "minutes": rng.gamma(2.0, 1.0, ROWS),
+        "propensity": np.full(ROWS, 0.5),
+    }
+
+
+def several(table, *names):
+    return Log.read(table, columns={"reward": list(names)})
+
+
+WEIGHTS = {"profit": {"click": 0.5, "buy": 20.0}}
+
+
+def test_each_reward_is_evaluated_as_if_it_were_alone(table):
+    policies = {"p": np.tile([0.2, 0.8], (ROWS, 1))}
+    found = compare_rewards(
+        several(table, "click", "buy"), policies, combinations=WEIGHTS, estimators=["ips", "dr"]
+    )
+    profit = 0.5 * table["click"] + 20 * table["buy"]
+    for name, reward in {"click": table["click"], "buy": table["buy"], "profit": profit}.items():
+        declared = (
+            {"kind": "continuous", "low": 0.0, "high": 20.5} if name == "profit" else "binary"
+        )
+        alone = Log.read({**table, "reward": reward}, rewards=declared, columns={"context": None})
+        wanted = compare(alone, policies, estimators=["ips", "dr"])
+        assert found.comparisons[name].estimates == wanted.estimates
+    assert [row["reward"] for row in found.rows()] == sorted(
+        3 * ["click", "buy", "profit"], key=["click", "buy", "profit"].index
+    )
+    assert "profit" in repr(found)
+    assert found.to_pandas().shape[0] == 9
+
+
+def test_policies_learn_from_one_reward_and_are_evaluated_by_all(table):
+    log = several(table, "click", "buy")
+    by_click = compare_rewards(log, ["rcp-submax"], estimators=["snips"])
+    by_buy = compare_rewards(log, ["rcp-submax"], estimators=["snips"], learn_from="buy")
+    earned = [
+        found.comparisons["buy"].find("rcp-submax", "snips").value for found in (by_click, by_buy)
+    ]
+    assert earned[1] > earned[0]
+    assert "reward 'buy' of 150 others" in by_buy.notes[-1]
+    # The policy that learned from purchases is that of a log of purchases alone.
+    alone = Log.read(table, columns={"reward": "buy"})
+    wanted = compare(alone, ["rcp-submax"], estimators=["snips"]).find("rcp-submax", "snips")
+    assert earned[1] == wanted.value
+
+
+def test_rows_from_which_a_policy_has_learned_are_left_out(table):
+    log = several(table, "click", "buy")
+    learned = learn(log, "rcp-submax", share=0.4)
+    found = compare_rewards(log, {"p": learned}, estimators=["ips"])
+    assert found.comparisons["buy"].estimates[0].diagnostics.rows == 180
+    with pytest.raises(InputError, match="learned from all rows"):
+        compare_rewards(log, {"p": learn(log, "rcp-submax")}, estimators=["ips"])
+
+
+def test_arrays_beside_policies_that_learn(table, seed):
+    log = several(table, "click", "minutes")
+    array = np.random.default_rng(seed).dirichlet([1.0, 1.0], ROWS)
+    found = compare_rewards(log, {"given": array, "rcp": "rcp-submax"}, estimators=["ips"])
+    action = log.action[150:, 0].astype(int)
+    terms = 2 * array[np.arange(150, 300), action] * table["minutes"][150:]
+    assert found.comparisons["minutes"].find("given", "ips").value == pytest.approx(terms.mean())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"combinations": {"click": {"buy": 1.0}}}, "has the name of a column"),
+        ({"combinations": {"all": {}}}, "combination of rewards is empty"),
+        ({"combinations": {"all": {"bye": 1.0}}}, "bye"),
+        ({"learn_from": "minutes"}, "learn_from is 'minutes'"),
+    ],
+)
+def test_unknown_rewards_are_refused(table, options, message):
+    with pytest.raises(InputError, match=message):
+        compare_rewards(several(table, "click", "buy"), ["rcp-submax"], **options)
+
+
+def test_a_log_with_one_reward_is_refused(table):
+    log = Log.read(table, columns={"reward": "click"})
+    with pytest.raises(InputError, match="one column of rewards"):
+        log.with_reward("click")
+    with pytest.raises(InputError, match="several"):
+        compare_rewards(log, ["rcp-submax"])
