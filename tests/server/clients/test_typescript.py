@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 
 from submax._version import __version__
@@ -95,3 +96,12 @@ def test_the_example_is_typed_and_runs_against_a_server(serve, tmp_path):
         assert "visits Set(1) { 'accepted' }" in run(
             "node", example, server.address, folder=tmp_path
         )
+    # The example of the README, with the bandit that it names.
+    (block,) = re.findall(r"```js\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
+    declared = {"name": "homepage", "actions": ["A", "B"], "context": {"country": ["NO", "SE"]}}
+    answer = httpx.post(f"{server.address}/bandits", json=declared, timeout=90)
+    assert answer.status_code == 201
+    readme = tmp_path / "built" / "readme.mjs"
+    block = block.replace("http://127.0.0.1:8000", server.address)
+    readme.write_text(f"{block}console.log(receipt.status);\n")
+    assert run("node", readme, folder=tmp_path) == "accepted\n"
