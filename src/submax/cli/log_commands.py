@@ -13,6 +13,7 @@ from submax.cli.evaluation_report import print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
     common_schema,
+    is_columns,
     label_of,
     learnable,
     learned_among,
@@ -27,10 +28,13 @@ from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import compare
+from submax.evaluation.targets.probability_columns import COLUMNS
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
 
+LISTS = ("context", "probability")
+"""Roles whose column is always a list, so that a pattern can be given."""
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that a --declare file may have: the arguments of ``Log.read`` with these names."""
 
@@ -88,6 +92,9 @@ def run_evaluate(
             "two policies have the same name: give one of them as a table with another name, "
             """--policy '{"name": "other", "kind": ...}'"""
         )
+    patterns = [one.removeprefix(COLUMNS) for one in policies if is_columns(one)]
+    if patterns:
+        reading["columns"] = [*reading["columns"], f"probability={','.join(patterns)}"]
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
     found = compare(
@@ -234,7 +241,7 @@ def _column(text: str) -> tuple[str, Any]:
         )
     if not name:
         return role, None
-    return role, name.split(",") if "," in name or role == "context" else name
+    return role, name.split(",") if "," in name or role in LISTS else name
 
 
 def _declared(path: Path | None) -> dict[str, Any]:

@@ -128,7 +128,8 @@ def learn(log: Path, **options: Any) -> None:
     required=True,
     metavar="POLICY",
     help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 after "
-    "the name is a variant, and reward-model takes the highest predicted reward. Can be repeated.",
+    "the name is a variant, reward-model takes the highest predicted reward, and columns=prob_* is "
+    "the policy whose probability of the action A is the column prob_A. Can be repeated.",
 )
 @click.option(
     "--estimator",

@@ -7,6 +7,7 @@ from submax import Arms, Feedback, InputError, Problem
 from submax.core.running.names_file import names_file
 from submax.core.running.state_file import read_state, state_bytes
 from submax.policies import GreedyRegression
+from submax.policies.greedy.action_models import ActionModels
 
 LINEAR = "sklearn.linear_model.LinearRegression"
 
@@ -62,7 +63,31 @@ def test_a_state_read_from_a_file_decides_the_same(seed):
 
 def test_a_class_of_another_package_needs_trust():
     assert names_file({"kind": "greedy-regression", "regressor": "my_package.Mine"})
-    assert not names_file({"kind": "greedy-regression", "regressor": LINEAR})
+    assert names_file({"kind": "greedy-regression", "regressor": [LINEAR, "my_package.Mine"]})
+    assert not names_file({"kind": "greedy-regression", "regressor": [LINEAR]})
+
+
+def test_of_several_models_the_predictions_are_averaged(seed):
+    given = feedback(seed)
+    two = GreedyRegression((LINEAR, "sklearn.tree.DecisionTreeRegressor"), {})
+    unfitted = two.unfitted(binary=False)
+    action, reward = given.action[0, :, 0], given.reward[0]
+    fit = (given.context[0], action, reward, np.ones(len(action)), 3, seed)
+    both = ActionModels.fitted(unfitted, *fit).predict(given.context[0])
+    each = [ActionModels.fitted([one], *fit).predict(given.context[0]) for one in unfitted]
+    assert both == pytest.approx(np.mean(each, axis=0))
+
+
+def test_binary_rewards_are_predicted_by_the_classifier_of_the_same_name():
+    policy = GreedyRegression("sklearn.tree.DecisionTreeRegressor")
+    assert [type(one).__name__ for one in policy.unfitted(binary=True)] == [
+        "DecisionTreeClassifier"
+    ]
+    assert [type(one).__name__ for one in policy.unfitted(binary=False)] == [
+        "DecisionTreeRegressor"
+    ]
+    linear = GreedyRegression(LINEAR).unfitted(binary=True)
+    assert type(linear[0]).__name__ == "LinearRegression"
 
 
 def test_a_wrong_parameter_is_named():

@@ -38,8 +38,9 @@ class Log:
     a row. ``slot_propensity [N, S]`` is the propensity of each slot's choice by itself, if it was
     logged. ``raised [N]`` is the factor by which an estimated propensity was raised to its floor;
     None if none was. ``cluster [N]`` is the number of the cluster (such as a user) of each row, if
-    rows of a cluster depend on each other. ``notes`` are sentences about what was left out or
-    changed when the log was read.
+    rows of a cluster depend on each other. ``probability [N, P]`` are the columns
+    ``probability_names`` with probabilities of other policies. ``notes`` are sentences about what
+    was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -53,6 +54,8 @@ class Log:
     slot_propensity: Floats | None = None
     raised: Floats | None = None
     cluster: Integers | None = None
+    probability: Floats | None = None
+    probability_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -75,8 +78,8 @@ class Log:
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status, cluster. A role that is not given is filled by the column with its usual
-        name; clusters must be given.
+        id, time, status, cluster, probability. A role that is not given is filled by the column
+        with its usual name; clusters and probabilities of other policies must be given.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
@@ -200,6 +203,7 @@ class Log:
             slot_propensity=None if slots is None else slots[which],
             raised=None if self.raised is None else self.raised[which],
             cluster=None if self.cluster is None else renumbered(self.cluster[which]),
+            probability=None if self.probability is None else self.probability[which],
         )
 
     def split(self, share: float, by: By = "time", seed: int = 0) -> tuple["Log", "Log"]:

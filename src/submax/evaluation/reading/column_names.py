@@ -22,6 +22,7 @@ ROLES = (
     "time",
     "status",
     "cluster",
+    "probability",
 )
 """The roles that a column can have."""
 USUAL = {
@@ -45,7 +46,8 @@ EXPORTED = {STATUS, "activated", "holdout", "late_rewards"}
 class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the column of each role; None if there is no such column.
 
-    ``actions`` and ``slot_propensities`` have a column for each slot, ``context`` for each field.
+    ``actions`` and ``slot_propensities`` have a column for each slot, ``context`` for each field,
+    and ``probabilities`` for each action of every policy whose probabilities are in the log.
     """
 
     actions: dict[str, str]
@@ -58,6 +60,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     time: str | None = None
     status: str | None = None
     cluster: str | None = None
+    probabilities: dict[str, str] = {}
 
     @property
     def used(self) -> list[str]:
@@ -71,7 +74,7 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
             self.status,
             self.cluster,
         )
-        several = (self.actions, self.context, self.slot_propensities)
+        several = (self.actions, self.context, self.slot_propensities, self.probabilities)
         found = [name for table in several for name in table.values()]
         return list(dict.fromkeys([*found, *(name for name in single if name is not None)]))
 
@@ -101,6 +104,7 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         actions=actions,
         slot_propensities={slot: name for slot, name in slots.items() if name in columns},
         context=_context(columns, given),
+        probabilities=_probabilities(columns, given),
         status=_single(STATUS, columns, given) if STATUS in given else exported,
         cluster=_single("cluster", columns, given),
         **single,  # type: ignore[arg-type]  # the reward is not None
@@ -161,6 +165,13 @@ def _context(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]
     if wanted in (None, ""):
         return {}
     return _table("context", columns, [wanted] if isinstance(wanted, str) else wanted)
+
+
+def _probabilities(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    wanted = given.get("probability")
+    if wanted in (None, ""):
+        return {}
+    return _table("probability", columns, [wanted] if isinstance(wanted, str) else wanted)
 
 
 def _table(role: str, columns: Sequence[str], wanted: Any) -> dict[str, str]:

@@ -154,6 +154,9 @@ class _LogReader:
         found["propensity"] = self._propensity(batch, self._names.propensity)
         if self._names.cluster is not None:
             found["cluster"] = batch.identifiers(self._names.cluster)
+        if self._names.probabilities:
+            table = [batch.required_numbers(one) for one in self._names.probabilities.values()]
+            found["probability"] = np.stack(table, axis=1)
         if self._slot_columns:
             slots = [self._propensity(batch, column) for column in self._slot_columns]
             found["slot_propensity"] = np.stack(slots, axis=1)
@@ -235,6 +238,7 @@ class _LogReader:
             "schema": Schema(menu=menu, context=context, rewards=rewards),
             "eligible_sets": eligible_sets,
             "estimated": np.zeros(len(columns["reward"]), dtype=bool),
+            "probability_names": tuple(self._names.probabilities.values()),
             "notes": tuple(notes),
         }
 
