@@ -108,10 +108,10 @@ class Log:
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
         id, time, status, cluster, count, successes, weight, probability. A role that is not given
         is filled by the column with its usual name; the last five must be given. If rows stand for
-        several decisions, ``count`` is their number; ``successes`` says how many of them had the reward 1,
-        and takes the place of the reward. ``weight`` is 1 / (probability with which a row was
-        kept) if the log is a sample. Several rewards are a list of columns, or a table from names
-        to columns: see ``compare_rewards``.
+        several decisions, ``count`` is their number; ``successes`` says how many of them had the
+        reward 1, and takes the place of the reward. ``weight`` is 1 / (probability with which a row
+        was kept) if the log is a sample. Several rewards are a list of columns, or a table from
+        names to columns: see ``compare_rewards``.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
