@@ -19,11 +19,17 @@ from news_items import NewsItems
 import submax
 
 DELAYS = (1, 3, 10, 32, 100, 316, 1000)
-POLICIES: dict[str, ItemPolicy] = {"UCB": ItemUCB(), "TS": ItemThompson()}
+MATCHED = "TS with prior Beta(4, 4)"
+POLICIES: dict[str, ItemPolicy] = {
+    "UCB": ItemUCB(),
+    "TS": ItemThompson(),
+    MATCHED: ItemThompson(prior=4.0),
+}
 PUBLISHED = {
     "UCB": (24_145, 24_695, 25_662, 28_148, 37_141, 77_687, 226_220),
     "TS": (9_105, 9_199, 9_049, 9_451, 11_550, 21_594, 59_256),
 }
+PUBLISHED[MATCHED] = PUBLISHED["TS"]
 """The regret after a million decisions, mean of 100 repetitions, for each of the delays."""
 
 
@@ -39,18 +45,22 @@ class Cell(NamedTuple):
 
 
 def cells(
-    observations: int, replicas: int, delays: Sequence[int] = DELAYS, seed: int = 2011
+    observations: int,
+    replicas: int,
+    delays: Sequence[int] = DELAYS,
+    policies: Sequence[str] = tuple(POLICIES),
+    seed: int = 2011,
 ) -> Iterator[Cell]:
-    """Simulate every policy with every delay; all of them meet the same items.
+    """Simulate policies with several delays; all of them meet the same items.
 
     The longest delay, which is simulated fastest, is the first.
     """
     environment = NewsItems(decisions=observations)
     for delay in sorted(delays, reverse=True):
-        for name, policy in POLICIES.items():
+        for name in policies:
             trace = submax.simulate(
                 environment,
-                policy,
+                POLICIES[name],
                 observations=observations,
                 replicas=replicas,
                 delay=submax.BatchFlush(delay),
@@ -63,7 +73,7 @@ def cells(
 
 def line(cell: Cell) -> str:
     """One line of the printed table."""
-    ours = f"{cell.policy:>4}{cell.delay:>6}{cell.regret:>12,.0f} ±{cell.error:>6,.0f}"
+    ours = f"{cell.policy:<26}{cell.delay:>6}{cell.regret:>12,.0f} ±{cell.error:>6,.0f}"
     if cell.delay not in DELAYS or cell.observations != NewsItems.decisions:
         return ours
     return f"{ours}   paper {PUBLISHED[cell.policy][DELAYS.index(cell.delay)]:>8,}"

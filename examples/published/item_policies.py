@@ -62,20 +62,23 @@ class ItemPolicy(ListingPolicy[ItemCounts]):
 
 @dataclass(frozen=True)
 class ItemThompson(ItemPolicy):
-    """Algorithm 2 of the paper: the item with the largest draw from Beta(1 + k, 1 + m − k).
+    """Algorithm 2 of the paper: the item with the largest draw from Beta(α + k, α + m − k).
 
-    m is the number of pulls of an item, and k the number of its successes.
+    m is the number of pulls of an item, k the number of its successes, and α is ``prior``.
     """
+
+    prior: float = 1.0
 
     def act(self, state: ItemCounts, context: Floats, rng: np.random.Generator) -> ChosenActions:
         pulls, successes = _known(state, context)
         shape = (*context.shape[:2], pulls.shape[1])
-        drawn = rng.beta((1 + successes)[:, None], (1 + pulls - successes)[:, None], size=shape)
+        won, lost = self.prior + successes, self.prior + pulls - successes
+        drawn = rng.beta(won[:, None], lost[:, None], size=shape)
         return ChosenActions(drawn.argmax(axis=-1)[..., None], None)
 
     def probabilities(self, state: ItemCounts, context: Floats) -> Floats:
         pulls, successes = _known(state, context)
-        return largest_beta(1 + successes, 1 + pulls - successes)[:, None]
+        return largest_beta(self.prior + successes, self.prior + pulls - successes)[:, None]
 
     @classmethod
     def examples(cls) -> Iterator[Self]:
