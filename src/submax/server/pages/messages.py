@@ -7,7 +7,7 @@ import msgspec
 from submax.live.lift.lift_report import LiftReport
 from submax.live.operating.arm_status import ArmStatus
 from submax.live.shadow.shadow_report import ShadowReport
-from submax.server.interface.messages import AlarmDetails
+from submax.server.interface.answers import AlarmDetails
 from submax.server.pages.series import Series
 from submax.server.pages.setting_forms import SettingForm
 
