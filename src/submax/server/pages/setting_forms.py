@@ -5,7 +5,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from submax.live.declaring.settings import FIXED, MEMORY_ONLY, SETTING_TYPES, Settings
+from submax.live.declaring.declared_types import SETTING_TYPES
+from submax.live.declaring.setting_types import FIXED, MEMORY_ONLY
+from submax.live.declaring.settings import Settings
 from submax.schema.menu import Menu
 
 Kind = Literal["number", "text", "choice", "flag", "value"]
