@@ -125,29 +125,35 @@ class Bandit(ShadowedBandit):
         if bandit.settings.guard_rails.burn_in:
             bandit.requests.draws.decided = refitter.catch_up().counts["decisions"]
         if background:
-            bandit._shadow_runner = runner = ShadowRunner(name, bandit._shadow)
-
-            def follow() -> None:
-                bandit._live_state.follow()
-                runner.supervise()
-
-            bandit._background = [
-                Background(
-                    f"submax-settings-{name}",
-                    follow,
-                    POLL_SECONDS,
-                    scheduler=scheduler,
-                    has_work=lambda: bandit._live_state.may_have_changed() or runner.has_work(),
-                ),
-                Background(
-                    f"submax-refit-{name}",
-                    refitter.step,
-                    POLL_SECONDS,
-                    scheduler=scheduler,
-                    has_work=refitter.has_work,
-                ),
-            ]
+            bandit._start_background(refitter, bandit._shadow, scheduler)
         return bandit
+
+    def _start_background(
+        self, refitter: Refitter, shadow: ShadowWorker, scheduler: Scheduler | None
+    ) -> None:
+        """Follow the settings, fit versions and let the shadow judge, beside decisions."""
+        self._shadow_runner = runner = ShadowRunner(self.name, shadow)
+
+        def follow() -> None:
+            self._live_state.follow()
+            runner.supervise()
+
+        self._background = [
+            Background(
+                f"submax-settings-{self.name}",
+                follow,
+                POLL_SECONDS,
+                scheduler=scheduler,
+                has_work=lambda: self._live_state.may_have_changed() or runner.has_work(),
+            ),
+            Background(
+                f"submax-refit-{self.name}",
+                refitter.step,
+                POLL_SECONDS,
+                scheduler=scheduler,
+                has_work=refitter.has_work,
+            ),
+        ]
 
     def save(self, path: str | Path) -> None:
         """Write a bandit in memory into a file that ``load`` reads.

@@ -1,7 +1,7 @@
 """The HTTP application: its routes, and how it starts and ends."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
@@ -15,6 +15,7 @@ from submax.server.access.key import BROWSER_SCOPES
 from submax.server.access.origins import Origins
 from submax.server.interface.description import description
 from submax.server.interface.incoming import Endpoint, Incoming
+from submax.server.interface.operation import Operation
 from submax.server.interface.operations.all_operations import operations
 from submax.server.interface.request_pipeline import RATE, RequestPipeline
 from submax.server.interface.responses import ENCODER
@@ -39,20 +40,12 @@ def make_app(
         service, rate, metrics or Metrics(service.opened), origins
     )
     all_operations = [*operations(), *page_operations(), *pipeline.operations()]
-    text = ENCODER.encode(description(all_operations))
-    pipeline.described = text
+    pipeline.described = ENCODER.encode(description(all_operations))
     pages = Pages(Assets(), service.sessions)
-    # One route for each path, so that the answer to a wrong method names all right ones.
-    methods: dict[str, dict[str, Endpoint]] = {}
-    for one in all_operations:
-        methods.setdefault(one.path, {})[one.method] = pipeline.endpoint(one)
-    for path, endpoint in pages.endpoints(all_operations, pipeline):
-        methods.setdefault(path, {})["GET"] = endpoint
-    # Pages of declared origins may decide and reward; a browser asks first.
-    for one in all_operations:
-        if one.scope in BROWSER_SCOPES:
-            methods[one.path]["OPTIONS"] = pipeline.preflight
-    routes = [Route(path, _by_method(one), methods=list(one)) for path, one in methods.items()]
+    routes = [
+        Route(path, _by_method(methods), methods=list(methods))
+        for path, methods in _endpoints_by_path(all_operations, pipeline, pages).items()
+    ]
     routes.append(Route("/assets/{tag}/{path:path}", pages.asset, methods=["GET"]))
 
     @asynccontextmanager
@@ -72,6 +65,26 @@ def make_app(
     # A path that does not exist is answered with 404, and not redirected.
     app.router.redirect_slashes = False
     return app
+
+
+def _endpoints_by_path(
+    all_operations: Sequence[Operation], pipeline: RequestPipeline, pages: Pages
+) -> dict[str, dict[str, Endpoint]]:
+    """The endpoints of each path, by their methods.
+
+    All methods of a path share one route, so that the answer to a wrong method names all right
+    ones.
+    """
+    found: dict[str, dict[str, Endpoint]] = {}
+    for one in all_operations:
+        found.setdefault(one.path, {})[one.method] = pipeline.endpoint(one)
+    for path, endpoint in pages.endpoints(all_operations, pipeline):
+        found.setdefault(path, {})["GET"] = endpoint
+    # Pages of declared origins may decide and reward; a browser asks first.
+    for one in all_operations:
+        if one.scope in BROWSER_SCOPES:
+            found[one.path]["OPTIONS"] = pipeline.preflight
+    return found
 
 
 def quick_endpoints(pipeline: RequestPipeline) -> dict[bytes, Endpoint]:
