@@ -12,6 +12,7 @@ from submax.experiments.cells import cells, run_cell
 from submax.experiments.comparing.folder_differences import compare_folders
 from submax.experiments.comparing.paired_differences import compare
 from submax.experiments.directory import claim_directory
+from submax.experiments.following.noted_run import NotedRun
 from submax.experiments.following.planned_cell import planned
 from submax.experiments.following.results_folder import ResultsFolder
 from submax.experiments.following.run_record import recorded_run
@@ -130,6 +131,24 @@ def test_a_run_under_way_is_shown_with_what_is_finished(client, tmp_path, decode
         assert "<script>alert" not in shown
     page = decoded(http.get("/folders/half"), m.FolderPage)
     assert page.state == "unfinished"
+
+
+def test_a_failed_cell_is_shown_with_its_error_and_what_to_do(client, tmp_path, decoded):
+    specification = parse(FILE, "half")
+    folder, every = tmp_path / "half", cells(specification)
+    claim_directory(folder, specification)
+
+    def fail(cell):
+        raise RuntimeError("no <b>luck</b>")
+
+    with pytest.raises(RuntimeError), recorded_run(folder, planned(every, [3])) as notes:
+        NotedRun(fail, notes)(every[2])
+    page = decoded(client(tmp_path).get("/folders/half"), m.FolderPage)
+    assert (page.state, page.counts) == ("failed", {"done": 0, "failed": 1, "waiting": 3})
+    assert [(note.policy, note.where) for note in page.notes] == [("random", "arms = 3")]
+    assert "continues it" in page.sentence
+    shown = client(tmp_path).get("/folders/half", headers=BROWSER).text
+    assert "RuntimeError: no &lt;b&gt;luck" in shown
 
 
 @pytest.mark.parametrize("file", ["manifest.json", "results.parquet", "finals.parquet"])
