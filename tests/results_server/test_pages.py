@@ -18,7 +18,8 @@ from submax.experiments.following.results_folder import ResultsFolder
 from submax.experiments.following.run_record import recorded_run
 from submax.experiments.paired_comparison import Finals
 from submax.experiments.rows_store import RowsStore
-from submax.experiments.specification import parse
+from submax.experiments.run import run_illustration
+from submax.experiments.specification import load_named, parse
 from submax.experiments.study import run_study
 from submax.results_server import messages as m
 from submax.results_server.folders import Folders
@@ -247,3 +248,14 @@ def test_an_experiment_on_logs_has_progress_and_a_table_but_no_curves(client, tm
     shown = http.get("/folders/logs", headers=BROWSER).text
     assert "finished" in shown
     assert "<td>0.123</td>" in shown
+
+
+def test_the_illustration_has_statements_and_a_table(client, tmp_path, decoded):
+    specification = load_named("illustration").quickly(2).changed(observations=50)
+    run_illustration(specification, tmp_path / "illustration")
+    http = client(tmp_path)
+    page = decoded(http.get("/folders/illustration"), m.FolderPage)
+    assert (page.state, page.problems) == ("finished", [])
+    assert page.table
+    found = decoded(http.get("/folders/illustration/statements"), m.StatementsPage)
+    assert found.statements

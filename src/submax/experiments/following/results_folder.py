@@ -132,6 +132,7 @@ class ResultsFolder:
 
     @property
     def _kind(self) -> str:
+        """The kind of experiment; empty if it is not known, and then taken for a sweep."""
         return "" if self.specification is None else self.specification.experiment
 
     def _result(self, one: CellProgress) -> CellResult | None:
@@ -166,7 +167,7 @@ class ResultsFolder:
     def _curve_rows(self) -> dict[CellLabels, pa.Table]:
         """The curves of a finished sweep, by configuration and policy."""
         path = self.path / RESULTS
-        if not path.exists():
+        if not path.exists() or self._kind not in ("sweep", ""):
             return {}
         try:
             return _read_curves(str(path), path.stat().st_mtime_ns)
@@ -175,7 +176,7 @@ class ResultsFolder:
             return {}
 
     def _stored_finals(self) -> Finals | None:
-        if not (self.path / FINALS).exists():
+        if not (self.path / FINALS).exists() or self._kind not in ("sweep", ""):
             return None
         try:
             return Finals.read(self.path)
