@@ -138,6 +138,6 @@ def test_a_sweep_is_followed_from_its_begin_to_its_end(opened, tmp_path):
         expect(page.locator("figure canvas")).to_be_visible()
         assert run.wait(60) == 0
         page.get_by_role("link", name="Compare", exact=True).click()
-        expect(
-            page.get_by_text("slow − random").or_(page.get_by_text("random − slow")).first
-        ).to_be_visible()
+        expect(page.get_by_text("random − slow").first).to_be_visible()
+        # A page that is open would miss the server when it ends.
+        page.close()

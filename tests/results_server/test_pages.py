@@ -11,12 +11,16 @@ from submax.cli import main
 from submax.experiments.cells import cells, run_cell
 from submax.experiments.comparing.folder_differences import compare_folders
 from submax.experiments.comparing.paired_differences import compare
-from submax.experiments.directory import claim_directory
+from submax.experiments.directory import claim_directory, close_directory
+from submax.experiments.following.noted_run import NotedRun
 from submax.experiments.following.planned_cell import planned
 from submax.experiments.following.results_folder import ResultsFolder
 from submax.experiments.following.run_record import recorded_run
 from submax.experiments.paired_comparison import Finals
-from submax.experiments.specification import parse
+from submax.experiments.rows_store import RowsStore
+from submax.experiments.run import run_illustration
+from submax.experiments.specification import load_named, parse
+from submax.experiments.study import run_study
 from submax.results_server import messages as m
 from submax.results_server.folders import Folders
 from submax.results_server.result_pages import PAGES
@@ -132,6 +136,24 @@ def test_a_run_under_way_is_shown_with_what_is_finished(client, tmp_path, decode
     assert page.state == "unfinished"
 
 
+def test_a_failed_cell_is_shown_with_its_error_and_what_to_do(client, tmp_path, decoded):
+    specification = parse(FILE, "half")
+    folder, every = tmp_path / "half", cells(specification)
+    claim_directory(folder, specification)
+
+    def fail(cell):
+        raise RuntimeError("no <b>luck</b>")
+
+    with pytest.raises(RuntimeError), recorded_run(folder, planned(every, [3])) as notes:
+        NotedRun(fail, notes)(every[2])
+    page = decoded(client(tmp_path).get("/folders/half"), m.FolderPage)
+    assert (page.state, page.counts) == ("failed", {"done": 0, "failed": 1, "waiting": 3})
+    assert [(note.policy, note.where) for note in page.notes] == [("random", "arms = 3")]
+    assert "continues it" in page.sentence
+    shown = client(tmp_path).get("/folders/half", headers=BROWSER).text
+    assert "RuntimeError: no &lt;b&gt;luck" in shown
+
+
 @pytest.mark.parametrize("file", ["manifest.json", "results.parquet", "finals.parquet"])
 def test_a_damaged_file_is_named_and_the_rest_is_shown(client, results, tmp_path, file):
     shutil.copytree(results / "one", tmp_path / "one")
@@ -198,3 +220,42 @@ def test_only_result_folders_are_listed(results, tmp_path):
     (tmp_path / "notes").mkdir()
     shutil.copytree(results / "one", tmp_path / "one")
     assert Folders(tmp_path).names() == ["one"]
+
+
+def test_one_replica_has_no_interval(client, tmp_path, decoded):
+    run_study(parse(FILE.replace("replicas = 3", "replicas = 1"), "single"), tmp_path)
+    http = client(tmp_path)
+    page = decoded(http.get("/folders/single"), m.FolderPage)
+    assert {(row.error, row.low, row.high) for row in page.finals} == {(None, None, None)}
+    for end in ("", "/compare", "/statements"):
+        assert http.get(f"/folders/single{end}", headers=BROWSER).status_code == 200
+        decoded(http.get(f"/folders/single{end}"), dict)
+
+
+def test_an_experiment_on_logs_has_progress_and_a_table_but_no_curves(client, tmp_path, decoded):
+    text = FILE.replace("observations", 'experiment = "offline"\nobservations', 1)
+    specification = parse(text, "logs")
+    folder, every = tmp_path / "logs", cells(specification)
+    claim_directory(folder, specification)
+    http = client(tmp_path)
+    with recorded_run(folder, planned(every)):
+        RowsStore(folder / "cells").write(every[0].key, [{"value": 1.0}])
+        page = decoded(http.get("/folders/logs"), m.FolderPage)
+        assert (page.counts, page.problems) == ({"done": 1, "waiting": 3}, [])
+        assert "over time" not in http.get("/folders/logs", headers=BROWSER).text
+    (folder / "summary.csv").write_text("policy,value\nrandom,0.123456789\n", encoding="utf-8")
+    close_directory(folder, specification)
+    shown = http.get("/folders/logs", headers=BROWSER).text
+    assert "finished" in shown
+    assert "<td>0.123</td>" in shown
+
+
+def test_the_illustration_has_statements_and_a_table(client, tmp_path, decoded):
+    specification = load_named("illustration").quickly(2).changed(observations=50)
+    run_illustration(specification, tmp_path / "illustration")
+    http = client(tmp_path)
+    page = decoded(http.get("/folders/illustration"), m.FolderPage)
+    assert (page.state, page.problems) == ("finished", [])
+    assert page.table
+    found = decoded(http.get("/folders/illustration/statements"), m.StatementsPage)
+    assert found.statements

@@ -50,7 +50,8 @@ def of_known_bandits() -> dict:
         for path, operations in copy.deepcopy(paths).items():
             for operation in operations.values():
                 operation["operationId"] += f"-{name}"
-                operation["parameters"] = []
+                given = operation["parameters"]
+                operation["parameters"] = [one for one in given if one["name"] == "evaluation"]
             raw["paths"][path.replace("{name}", name)] = operations
     return raw
 

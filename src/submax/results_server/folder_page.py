@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from submax.core.arrays import Floats
 from submax.core.errors import NotFoundError
 from submax.core.numerics.standard_error import standard_error
 from submax.dashboard.formats import machine_time, roughly
@@ -47,6 +48,7 @@ def folder_page(folder: ResultsFolder, configuration: str | None, measure: str) 
     page = m.FolderPage(
         row.name,
         row.title,
+        "sweep" if folder.specification is None else folder.specification.experiment,
         row.state,
         row.sentence,
         [],
@@ -187,10 +189,17 @@ def _finals(folder: ResultsFolder, labels: dict[str, Any], measure: str) -> list
     for policy in finals.policies():
         side = find(policy, **labels)
         if side is not None:
-            mean, error = float(side.values.mean()), standard_error(side.values)
-            low, high = mean - DEVIATIONS * error, mean + DEVIATIONS * error
-            rows.append(m.FinalRow(policy, mean, error, low, high, len(side.values)))
+            rows.append(_final(policy, side.values))
     return sorted(rows, key=lambda row: row.mean if measure == "regret" else -row.mean)
+
+
+def _final(policy: str, values: Floats) -> m.FinalRow:
+    mean, count = float(values.mean()), len(values)
+    if count < 2:
+        return m.FinalRow(policy, mean, None, None, None, count)
+    error = standard_error(values)
+    ends = mean - DEVIATIONS * error, mean + DEVIATIONS * error
+    return m.FinalRow(policy, mean, error, *ends, count)
 
 
 def _summary(path: Path) -> list[dict[str, Any]]:

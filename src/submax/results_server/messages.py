@@ -57,25 +57,29 @@ class Curves(msgspec.Struct, frozen=True):
 
 
 class FinalRow(msgspec.Struct, frozen=True):
-    """The value of a policy after the last decision, over all replicas."""
+    """The value of a policy after the last decision, over all replicas.
+
+    The standard ``error`` and the ends of the 95 % interval are absent if there is one replica.
+    """
 
     policy: str
     mean: float
-    error: float
-    low: float
-    high: float
+    error: float | None
+    low: float | None
+    high: float | None
     replicas: int
 
 
 class FolderPage(msgspec.Struct, frozen=True):
     """A result folder: how far the run is, and what its finished cells say.
 
-    ``counts`` has the numbers of cells by status. ``table`` is summary.csv, for experiments that
-    have no curves.
+    ``kind`` is sweep, offline or illustration, of which only sweeps have curves. ``counts`` has
+    the numbers of cells by status. ``table`` is summary.csv, for folders without curves.
     """
 
     name: str
     title: str
+    kind: str
     state: State
     sentence: str
     problems: list[str]

@@ -19,6 +19,7 @@ from submax.experiments.following.run_record import read_records
 from submax.experiments.paired_comparison import CellLabels, Finals
 from submax.experiments.results import FINALS, RESULTS, SUMMARY
 from submax.experiments.specification import Specification
+from submax.experiments.statements.illustration_statements import illustration_statements
 from submax.experiments.statements.statement import Statement
 from submax.experiments.statements.statements import statements_of
 from submax.simulation.cell_result import CellResult
@@ -76,7 +77,7 @@ class ResultsFolder:
 
     def stored_cells(self) -> int:
         """The number of cells whose results are written, if no run is recorded."""
-        if self.specification is not None and self.specification.experiment == "sweep":
+        if self._kind == "sweep":
             with suppress(OSError):
                 # One row for each cell, below the names of the columns.
                 return max((self.path / SUMMARY).read_bytes().count(b"\n") - 1, 0)
@@ -118,13 +119,25 @@ class ResultsFolder:
 
     def statements(self) -> list[Statement]:
         """The statements of the experiment, tested on the cells that are finished."""
+        if self._kind == "illustration" and self.finished:
+            try:
+                return illustration_statements(self.path)
+            except UNREADABLE as error:
+                self._add_problem(SUMMARY, error)
+                return []
         finals = self.finals()
         if self.specification is None or finals is None:
             return []
         return statements_of(self.specification.statements, finals)
 
+    @property
+    def _kind(self) -> str:
+        """The kind of experiment; empty if it is not known, and then taken for a sweep."""
+        return "" if self.specification is None else self.specification.experiment
+
     def _result(self, one: CellProgress) -> CellResult | None:
-        if one.status != "done":
+        # Cells on logs have tables instead of curves.
+        if one.status != "done" or self._kind != "sweep":
             return None
         store = CellStore(self.path / CELLS)
         try:
@@ -154,7 +167,7 @@ class ResultsFolder:
     def _curve_rows(self) -> dict[CellLabels, pa.Table]:
         """The curves of a finished sweep, by configuration and policy."""
         path = self.path / RESULTS
-        if not path.exists():
+        if not path.exists() or self._kind not in ("sweep", ""):
             return {}
         try:
             return _read_curves(str(path), path.stat().st_mtime_ns)
@@ -163,7 +176,7 @@ class ResultsFolder:
             return {}
 
     def _stored_finals(self) -> Finals | None:
-        if not (self.path / FINALS).exists():
+        if not (self.path / FINALS).exists() or self._kind not in ("sweep", ""):
             return None
         try:
             return Finals.read(self.path)
