@@ -27,7 +27,7 @@ def run_status(place: str, name: str | None) -> None:
             f"{counts['held out']:,} held out, {counts['late rewards']:,} late rewards",
         ]
         click.echo(_summary(sentences, arms))
-        for one in notices(bandit.projection, arms, bandit.ledger):
+        for one in notices(bandit.projection, serving, bandit.ledger):
             click.echo(f"NOTICE {one}")
 
 
