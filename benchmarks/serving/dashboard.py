@@ -2,7 +2,7 @@
 
 Times depend on the machine and on what else runs on it. What open pages cost decisions is measured
 in one run, in turns: as decisions a second, which needs a machine that does nothing else, and as
-the processor time of the server for one decision, with that of the pages, which depends less on it.
+the processor time that the server needs for the pages, which depends less on it.
 """
 
 import os
@@ -112,11 +112,12 @@ def with_open_pages() -> list[Claim]:
     ]
     columns = ("pages", "a second", "processor time of each, µs")
     print_table("Durable decisions, 16 connections", columns, rows)
-    share, cost = opened_rate / rate, opened_cpu / cpu
-    of = "with five open pages, of that without"
+    # A core that is busy with decisions loses the time that pages take.
+    share, cost = opened_rate / rate, (opened_cpu - cpu) * opened_rate / 1e6
+    of = "with five open pages, of those without"
     return [
         Claim(f"decisions a second {of}", f"{share:.1%}", "at least 95 %", share >= 0.95),
-        Claim(f"processor time of a decision {of}", f"{cost:.1%}", "at most 105 %", cost <= 1.05),
+        Claim("five open pages, share of one core", f"{cost:.1%}", "at most 5 %", cost <= 0.05),
     ]
 
 
