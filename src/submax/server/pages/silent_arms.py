@@ -122,4 +122,5 @@ def _totals(tier: Tier, choices: int) -> tuple[Floats, Floats]:
     """The matured decisions and rewards of each choice of the first slot."""
     known = tier.choices.rest < choices
     number, rows = tier.choices.rest[known], tier.choices.rows[known]
-    return np.bincount(number, rows[:, 1], choices), np.bincount(number, rows[:, 2], choices)
+    matured = np.bincount(number, rows[:, 1], choices).astype(np.float64, copy=False)
+    return matured, np.bincount(number, rows[:, 2], choices).astype(np.float64, copy=False)
