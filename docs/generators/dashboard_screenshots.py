@@ -22,6 +22,7 @@ SECONDS = 60_000
 
 
 def main() -> None:
+    """Make the bandit of the demo, and draw its pages."""
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{NAME}.db"

@@ -176,8 +176,8 @@ class ManagedBandit(BanditBase):
 
     def notices(self) -> list[str]:
         """Sentences about what an operator should look at; empty if there is nothing."""
-        projection, arms = self._live_state.projection, self.arms()
-        return self._learner.inspect(lambda ledger: notices(projection, arms, ledger))
+        projection, serving = self._live_state.projection, self._live_state.serving
+        return self._learner.inspect(lambda ledger: notices(projection, serving, ledger))
 
     def delete(self) -> None:
         """Delete the bandit with its log, versions and settings, and close it.

@@ -4,7 +4,7 @@ import pytest
 
 import submax
 from submax.live.archive.compaction import Compaction
-from submax.server.pages.decisions import decisions_page
+from submax.server.pages.detail.decisions import decisions_page
 
 NASTY = "<img src=x onerror=alert(1)>\"'"
 

@@ -6,12 +6,13 @@ from submax.live.declaring.guard_rails import GuardRails
 from submax.live.declaring.settings_projection import SettingsProjection
 from submax.live.lift.lift_reports import lift_reports
 from submax.live.log.ledger import Ledger
-from submax.live.operating.arm_status import ArmStatus
+from submax.live.operating.arm_status import ArmStatus, arm_statuses
+from submax.live.serving.serving import Serving
 from submax.schema.action import Action
 from submax.schema.menu import Menu
 
 
-def notices(projection: SettingsProjection, arms: Sequence[ArmStatus], ledger: Ledger) -> list[str]:
+def notices(projection: SettingsProjection, serving: Serving, ledger: Ledger) -> list[str]:
     """All notices about a bandit; none if nothing is unusual."""
     settings = projection.settings
     found = []
@@ -24,7 +25,9 @@ def notices(projection: SettingsProjection, arms: Sequence[ArmStatus], ledger: L
         found.append("the bandit is archived: decisions and rewards are refused")
     rails = settings.guard_rails
     found += missing_rails(rails, projection.menu)
-    found += _capped_control(rails, projection.menu, arms)
+    if isinstance(rails.control, str) and projection.menu.plain:
+        # Rates need no probabilities, for which a policy may take long.
+        found += _capped_control(rails, rails.control, arm_statuses(serving, ledger, None))
     if rails.holdout or rails.control_share:
         reports = lift_reports(settings, ledger.comparisons.by_group, projection.groups_since)
         found += [f"{one.against}: {one.cautions[-1]}" for one in reports if one.alarm]
@@ -52,19 +55,17 @@ def _is_active(action: Action, menu: Menu) -> bool:
     return all(index in indices for indices, index in zip(active, encoded, strict=False))
 
 
-def _capped_control(rails: GuardRails, menu: Menu, arms: Sequence[ArmStatus]) -> Iterator[str]:
+def _capped_control(rails: GuardRails, name: str, arms: Sequence[ArmStatus]) -> Iterator[str]:
     """Whether the control earns most, although it has only its share."""
-    if not isinstance(rails.control, str) or not menu.plain:
-        return
     rates = {
         one.choice: one.reward_rate
         for one in arms
         if one.status == "active" and one.reward_rate is not None
     }
-    control = rates.get(rails.control)
+    control = rates.get(name)
     if control is not None and len(rates) > 1 and control >= max(rates.values()):
         yield (
-            f"the control {rails.control!r} has the highest reward rate, {control:.4g}, and gets "
+            f"the control {name!r} has the highest reward rate, {control:.4g}, and gets "
             f"no more than its share of {rails.control_share:.4g}: raise control_share, or set no "
             "control and compare with a holdout"
         )

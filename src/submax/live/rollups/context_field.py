@@ -46,7 +46,8 @@ class ContextField(msgspec.Struct, frozen=True, array_like=True):
         if self.is_number:
             return context[:, self.first]
         columns = context[:, self.first : self.first + self.width]
-        return columns.argmax(axis=1).astype(np.float32)
+        indices: NDArray[np.float32] = columns.argmax(axis=1).astype(np.float32)
+        return indices
 
     def with_edges(self, numbers: NDArray[np.float32]) -> Self:
         """The field with edges at quantiles of these numbers; categories need none."""

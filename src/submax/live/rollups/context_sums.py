@@ -200,4 +200,5 @@ def _summed(sums: Floats, cell: Integers, table: Floats) -> Floats:
         np.bincount(cells, np.concatenate([old, new]), len(flat))
         for old, new in zip(flat.T, table.T, strict=True)
     ]
-    return np.stack(added, axis=1).reshape(sums.shape)
+    total: Floats = np.stack(added, axis=1).astype(np.float64, copy=False)
+    return total.reshape(sums.shape)

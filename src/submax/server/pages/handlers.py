@@ -12,10 +12,10 @@ from submax.server.interface.operation import Call
 from submax.server.interface.responses import ENCODER, JSON
 from submax.server.pages import build
 from submax.server.pages import messages as m
-from submax.server.pages.context_messages import ContextsPage
-from submax.server.pages.contexts import contexts_page
-from submax.server.pages.decision_messages import DecisionsPage
-from submax.server.pages.decisions import decisions_page
+from submax.server.pages.detail.context_messages import ContextsPage
+from submax.server.pages.detail.contexts import contexts_page
+from submax.server.pages.detail.decision_messages import DecisionsPage
+from submax.server.pages.detail.decisions import decisions_page
 
 
 async def _built(call: Call, function: Callable[..., Answer], *arguments: Any) -> Answer:

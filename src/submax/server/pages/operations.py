@@ -7,8 +7,8 @@ from submax.server.interface.operation import Operation
 from submax.server.interface.operations.paths import BANDIT
 from submax.server.pages import handlers
 from submax.server.pages import messages as m
-from submax.server.pages.context_messages import ContextsPage
-from submax.server.pages.decision_messages import DecisionsPage
+from submax.server.pages.detail.context_messages import ContextsPage
+from submax.server.pages.detail.decision_messages import DecisionsPage
 
 SPAN = {"span": "How far back to look: 3h, 2d, 60d or 2y; without it, to the begin."}
 LIVE_SECONDS = 5

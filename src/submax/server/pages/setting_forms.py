@@ -20,6 +20,8 @@ SINGLE = {
     "seed": "number",
 }
 """Settings that have a form each, with the label of their field."""
+MOST_OPTIONS = 100
+"""Arms in a list to choose from; of more, the name is typed."""
 POLICY = "A name such as rcp-adaptive, or a table in JSON with a kind. It is tried first."
 
 
@@ -141,6 +143,8 @@ def _action(name: str, value: Any, menu: Menu) -> SettingField:
     if not menu.plain:
         return SettingField(f"guard_rails.{name}", name, "value", _text(value))
     arms = [one.name for one in menu.slots[0].choices if one.status != "retired"]
+    if len(arms) > MOST_OPTIONS:
+        return SettingField(f"guard_rails.{name}", name, "text", value or "")
     return SettingField(f"guard_rails.{name}", name, "choice", value or "", ["", *arms])
 
 

@@ -1,17 +1,25 @@
 """Arms for which no reward has come for so long that they may be broken."""
 
+from collections.abc import Sequence
+from operator import is_not
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Booleans, Floats
 from submax.dashboard.formats import duration, percent
 from submax.live.bandit import Bandit
 from submax.live.rollups.rollups import Rollups
 from submax.live.rollups.tier import Tier
+from submax.schema.menu import Menu
 
 RARE = 0.001
 """The chance of a wrong sentence about any arm at one look, if arms earn as they did before."""
+
+
+KNOWN: "WeakKeyDictionary[Bandit, tuple[Sequence[object], list[Silence]]]" = WeakKeyDictionary()
+"""What was found last for each bandit, and from what."""
 
 
 class Silence(NamedTuple):
@@ -51,49 +59,68 @@ def silent_arms(bandit: Bandit, rollups: Rollups | None) -> list[Silence]:
     """
     if rollups is None or not bandit.menu.plain or bandit.settings.rewards["kind"] != "binary":
         return []
-    choices = bandit.menu.slots[0].choices
-    # Days have all time; minutes say most precisely when the last success came.
-    days = _totals(rollups.tiers[-1], len(choices))
-    rates = [reward / matured for matured, reward in days if reward > 0]
-    if not rates:
-        return []
-    found = []
-    for number, choice in enumerate(choices):
-        matured, reward = days[number]
-        if choice.status != "active" or not matured or len(rates) - (reward > 0) < 1:
-            continue
-        silence = _silence(rollups, number, choice.name, min(rates), reward)
-        if (1 - silence.expected) ** silence.decisions < RARE / len(choices):
-            found.append(silence)
+    # Sums that did not change are the same arrays: most bandits of a server are idle.
+    seen = [bandit.menu, *(tier.choices.rows for tier in rollups.tiers)]
+    before, found = KNOWN.get(bandit, ((), []))
+    if len(before) != len(seen) or any(map(is_not, before, seen)):
+        found = _found(bandit.menu, rollups)
+        KNOWN[bandit] = seen, found
     return found
 
 
-def _silence(rollups: Rollups, number: int, name: str, lowest: float, reward: float) -> Silence:
-    """How long an arm has been without a success, in the finest tier that knows."""
-    if not reward:
-        matured = sum(_of(rollups.tiers[-1], number)[1][:, 1].tolist())
-        return Silence(name, int(matured), None, lowest)
+def _found(menu: Menu, rollups: Rollups) -> list[Silence]:
+    choices = menu.slots[0].choices
+    matured, rewards = _totals(rollups.tiers[-1], len(choices))
+    earning = rewards > 0
+    if not earning.any():
+        return []
+    lowest = float((rewards[earning] / matured[earning]).min())
+    decisions, seconds = _silences(rollups, matured, earning)
+    # An arm is compared with others, of which at least one must earn something.
+    compared = (earning.sum() - earning > 0) & (matured > 0)
+    rare = (1 - lowest) ** decisions < RARE / len(choices)
+    return [
+        Silence(
+            choices[one].name,
+            int(decisions[one]),
+            float(seconds[one]) if earning[one] else None,
+            lowest,
+        )
+        for one in np.flatnonzero(compared & rare).tolist()
+        if choices[one].status == "active"
+    ]
+
+
+def _silences(rollups: Rollups, matured: Floats, earning: Booleans) -> tuple[Floats, Floats]:
+    """The matured decisions of each choice since its last success, and how long ago that was.
+
+    They are taken from the finest tier that knows of a success.
+    """
+    decisions, seconds = np.where(earning, 0.0, matured), np.zeros(len(matured))
+    unknown = earning.copy()
     for tier in rollups.tiers:
-        at, rows = _of(tier, number)
-        successes = np.flatnonzero(rows[:, 2] > 0)
-        if len(successes):
-            last = int(successes[-1])
-            ago = float((at[-1] - at[last]) * tier.resolution.seconds)
-            return Silence(name, int(rows[last + 1 :, 1].sum()), ago, lowest)
-    return Silence(name, 0, None, lowest)
+        if not unknown.any():
+            break
+        # Keys of other slots are larger than all of these.
+        wanted = np.append(unknown, False)[np.minimum(tier.choices.rest, len(matured))]
+        number, at = tier.choices.rest[wanted], tier.choices.leading[wanted]
+        rows = tier.choices.rows[wanted]
+        last, newest = np.full(len(matured), -1), np.full(len(matured), -1)
+        # Cells are in the order of time, so that the last one of a choice stays.
+        success = rows[:, 2] > 0
+        last[number[success]], newest[number] = at[success], at
+        after = np.where(at > last[number], rows[:, 1], 0.0)
+        since = np.bincount(number, after, len(matured))
+        found = unknown & (last >= 0)
+        decisions = np.where(found, since, decisions)
+        seconds = np.where(found, (newest - last) * tier.resolution.seconds, seconds)
+        unknown &= ~found
+    return decisions, seconds
 
 
-def _of(tier: Tier, number: int) -> tuple[Integers, Floats]:
-    """The intervals of a choice of the first slot, and its decisions, matured ones and rewards."""
-    chosen = tier.choices.rest == number
-    return tier.choices.leading[chosen], tier.choices.rows[chosen]
-
-
-def _totals(tier: Tier, choices: int) -> list[tuple[float, float]]:
+def _totals(tier: Tier, choices: int) -> tuple[Floats, Floats]:
     """The matured decisions and rewards of each choice of the first slot."""
     known = tier.choices.rest < choices
-    number = tier.choices.rest[known]
-    matured, reward = (
-        np.bincount(number, tier.choices.rows[known, column], choices).tolist() for column in (1, 2)
-    )
-    return list(zip(matured, reward, strict=True))
+    number, rows = tier.choices.rest[known], tier.choices.rows[known]
+    matured = np.bincount(number, rows[:, 1], choices).astype(np.float64, copy=False)
+    return matured, np.bincount(number, rows[:, 2], choices).astype(np.float64, copy=False)

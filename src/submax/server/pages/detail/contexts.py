@@ -16,7 +16,7 @@ from submax.live.rollups.context_field import ContextField
 from submax.live.rollups.context_sums import WARM_UP, ContextSums
 from submax.live.rollups.rollups import Rollups
 from submax.schema.context_schema import Category
-from submax.server.pages.context_messages import (
+from submax.server.pages.detail.context_messages import (
     ChoiceShare,
     ContextsPage,
     FieldDetails,

@@ -7,7 +7,7 @@ from submax.dashboard.formats import duration, number, percent
 from submax.live.bandit import Bandit
 from submax.live.lookup.found_decision import DecisionRow, FoundDecision
 from submax.schema.action import Action
-from submax.server.pages.decision_messages import (
+from submax.server.pages.detail.decision_messages import (
     ActionRow,
     DecisionDetails,
     DecisionsPage,

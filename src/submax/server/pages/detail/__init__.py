@@ -1,0 +1,1 @@
+"""Pages that look into one bandit more closely: its contexts, and single decisions."""
