@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numpy as np
-
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.off_policy.doubly_robust import DoublyRobust
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
@@ -18,7 +16,7 @@ class SelfNormalizedDoublyRobust(OffPolicyEstimator):
 
     As ``dr``, but the correction of the model does not depend on how much the weights of this log
     happen to add up to. It varies less than ``dr`` if the model is off by about the same
-    everywhere, and it has a bias of the order 1/n.
+    everywhere, and it has a bias of the order 1/n. Without any weight it is ``dr``.
 
     With the mean weight w̄ and the correction d = Σ w_i (r_i − q̂(x_i, a_i)) / Σ w_i it is ``dr``
     with the weights w_i / w̄ and the model q̂ + d, whose terms are also those of the delta method.
@@ -33,7 +31,7 @@ class SelfNormalizedDoublyRobust(OffPolicyEstimator):
         weight = evidence.weight
         total = float(weight.sum())
         if not total > 0:
-            return Terms(np.full(len(weight), np.nan))
+            return DoublyRobust().terms(evidence)
         correction = float(weight @ (evidence.reward - evidence.predicted)) / total
         shifted = evidence._replace(
             weight=weight * (len(weight) / total),
