@@ -24,6 +24,7 @@ from submax.evaluation.report.comparison import compare
 
 OURS = {
     "dr, bayesian": ("dr", "bayesian"),
+    "sndr, bayesian": ("sndr", "bayesian"),
     "dr, auto": ("dr", "auto"),
     "dr-shrinkage, auto": ("dr-shrinkage", "auto"),
     "snips": ("snips", "bayesian"),

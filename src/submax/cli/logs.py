@@ -138,9 +138,9 @@ def learn(log: Path, **options: Any) -> None:
     "estimators",
     multiple=True,
     metavar="NAME",
-    help="Off-policy estimator: ips, snips, clipped, dm, dr, switch-dr, dr-shrinkage, replay, "
-    "pseudo-inverse or mips, or a table in JSON with its parameters; all that apply to the log if "
-    "absent. Can be repeated.",
+    help="Off-policy estimator: ips, snips, clipped, dm, dr, sndr, switch-dr, dr-shrinkage, "
+    "replay, pseudo-inverse or mips, or a table in JSON with its parameters; all usual ones that "
+    "apply to the log if absent. Can be repeated.",
 )
 @click.option(
     "--interval",

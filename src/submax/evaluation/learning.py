@@ -37,7 +37,7 @@ def learn(
     >>> learned.probabilities(log.parts[0].context[:1]).round(2).tolist()
     [[1.0, 0.0]]
     """
-    if policy is None or isinstance(policy, (list, tuple)):
+    if policy is None or (isinstance(policy, Sequence) and not isinstance(policy, str)):
         best = learn_best(log, policy, share=share, by=by, seed=seed, keep_rows=keep_rows)
         learned, short = best.learned, best.warnings
     else:

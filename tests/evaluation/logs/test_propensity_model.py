@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -181,14 +182,24 @@ def test_an_estimate_far_below_the_frequency_of_its_choice_is_raised_to_the_floo
     assert len(kept.raised) == 10
 
 
-def test_the_bias_of_the_floor_is_stated():
-    rows = 2000
+@pytest.mark.parametrize("low", [0.0, 10.0])
+def test_the_bias_of_the_floor_is_at_most_what_is_stated(low, seed):
+    """The bound is compared with what the floor changes, also if rewards are far from 0."""
+    rows, rng = 3000, np.random.default_rng(seed)
     x = np.linspace(-1, 1, rows)
-    action = np.where(x > 0, "A", "B")
-    action[-1] = "B"
-    log = Log.read({"action": action, "reward": np.arange(rows) % 2, "context_x": x})
-    found = compare(log, ["random"], estimators=["ips", "dm"], by="random")
-    raised = [one for one in found.notes if "below the floor" in one]
-    stated = [one for one in found.find("random", "ips").cautions if "the bias is at most" in one]
-    assert len(raised) == len(stated)
-    assert not any("floor" in one for one in found.find("random", "dm").cautions)
+    action = np.where(rng.random(rows) < 1 / (1 + np.exp(-6 * x)), "A", "B")
+    reward = low + rng.random(rows)
+    log = Log.read({"action": action, "reward": reward, "context_x": x}, rewards="continuous")
+    filled = log.with_estimated_propensities()
+    plain = replace(filled, propensity=filled.propensity / filled.raised, raised=None)
+    kinds, policy = ["ips", "snips", "dr"], {"even": np.full((rows, 2), 0.5)}
+    with_floor = compare(filled, policy, estimators=kinds)
+    without = compare(plain, policy, estimators=kinds)
+    for kind in kinds:
+        one = with_floor.find("even", kind)
+        (stated,) = [text for text in one.cautions if "the bias is at most" in text]
+        bound = float(stated.rpartition(" ")[2])
+        assert 0 < abs(one.value - without.find("even", kind).value) <= 1.05 * bound
+    assert any("below the floor" in note for note in filled.notes)
+    direct = compare(filled, policy, estimators=["dm"]).find("even", "dm")
+    assert not any("floor" in text for text in direct.cautions)

@@ -39,7 +39,7 @@ PARAMETER = {"clipped": "threshold", "switch-dr": "threshold", "dr-shrinkage": "
 
 
 def test_every_estimator_is_recomputed_here():
-    assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, "snips", "replay", "mips"} == set(
+    assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, "snips", "sndr", "replay", "mips"} == set(
         off_policy_estimators()
     )
 

@@ -84,11 +84,11 @@ def learn_best(
     because that of a winner is too high on the rows by which it was chosen. The winner then learns
     again from all rows, or from a ``share`` of them.
     """
-    options = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
+    options: dict[str, Any] = {"share": share, "by": by, "seed": seed, "keep_rows": keep_rows}
     part = log if share == 1.0 else log.split(share, by, seed)[0]
     few = len(part) < FEWEST_ROWS
     standard = [DEFAULT] if few else standard_candidates(part)
-    given = named(standard if candidates is None else list(candidates))
+    given: dict[str, Any] = named(standard if candidates is None else list(candidates))
     if not given:
         raise InputError(
             "no candidate was given, and at least one is needed: name policies to choose from, or "

@@ -25,9 +25,8 @@ def standard_candidates(log: Log) -> tuple[str, ...]:
     to convergence with its greedy variant (needs JAX), and the highest predicted reward of boosted
     trees, of random trees and of both (needs scikit-learn).
     """
-    if not log.schema.context.width:
-        found = WITHOUT_CONTEXT
-    else:
+    found: tuple[str, ...] = WITHOUT_CONTEXT
+    if log.schema.context.width:
         network = all(find_spec(one) for one in ("jax", "equinox", "optax"))
         few = log.problem.space.size <= MOST_ACTIONS_OF_TREES
         trees = few and find_spec("sklearn") is not None

@@ -63,7 +63,9 @@ class ActionModels(NamedTuple):
 def _predicted(model: Any, context: Floats) -> Floats:
     if not hasattr(model, "predict_proba"):
         return np.asarray(model.predict(context), dtype=np.float64).reshape(-1)
-    return np.asarray(model.predict_proba(context), dtype=np.float64) @ model.classes_
+    values = np.asarray(model.classes_, dtype=np.float64)
+    predicted: Floats = np.asarray(model.predict_proba(context), dtype=np.float64) @ values
+    return predicted
 
 
 def _fitted(unfitted: Any, context: Floats, reward: Floats, weight: Floats, seed: int) -> Any:

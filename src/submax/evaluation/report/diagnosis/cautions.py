@@ -149,8 +149,9 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
     """Yield a caution with a bound of the bias if estimated propensities were raised to a floor.
 
     Raising p to c p divides the weight w by c, so that the mean of w (c − 1) is the share of the
-    policy's decisions that is not counted. A share of decisions can change the value by at most
-    the share times the range of the rewards.
+    policy's decisions that is not counted. A decision that is not counted changes a weighted mean
+    by its reward r, a self-normalized one by at most the range of the rewards, and a doubly robust
+    one by r − q̂. The bound is the share times the largest of these.
     """
     raised = logged.log.raised
     if raised is None:
@@ -161,11 +162,13 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
         return
     ((_, share),) = normal([lost], FLOOR_LEVEL, np.random.default_rng(0))
     low, high = evidence.bounds or (float(evidence.reward.min()), float(evidence.reward.max()))
+    error = float(np.abs(evidence.reward - evidence.predicted).max())
+    largest = max(abs(low), abs(high), high - low, error)
     yield Caution(
         "propensities",
         f"{np.count_nonzero(raised > 1)} estimated propensities were raised to a floor, which "
         f"leaves out {lost.value:.2%} of the decisions of the policy: the bias is at most "
-        f"{min(share, 1.0) * (high - low):.2g}",
+        f"{min(share, 1.0) * largest:.2g}",
     )
 
 
