@@ -43,9 +43,7 @@ class ItemPolicy(ListingPolicy[ItemCounts]):
         zeros = np.zeros((replicas, problem.space.size))
         return ItemCounts(problem, zeros, zeros, zeros, np.zeros((replicas, 1)))
 
-    def update(
-        self, state: ItemCounts, feedback: Feedback, rng: np.random.Generator
-    ) -> ItemCounts:
+    def update(self, state: ItemCounts, feedback: Feedback, rng: np.random.Generator) -> ItemCounts:
         numbers = feedback.context[:, 0]
         same = numbers == state.numbers
         present = feedback.weight > 0
