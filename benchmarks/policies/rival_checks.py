@@ -1,8 +1,8 @@
 """Compares rivals with implementations of other people, row by row on the same history.
 
-``python benchmarks/policies/rival_checks.py --smpybandits FOLDER --tutorial FOLDER`` needs checkouts
-of github.com/SMPyBandits/SMPyBandits and github.com/iosband/ts_tutorial. Both take part in no speed
-comparison here: the script asks whether they would choose the same arms.
+``python benchmarks/policies/rival_checks.py --smpybandits FOLDER --tutorial FOLDER`` needs
+checkouts of github.com/SMPyBandits/SMPyBandits and github.com/iosband/ts_tutorial. Neither takes
+part in a comparison of speed: the script asks whether they would choose the same arms.
 """
 
 import argparse

@@ -1,10 +1,13 @@
 """How long single decisions take in a simulation: steppers, the plain contract, and a peer.
 
 ``python benchmarks/policies/single_steps.py`` prints the table; ``--peer mabwiser`` also runs
-another library. All times are processor times, and ratios are of runs in one process.
+another library, and ``--before FOLDER`` the sources of another checkout, such as one of commit
+529d753, the last one without steppers. All times are processor times.
 """
 
 import argparse
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -76,12 +79,87 @@ def microseconds(run: Callable[[], None], observations: int) -> float:
     return min(spent) / observations * 1e6
 
 
+TIMED = """
+import sys, time
+from submax.policies import make_policy
+from submax.environments.arms.bernoulli import Bernoulli
+from submax.core.contracts.environment import Environment
+from submax.core.contracts.problem import Problem
+from submax.core.spaces.slots import Slots
+from submax.simulation.lag import Lag
+from submax.simulation.simulate import simulate
+import numpy as np
+
+class Additive(Environment):
+    \"\"\"Joint choices whose success probability is the mean of one number for each choice.\"\"\"
+    sizes = (4, 8, 8, 16)
+    problem = Problem(Slots(sizes))
+    def reset(self, replicas, rng):
+        return [rng.beta(1, 9, size=(replicas, size)) for size in self.sizes]
+    def contexts(self, world, count, rng):
+        return np.zeros((len(world[0]), count, 0))
+    def mean_reward(self, world, context, action):
+        parts = [np.take_along_axis(part, action[..., slot], 1) for slot, part in enumerate(world)]
+        return np.mean(parts, axis=0)
+    def reward(self, world, context, action, rng):
+        mean = self.mean_reward(world, context, action)
+        return (rng.random(mean.shape) < mean).astype(float)
+    def best_reward(self, world, context):
+        best = np.mean([part.max(axis=1) for part in world], axis=0)
+        return np.broadcast_to(best[:, None], context.shape[:2])
+    @classmethod
+    def examples(cls):
+        yield cls()
+
+name, count, repeats = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+lagged = name == "hill-climbing-thompson"
+environment, delay = (Additive(), Lag(50)) if lagged else (Bernoulli(10, 1, 9), Lag(0))
+spent = []
+for _ in range(repeats):
+    begin = time.process_time()
+    simulate(environment, make_policy(name), observations=count, replicas=20, delay=delay)
+    spent.append(time.process_time() - begin)
+print(min(spent) / count * 1e6)
+"""
+"""The same program is run with both sources; it imports only what both of them have."""
+COMPARED = {
+    "thompson-1-1": (2000, 2000),
+    "rcp-submax": (2000, 2000),
+    "rcp-adaptive": (3000, 300),
+    "hill-climbing-thompson": (400, 70),
+}
+"""The policies that are compared with other sources, and decisions of a run with new and old
+sources. Hill climbing has slots and a lag of 50, and the 50 decisions before the first reward cost
+little, so that its ratio is understated."""
+
+
+def compare_sources(before: Path) -> None:
+    """Print microseconds of a decision of all replicas with both sources, and their ratio."""
+    sources = Path(__file__).resolve().parents[2] / "src"
+    print(f"\n{'policy':<26}{'before µs':>12}{'now µs':>10}{'ratio':>8}")
+    for name, (now_count, before_count) in COMPARED.items():
+        now = _timed(sources, name, now_count)
+        old = _timed(before, name, before_count)
+        print(f"{name:<26}{old:>12.1f}{now:>10.1f}{old / now:>8.1f}", flush=True)
+
+
+def _timed(sources: Path, name: str, count: int) -> float:
+    words = [sys.executable, "-W", "ignore", "-c", TIMED, name, str(count), "2"]
+    settings = {**os.environ, "PYTHONPATH": str(sources)}
+    done = subprocess.run(words, env=settings, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
 def main() -> None:
     """Print a table of microseconds and ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--observations", type=int, default=3000)
     parser.add_argument("--peer", choices=bandit_peers(), help="also run this library")
+    parser.add_argument("--before", type=Path, help="compare with these sources, and nothing else")
     options = parser.parse_args()
+    if options.before:
+        compare_sources(options.before)
+        return
     count = options.observations
     print(f"{'policy':<20}{'loop µs':>10}{'no stepper':>12}{'simulate':>10}{'ratio':>8}")
     rates = {}

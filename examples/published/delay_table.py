@@ -19,7 +19,8 @@ from news_items import NewsItems
 import submax
 
 DELAYS = (1, 3, 10, 32, 100, 316, 1000)
-MATCHED = "TS with prior Beta(4, 4)"
+MATCHED = "TS with a matched prior"
+"""The prior is the distribution from which items are drawn, Beta(4, 4)."""
 POLICIES: dict[str, ItemPolicy] = {
     "UCB": ItemUCB(),
     "TS": ItemThompson(),

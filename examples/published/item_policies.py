@@ -31,8 +31,8 @@ class ItemPolicy(ListingPolicy[ItemCounts]):
     """Forgets an item when its place is taken by another one, which the context tells.
 
     Everything that a policy knows is brought up to date when feedback comes: rewards, the time, and
-    which items are there. So all decisions of a batch are made as the first one is, and rewards of a
-    batch are counted for the items that were there when it began. Feedback is one batch.
+    which items are there. So all decisions of a batch are made as the first one is, and rewards of
+    a batch are counted for the items that were there when it began. Feedback is one batch.
     """
 
     @property
@@ -43,9 +43,7 @@ class ItemPolicy(ListingPolicy[ItemCounts]):
         zeros = np.zeros((replicas, problem.space.size))
         return ItemCounts(problem, zeros, zeros, zeros, np.zeros((replicas, 1)))
 
-    def update(
-        self, state: ItemCounts, feedback: Feedback, rng: np.random.Generator
-    ) -> ItemCounts:
+    def update(self, state: ItemCounts, feedback: Feedback, rng: np.random.Generator) -> ItemCounts:
         numbers = feedback.context[:, 0]
         same = numbers == state.numbers
         present = feedback.weight > 0

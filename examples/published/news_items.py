@@ -19,8 +19,9 @@ class Items(NamedTuple):
 
     ``values [R, K, N]`` are the success probabilities: the first item at each place, the one that
     replaces it, and so on. Replacement e happens before decision ``times[e]``, counted from 0, in
-    the replica and at the place that ``replicas[e]`` and ``places[e]`` say. ``clock`` decisions have
-    been taken, ``replaced`` replacements have happened, and the items ``numbers [R, K]`` are there.
+    the replica and at the place that ``replicas[e]`` and ``places[e]`` say. ``clock`` decisions
+    have been taken, ``replaced`` replacements have happened, and the items ``numbers [R, K]`` are
+    there.
     """
 
     values: Floats
@@ -37,8 +38,9 @@ class NewsItems(Environment[Items]):
     """``items`` items; after each decision one of them retires with probability ``retirement``.
 
     A new item takes its place. The reward is 0 or 1; the success probabilities of items come from
-    Beta(``alpha``, ``beta``). The context has the number of the item at each place, so that a policy
-    sees that an item is new, as a newspaper would. A run has at most ``decisions`` decisions.
+    Beta(``alpha``, ``beta``). The context has the number of the item at each place, so that a
+    policy sees that an item is new, as a newspaper would. A run has at most ``decisions``
+    decisions.
     """
 
     items: int = 10

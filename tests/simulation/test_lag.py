@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from submax.core.errors import InputError
 from submax.simulation.batch_flush import BatchFlush
 from submax.simulation.lag import Lag
+from submax.simulation.random_delays.geometric import Geometric
 
 
 @given(st.integers(1, 60), st.integers(0, 60))
@@ -31,3 +32,11 @@ def test_its_length_is_the_number_of_steps():
 def test_bad_steps_are_refused(steps):
     with pytest.raises(InputError, match="steps of lag must be a whole number, at least 0"):
         Lag(steps)
+
+
+@pytest.mark.parametrize("delay", [Lag(0), Lag(3), BatchFlush(1), BatchFlush(2), Geometric(2.0)])
+def test_one_by_one_means_a_single_decision_between_rewards(delay):
+    steps = list(delay.schedule(12))
+    begin = next((place for place, step in enumerate(steps) if step.receive), len(steps))
+    single = bool(steps[begin + 1 :]) and all(step == (1, 1) for step in steps[begin + 1 :])
+    assert delay.one_by_one == single

@@ -29,6 +29,11 @@ class Delay(ABC):
         """Whether every decision is taken alone and its reward comes back before the next one."""
         return False
 
+    @property
+    def one_by_one(self) -> bool:
+        """Whether, once rewards come back, exactly one decision is taken between two of them."""
+        return self.immediate
+
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Self]:

@@ -38,6 +38,10 @@ class Lag(Delay):
     def immediate(self) -> bool:
         return self.steps == 0
 
+    @property
+    def one_by_one(self) -> bool:
+        return True
+
     @classmethod
     def examples(cls) -> Iterator[Self]:
         """No lag, a short one, and one longer than most runs."""

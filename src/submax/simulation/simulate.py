@@ -93,6 +93,8 @@ def _simulated(
     )
     kind = DriftingWorld if environment.drifts else StillWorld
     world = kind(environment, replicas, WorldRandomness(*streams))
+    if delay.one_by_one:
+        policy = policy.for_single_decisions()
     recording = Recording(environment, policy, replicas, observations, points)
     tally = ProgressTally(progress, replicas, recording)
     stepper = (

@@ -325,3 +325,21 @@ def test_what_it_is_not_made_for_is_refused_before_any_decision():
     with pytest.raises(InputError, match="needs to know the lowest and the highest reward"):
         policy.init(Problem(Slots((2, 2)), scale=Continuous()), 1, rng)
     policy.init(Problem(Slots((2, 2)), scale=Continuous(low=0.0, high=1.0)), 1, rng)
+
+
+def test_a_single_decision_after_each_update_has_the_distribution_of_the_pool(seed):
+    """Actions of many pools with one draw each, against the shares of one large pool."""
+    rng, replicas = np.random.default_rng(seed), 400
+    rows = some_feedback(JOINT, 1, 12, seed)
+    many = Feedback(*(None if part is None else np.repeat(part, replicas, axis=0) for part in rows))
+    single = HillClimbingThompson(draws=400).for_single_decisions()
+    state = single.update(single.init(JOINT, replicas, rng), many, rng)
+    drawn, _ = single.act(state, np.zeros((replicas, 1, 0)), rng)
+    pool = HillClimbingThompson(draws=4000)
+    state = pool.update(pool.init(JOINT, 1, rng), rows, rng)
+    expected = pool.probabilities(state, np.zeros((1, 1, 0)))[0, 0]
+    counts = np.bincount(JOINT.space.index(drawn).ravel(), minlength=JOINT.space.size)
+    # The pool's shares have errors too, a tenth of the variance; 5 standard errors for 12 actions.
+    error = np.sqrt(expected * (1 - expected) * replicas * 1.1 + 1)
+    assert single.draws == 1
+    assert np.abs(counts - replicas * expected).max() < 5 * error.max()

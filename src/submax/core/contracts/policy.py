@@ -95,6 +95,15 @@ class Policy(ABC, Generic[State]):
         """
         return None
 
+    def for_single_decisions(self) -> "Policy[State]":
+        """Return a policy that decides alike if one decision is taken between two updates.
+
+        Decisions must have the same distribution, but their probabilities need not be known. A
+        policy that prepares many decisions at every update overrides this; the default is the
+        policy itself.
+        """
+        return self
+
     @property
     def facts(self) -> Facts:
         """What callers rely on beyond the decisions."""

@@ -1,7 +1,7 @@
 """Thompson sampling for joint choices, with hill climbing instead of listing them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -133,6 +133,10 @@ class HillClimbingThompson(Policy[HillClimbingState]):
         # Replicas without new rows keep their draws.
         pool = state.pool.replaced(has_rows, drawn)
         return HillClimbingState(state.problem, regression, pool, state.learned | has_rows)
+
+    def for_single_decisions(self) -> Self:
+        """Return the policy with one draw at each update: a single decision uses no other."""
+        return replace(self, draws=1)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -54,9 +54,9 @@ class CascadePolicy(Policy[CascadeState]):
         bounds = problem.scale.bounds
         if problem.space.reals or bounds != (0.0, 1.0):
             raise InputError(
-                f"{type(self).__name__} needs an item for each position and rewards from 0 to 1 that say where "
-                f"the click was, not {problem.space} with {problem.scale}: take the environment "
-                "Cascade, or another policy"
+                f"{type(self).__name__} needs an item for each position and rewards from 0 to 1 "
+                f"that say where the click was, not {problem.space} with {problem.scale}: take "
+                "the environment Cascade, or another policy"
             )
         items = max(problem.space.choices)
         nothing = np.zeros((replicas, items))

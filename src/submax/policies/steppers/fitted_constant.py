@@ -18,8 +18,8 @@ class FittedConstant:
 
     With n the counts of the level and p the pulls of each of A arms, c is where the derivative of
     the log-posterior by ln c is zero: c (Σ ψ(n + c) − Σ ψ(p + c + 1)) + A − ln(c) / 9. Each search
-    starts from the last constant. ``value [R, 1]`` is c, ``counts [R, A]`` is n and ``pulls [R, A]``
-    is p + 1.
+    starts from the last constant. ``value [R, 1]`` is c, ``counts [R, A]`` is n and
+    ``pulls [R, A]`` is p + 1.
     """
 
     def __init__(self, replicas: int, arms: int) -> None:

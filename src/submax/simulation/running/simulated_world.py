@@ -8,7 +8,6 @@ import numpy as np
 from submax.core.arrays import Actions, Floats
 from submax.core.contracts.environment import Environment
 
-
 DRAWING = ("reward", "outcome", "mean_reward", "best_reward", "contexts", "advance")
 """The methods of an environment that are not called if success probabilities are known."""
 

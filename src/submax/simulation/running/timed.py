@@ -1,7 +1,7 @@
 """A wrapper that measures how long a policy takes to decide and to learn."""
 
 import time
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,6 +39,11 @@ class Timed(WrapperPolicy):
     def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
         stepper = stepper_of(self.policy, problem, replicas, rng)
         return None if stepper is None else TimedStepper(stepper, self)
+
+    def for_single_decisions(self) -> Self:
+        """Measure the policy for single decisions from now on."""
+        self.policy = self.policy.for_single_decisions()
+        return self
 
     def __repr__(self) -> str:
         return repr(self.policy)
