@@ -23,17 +23,16 @@ SLOW_SECONDS = 0.15
 XLA_FLAGS = (
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_cpu_use_fusion_emitters=false",
-    "--xla_backend_optimization_level=0",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
 MISSING = "strict: nothing may be missing here, and this test would be skipped: "
 
 
 def _compile_quickly() -> None:
-    """Programs of a few steps are compiled without optimization, once, and kept between runs.
+    """Programs of a few steps are compiled with less care, once, and kept between runs.
 
-    Two thirds of the compile time of these small networks would go into optimization, into fused
-    loops and into parts that are compiled in parallel. A JAX whose options are not known is left
+    Half the compile time of these small networks goes into fused loops, and a part of the rest into
+    pieces of programs that are compiled in parallel. A JAX whose options are not known is left
     as it is, since an unknown flag ends the process.
     """
     try:
