@@ -25,6 +25,8 @@ XLA_FLAGS = (
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
+UNREAD = "test_schemathesis.py"
+"""To read this file takes a second, since it opens an application; its tests are all slow."""
 MISSING = "strict: nothing may be missing here, and this test would be skipped: "
 
 
@@ -104,6 +106,11 @@ class SlowTests:
 def _plain(name: str) -> str:
     """Without the group that pytest-xdist writes behind the name of a test."""
     return re.sub(r"@\w+$", "", name)
+
+
+def pytest_ignore_collect(collection_path, config) -> bool | None:
+    left_out = config.getoption("markexpr") == "not slow"
+    return True if left_out and collection_path.name == UNREAD else None
 
 
 @pytest.hookimpl(wrapper=True)
