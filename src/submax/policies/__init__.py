@@ -75,8 +75,8 @@ def make_policy(specification: str | Mapping[str, Any]) -> Policy[Any]:
         )
     kind = specification.get("kind")
     # A kind that is found by its name does not need the presets, which import every policy.
-    named = isinstance(kind, str) and ":" not in kind and not POLICIES.knows(kind)
-    if named and kind in presets():
+    unknown = isinstance(kind, str) and ":" not in kind and not POLICIES.knows(kind)
+    if unknown and kind in presets():
         raise InputError(f"{kind!r} is the name of a policy and not a kind: give the name alone")
     parts: dict[str, Folder[Any]] = {
         "estimator": ESTIMATORS,
