@@ -23,17 +23,18 @@ SLOW_SECONDS = 0.15
 XLA_FLAGS = (
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_cpu_use_fusion_emitters=false",
-    "--xla_backend_optimization_level=0",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
+UNREAD = "test_schemathesis.py"
+"""To read this file takes a second, since it opens an application; its tests are all slow."""
 MISSING = "strict: nothing may be missing here, and this test would be skipped: "
 
 
 def _compile_quickly() -> None:
-    """Programs of a few steps are compiled without optimization, once, and kept between runs.
+    """Programs of a few steps are compiled with less care, once, and kept between runs.
 
-    Two thirds of the compile time of these small networks would go into optimization, into fused
-    loops and into parts that are compiled in parallel. A JAX whose options are not known is left
+    Half the compile time of these small networks goes into fused loops, and a part of the rest into
+    pieces of programs that are compiled in parallel. A JAX whose options are not known is left
     as it is, since an unknown flag ends the process.
     """
     try:
@@ -105,6 +106,11 @@ class SlowTests:
 def _plain(name: str) -> str:
     """Without the group that pytest-xdist writes behind the name of a test."""
     return re.sub(r"@\w+$", "", name)
+
+
+def pytest_ignore_collect(collection_path, config) -> bool | None:
+    left_out = config.getoption("markexpr") == "not slow"
+    return True if left_out and collection_path.name == UNREAD else None
 
 
 @pytest.hookimpl(wrapper=True)

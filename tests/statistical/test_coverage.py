@@ -17,13 +17,13 @@ MODEL = np.linspace(0.6, 0.3, 20).reshape(5, 4)
 TRUTH = float(SHARE @ (POLICY * CHANCE).sum(axis=1))
 
 
-def terms_of_logs(seed, logs):
+def terms_of_logs(seed, logs, rows):
     """The terms of all estimators for each log, in turn."""
     rng = np.random.default_rng(seed)
-    x = draw(np.tile(SHARE, (logs, 1, 1)), ROWS, rng)
-    a = draw(LOGGED[x], ROWS, rng)
+    x = draw(np.tile(SHARE, (logs, 1, 1)), rows, rng)
+    a = draw(LOGGED[x], rows, rng)
     columns = (
-        (rng.random((logs, ROWS)) < CHANCE[x, a]) * 1.0,
+        (rng.random((logs, rows)) < CHANCE[x, a]) * 1.0,
         (POLICY / LOGGED)[x, a],
         POLICY[x, a],
         MODEL[x, a],
@@ -34,10 +34,10 @@ def terms_of_logs(seed, logs):
         yield [estimator.terms(evidence) for estimator in ESTIMATORS]
 
 
-def coverage(method, seed, logs):
+def coverage(method, seed, logs, rows=ROWS):
     """How often the interval of each estimator holds the truth; of dm apart, whose q̂ is wrong."""
     rng = np.random.default_rng((seed, 1))
-    found = np.array([method(terms, 0.95, rng) for terms in terms_of_logs(seed, logs)])
+    found = np.array([method(terms, 0.95, rng) for terms in terms_of_logs(seed, logs, rows)])
     covered = np.mean((found[..., 0] <= TRUTH) & (found[..., 1] >= TRUTH), axis=0)
     return covered[:-1], covered[-1]
 
@@ -50,7 +50,7 @@ def test_normal_intervals_cover_as_often_as_they_say(seed):
 
 
 def test_bootstrap_intervals_cover_as_often_as_they_say():
-    # Slow, hence fewer logs, a wider band and a seed that is fixed.
-    covered, of_wrong_model = coverage(bootstrap, 0, 500)
+    # Slow, hence fewer and shorter logs, a wider band and a seed that is fixed.
+    covered, of_wrong_model = coverage(bootstrap, 0, 500, rows=500)
     assert np.all((covered > 0.925) & (covered < 0.975))
     assert of_wrong_model < 0.5

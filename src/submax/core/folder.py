@@ -54,6 +54,11 @@ class Folder(Generic[Kind]):
             except PluginError as error:
                 warnings.warn(f"{error}; it is left out", PluginWarning, stacklevel=2)
 
+    def knows(self, name: str) -> bool:
+        """Whether there is a class with this name; no other file is imported."""
+        built_in = name in _files(self.package) and _class_in(self, name) is not None
+        return built_in or name in _plugins(self.package)
+
     def find(self, name: str) -> type[Kind]:
         """The class with this name; no other file is imported."""
         if ":" in name:

@@ -63,7 +63,8 @@ def slow_bayes_ucb(policy, successes, received, pulls, total, best):
     a, b = policy.alpha + successes, policy.beta + received - successes
     pending = pulls - received
     mean = a / (a + b)
-    return stats.beta(a + pending * mean, b + pending * (1 - mean)).isf(1 / (total + 1))
+    shape = (a + pending * mean, b + pending * (1 - mean))
+    return stats.beta.isf(1 / (total + 1), *shape)
 
 
 def slow_moss(policy, successes, received, pulls, total, best):

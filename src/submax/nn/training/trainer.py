@@ -63,17 +63,16 @@ class Trainer:
         """
         pairs = zip(seeds, share, strict=True)
         vector = np.stack([self._drawn(np.random.default_rng(seed), one) for seed, one in pairs])
-        start = Progress(
-            vector,
-            vector,
-            _optimizer_start(self.training, *vector.shape),
-            seeds,
-            np.zeros((), np.int32),
-            limit,
-            np.full(self.replicas, NEVER, np.int32),
-        )
         # Every array is copied, because a compiled program may overwrite its arguments.
-        return jax.tree.map(jnp.array, start)
+        return Progress(
+            jnp.array(vector),
+            jnp.array(vector),
+            jax.tree.map(jnp.array, _optimizer_start(self.training, *vector.shape)),
+            jnp.array(seeds),
+            jnp.array(np.zeros((), np.int32)),
+            jnp.array(limit),
+            jnp.array(np.full(self.replicas, NEVER, np.int32)),
+        )
 
     @property
     def progress_shapes(self) -> Any:
