@@ -23,6 +23,7 @@ from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
+from submax.evaluation.ranking import Slates, compare_rankings
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import Comparison, compare
 from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
@@ -31,6 +32,8 @@ from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
 
+SLATE = "slate="
+"""Beginning of a --column that says that the log has ranked lists, a row for each position."""
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that a --declare file may have: the arguments of ``Log.read`` with these names."""
 
@@ -81,7 +84,17 @@ def run_evaluate(
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
-    asked = {"combinations": combinations_of(combinations), "learn_from": learn_from}
+    if any(one.startswith(SLATE) for one in reading["columns"]):
+        named_columns = dict(_column(one) for one in reading["columns"])
+        found = ranked_comparison(
+            path, policies, named_columns, list(estimators), interval, level, seed
+        )
+        _print_and_write(found, (), out, every)
+        return
+    asked: dict[str, Any] = {
+        "combinations": combinations_of(combinations),
+        "learn_from": learn_from,
+    }
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -101,26 +114,45 @@ def run_evaluate(
         "baseline": baseline,
     }
     if log.outcomes is not None or combinations or learn_from:
-        _print_by_reward(compare_rewards(log, named, **asked, **options), log, out, every)
+        _print_by_reward(compare_rewards(log, named, **asked, **options), log.notes, out, every)
         return
-    _print_and_write(compare(log, named, **options), log, out, every)
+    _print_and_write(compare(log, named, **options), log.notes, out, every)
 
 
-def _print_by_reward(found: RewardComparisons, log: Log, out: Path, every: bool) -> None:
+def ranked_comparison(
+    path: Path,
+    policies: Sequence[str],
+    columns: dict[str, Any],
+    estimators: Sequence[str],
+    interval: str,
+    level: float,
+    seed: int,
+) -> Comparison:
+    """Return the comparison of ranking policies whose probabilities are columns of the log."""
+    slates = Slates.read(path, columns=columns, policies={name: name for name in policies})
+    return compare_rankings(
+        slates, estimators=estimators, interval=interval, level=level, seed=seed
+    )
+
+
+def _print_by_reward(
+    found: RewardComparisons, known: Sequence[str], out: Path, every: bool
+) -> None:
     """Print the comparison by each reward, and write the estimates into a folder for each."""
     for reward, comparison in found.comparisons.items():
         click.echo(f"Reward {reward}")
-        _print_and_write(comparison, log, out / reward, every)
+        _print_and_write(comparison, known, out / reward, every)
     _print_notes(found.notes)
     write_csv(out / ESTIMATES, found.rows())
     click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
 
 
-def _print_and_write(found: Comparison, log: Log, out: Path, every: bool) -> None:
+def _print_and_write(found: Comparison, known: Sequence[str], out: Path, every: bool) -> None:
+    """Print a comparison without the notes that are already ``known``, and write its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
-    new_notes = [note for note in found.notes if note not in log.notes]
+    new_notes = [note for note in found.notes if note not in known]
     print_comparison(found._replace(notes=new_notes), every)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
 

@@ -29,8 +29,8 @@ def log_options(command: Command) -> Command:
             "status, cluster (such as a user, whose rows depend on each other), count (of the "
             "decisions that a row stands for), successes (how many of these had the reward 1, in "
             "place of reward) or weight (of a row in a sample of a log). Several columns "
-            "(also of rewards) are separated by commas, context=age,country, or given by a pattern, "
-            "'context=affinity_*'. Columns with the name of their role are found. Can be "
+            "(also of rewards) are separated by commas, context=age,country, or given by a "
+            "pattern, 'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
         click.option(
@@ -197,6 +197,10 @@ def evaluate(log: Path, **options: Any) -> None:
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
     each row, a folder or pattern of such files, or the export of a bandit. Every estimate has a
     confidence interval, and warnings if it should not be trusted.
+
+    With --column slate=NAME the log has ranked lists, a row for each position (the columns
+    position, action, reward and propensity), and each --policy is the name of a column: the
+    probability of the item at its position, given the items above it.
     """
     from submax.cli.log_commands import run_evaluate
 

@@ -17,7 +17,7 @@ class Evidence(NamedTuple):
     ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
     ``bounds`` are the lowest and the highest possible reward, if they are known. If actions
     have features, ``group_weight`` is π(e | x) / p(e | x) of the group e of the row's action.
-    ``count`` is the number of equal decisions that each row stands for; None if it is one.
+    ``counts`` is the number of equal decisions that each row stands for; None if it is one.
     """
 
     reward: Floats
@@ -28,7 +28,7 @@ class Evidence(NamedTuple):
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
     group_weight: Floats | None = None
-    count: Floats | None = None
+    counts: Floats | None = None
 
     def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
         """Return the smallest and the largest possible w r for all weights and rewards.
@@ -48,7 +48,7 @@ class Evidence(NamedTuple):
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
         """Return the evidence of several parts of a log as one, in the order given."""
         slots = [part.slot_weight for part in parts if part.slot_weight is not None]
-        counts = [part.count for part in parts if part.count is not None]
+        counts = [part.counts for part in parts if part.counts is not None]
         groups = [part.group_weight for part in parts if part.group_weight is not None]
         return cls(
             reward=np.concatenate([part.reward for part in parts]),
@@ -59,5 +59,5 @@ class Evidence(NamedTuple):
             slot_weight=np.concatenate(slots) if slots else None,
             bounds=parts[0].bounds,
             group_weight=np.concatenate(groups) if groups else None,
-            count=np.concatenate(counts) if counts else None,
+            counts=np.concatenate(counts) if counts else None,
         )

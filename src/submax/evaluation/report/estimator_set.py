@@ -44,7 +44,7 @@ class EstimatorSet(NamedTuple):
         diagnostics = Diagnostics.of(about_log)
         cautions = [
             *rare_reward_cautions(diagnostics),
-            *large_reward_cautions(about_log.evidence.reward, about_log.evidence.count),
+            *large_reward_cautions(about_log.evidence.reward, about_log.evidence.counts),
         ]
         (found,) = self._bounded([terms], about_log)
         sentences = tuple(one.sentence for one in cautions)

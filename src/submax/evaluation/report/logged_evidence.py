@@ -109,7 +109,7 @@ class LoggedEvidence:
             expected=predicted,
             slot_weight=slots,
             bounds=self._bounds,
-            count=log.count,
+            counts=log.count,
         )
         return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster, log.sampling_weight)
 
@@ -228,7 +228,7 @@ class LoggedEvidence:
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
             bounds=self._bounds,
-            count=None if self.log.count is None else self.log.count[rows],
+            counts=None if self.log.count is None else self.log.count[rows],
         )
         return PolicyEvidence(evidence, unsupported)
 

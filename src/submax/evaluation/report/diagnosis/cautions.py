@@ -107,7 +107,7 @@ def policy_cautions(
         yield from _about_spread(
             "groups",
             Diagnostics.of_weights(
-                groups, about_policy.evidence.reward, count=about_policy.evidence.count
+                groups, about_policy.evidence.reward, count=about_policy.evidence.counts
             ),
         )
     slots = about_policy.evidence.slot_weight
@@ -115,7 +115,7 @@ def policy_cautions(
         added = Diagnostics.of_weights(
             1 - slots.shape[1] + slots.sum(axis=1),
             about_policy.evidence.reward,
-            count=about_policy.evidence.count,
+            count=about_policy.evidence.counts,
         )
         yield from _about_spread("slots", added)
 
@@ -135,7 +135,7 @@ def _about_support(
     intervals = logged.log.schema.menu.ranges
     evidence = about_policy.evidence
     reach = found.largest if intervals else rarest
-    z = errors_from_one(evidence.weight, reach, evidence.count)
+    z = errors_from_one(evidence.weight, reach, evidence.counts)
     if abs(z) > SIGNIFICANT_ERRORS:
         why = "the log could not take some of its actions, or " if z < 0 else ""
         yield Caution(
@@ -156,7 +156,7 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
     if raised is None:
         return
     evidence = about_policy.evidence
-    lost = Terms(evidence.weight * (raised - 1), count=evidence.count)
+    lost = Terms(evidence.weight * (raised - 1), counts=evidence.counts)
     if not lost.value > 0:
         return
     ((_, share),) = normal([lost], FLOOR_LEVEL, np.random.default_rng(0))
@@ -189,8 +189,8 @@ def _about_model(about_policy: PolicyEvidence) -> Iterator[Caution]:
     """Yield the caution for the direct method, whose model errors nothing corrects."""
     evidence = about_policy.evidence
     residual = evidence.weight * (evidence.reward - evidence.predicted)
-    average = mean(residual, evidence.count)
-    if abs(average) > SIGNIFICANT_ERRORS * error_of_mean(residual, evidence.count):
+    average = mean(residual, evidence.counts)
+    if abs(average) > SIGNIFICANT_ERRORS * error_of_mean(residual, evidence.counts):
         yield Caution(
             "model",
             "the rewards contradict the model of rewards: for this policy the model is off by "
