@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from submax.cli.evaluation_report import print_comparison, write_estimates
+from submax.cli.evaluation_report import Shown, print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
     combinations_of,
@@ -18,7 +18,7 @@ from submax.cli.given_policies import (
     policy_table,
     text_or_table,
 )
-from submax.core.checks import one_of
+from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.evaluation.learning import learn
@@ -77,6 +77,8 @@ def run_evaluate(
     reward_models: Sequence[str],
     baseline: str,
     every: bool,
+    half_width: float | None,
+    effect: float | None,
     combinations: Sequence[str],
     learn_from: str | None,
     seed: int,
@@ -84,12 +86,16 @@ def run_evaluate(
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
+    shown = Shown(every, half_width, effect)
+    for name, value in (("--half-width", half_width), ("--effect", effect)):
+        if value is not None:
+            positive(name, value)
     if any(one.startswith(SLATE) for one in reading["columns"]):
         named_columns = dict(_column(one) for one in reading["columns"])
         found = ranked_comparison(
             path, policies, named_columns, list(estimators), interval, level, seed
         )
-        _print_and_write(found, (), out, every)
+        _print_and_write(found, (), out, shown)
         return
     asked: dict[str, Any] = {
         "combinations": combinations_of(combinations),
@@ -114,9 +120,9 @@ def run_evaluate(
         "baseline": baseline,
     }
     if log.outcomes is not None or combinations or learn_from:
-        _print_by_reward(compare_rewards(log, named, **asked, **options), log.notes, out, every)
+        _print_by_reward(compare_rewards(log, named, **asked, **options), log.notes, out, shown)
         return
-    _print_and_write(compare(log, named, **options), log.notes, out, every)
+    _print_and_write(compare(log, named, **options), log.notes, out, shown)
 
 
 def ranked_comparison(
@@ -136,24 +142,24 @@ def ranked_comparison(
 
 
 def _print_by_reward(
-    found: RewardComparisons, known: Sequence[str], out: Path, every: bool
+    found: RewardComparisons, known: Sequence[str], out: Path, shown: Shown
 ) -> None:
     """Print the comparison by each reward, and write the estimates into a folder for each."""
     for reward, comparison in found.comparisons.items():
         click.echo(f"Reward {reward}")
-        _print_and_write(comparison, known, out / reward, every)
+        _print_and_write(comparison, known, out / reward, shown)
     _print_notes(found.notes)
     write_csv(out / ESTIMATES, found.rows())
     click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
 
 
-def _print_and_write(found: Comparison, known: Sequence[str], out: Path, every: bool) -> None:
+def _print_and_write(found: Comparison, known: Sequence[str], out: Path, shown: Shown) -> None:
     """Print a comparison without the notes that are already ``known``, and write its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
     new_notes = [note for note in found.notes if note not in known]
-    print_comparison(found._replace(notes=new_notes), every)
+    print_comparison(found._replace(notes=new_notes), shown)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from submax.core.arrays import Floats
+from submax.evaluation.logs.sessions import TrajectoryWeights
 
 
 class Evidence(NamedTuple):
@@ -17,7 +18,8 @@ class Evidence(NamedTuple):
     ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
     ``bounds`` are the lowest and the highest possible reward, if they are known. If actions
     have features, ``group_weight`` is π(e | x) / p(e | x) of the group e of the row's action.
-    ``counts`` is the number of equal decisions that each row stands for; None if it is one.
+    ``counts`` is the number of equal decisions that each row stands for; None if it is one. In a
+    log of sessions ``trajectory`` are the products of weights within each session.
     """
 
     reward: Floats
@@ -29,6 +31,7 @@ class Evidence(NamedTuple):
     bounds: tuple[float, float] | None = None
     group_weight: Floats | None = None
     counts: Floats | None = None
+    trajectory: TrajectoryWeights | None = None
 
     def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
         """Return the smallest and the largest possible w r for all weights and rewards.

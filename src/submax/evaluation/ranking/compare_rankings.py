@@ -80,8 +80,8 @@ def compare_rankings(
     evaluation = _Evaluation(slates, interval, level, seed, [])
     based = evaluation.logging_policy(logged.about_logging_policy())
     estimates, differences = [based.estimate], list[Difference]()
-    for name, policy in targets.items():
-        found = evaluation.estimates(name, logged.about(policy), chosen, bool(estimators))
+    for name, target in targets.items():
+        found = evaluation.estimates(name, logged.about(target), chosen, bool(estimators))
         estimates += [one.estimate for one in found]
         differences += [evaluation.difference(one, based) for one in found]
     return Comparison(estimates, evaluation.notes, level, differences)

@@ -32,7 +32,7 @@ class RankingEvidence(NamedTuple):
 
     def above(self) -> Floats:
         """Return the weight of the items down to each position, Π_j≤k w_j."""
-        found: Floats = np.cumprod(self.weight, axis=1)
+        found: Floats = np.cumprod(self.weight, axis=1, dtype=np.float64)
         return found
 
     def reach(self, weight: Floats) -> tuple[float, float]:

@@ -37,7 +37,7 @@ class Slates:
     @property
     def positions(self) -> int:
         """The number of positions, K."""
-        return self.item.shape[1]
+        return int(self.item.shape[1])
 
     @property
     def filled(self) -> Booleans:

@@ -134,7 +134,8 @@ def compare(
     The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
 
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
-    (which also holds for rare rewards), `normal`, `bootstrap` or `bernstein`. One estimate of each
+    (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
+    holds at all looks at a growing log together). One estimate of each
     policy is recommended, by the rule of ``recommendation.py``.
 
     >>> rng = np.random.default_rng(0)
@@ -162,6 +163,8 @@ def compare(
     notes = [*rest.notes, *logged.model_choice.notes()]
     if rest.cluster is not None:
         notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
+    if rest.covariates is not None:
+        notes.append("estimates that rely on weights are adjusted by covariates")
     evaluation = _Evaluation(
         log, first, estimator_set, logged, cautions, notes, apart, reward_model
     )

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.live.lift.mixture_boundary import log_mixture, mixing_precision
+from submax.sequential.mixture_boundary import log_mixture, mixing_precision
 
 BLOCK = 200
 """Observations between two looks, at each of which a new interval begins."""

@@ -17,9 +17,9 @@ class PositionBased(RankingEstimator):
     """V = (1/n) Σ_i Σ_k r_ik Σ_j θ_j π(a_ik at j) / Σ_j θ_j p(a_ik at j).
 
     Unbiased if E[r_k] = θ_k γ(a_k): a user examines position k with probability θ_k and, if so, is
-    attracted by the item with probability γ(a). An item then tells about all positions, so that
-    the weights are much smaller than those of ``iips``. θ is the ``examination``, of which only
-    ratios matter; if it is None, it is estimated by θ_k ∝ (1/n) Σ_i r_ik / p(a_ik at k), which
+    attracted by the item with probability γ(a). An item then tells about all positions, so that its
+    weight is at most the largest of its weights in ``iips``. θ is the ``examination``, of which
+    only ratios matter; if it is None, it is estimated by θ_k ∝ (1/n) Σ_i r_ik / p(a_ik at k), which
     needs a log that can place every item at every position.
 
     Reference: Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018), Offline evaluation
@@ -64,5 +64,5 @@ class PositionBased(RankingEstimator):
         if not averages[0] > 0:
             # Nothing was earned at the top: positions are then taken to be examined alike.
             return np.ones(positions)
-        theta: Floats = np.maximum(averages / averages[0], 0.0)
-        return theta
+        relative: Floats = np.maximum(averages / averages[0], 0.0)
+        return relative

@@ -110,6 +110,11 @@ def policy_cautions(
                 groups, about_policy.evidence.reward, count=about_policy.evidence.counts
             ),
         )
+    sessions = about_policy.evidence.trajectory
+    if sessions is not None:
+        yield from _about_spread(
+            "sessions", Diagnostics.of_weights(sessions.through, about_policy.evidence.reward)
+        )
     slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(
@@ -170,7 +175,11 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
 
 
 def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
-    weights = {"slots": "slot weights", "groups": "group weights"}.get(about, "weights")
+    weights = {
+        "slots": "slot weights",
+        "groups": "group weights",
+        "sessions": "session weights",
+    }.get(about, "weights")
     if _few(found):
         yield Caution(
             about,
