@@ -6,6 +6,7 @@ import pytest
 from submax.evaluation import Log, compare
 from submax.evaluation.intervals import normal
 from submax.evaluation.intervals.adjusted import adjusted
+from submax.evaluation.intervals.sampled import sampled
 from submax.evaluation.terms import Terms
 
 ROWS = 300
@@ -78,3 +79,18 @@ def test_counts_are_those_of_the_expanded_rows(seed):
     wanted = adjusted(Terms((weight * reward)[rows]), weight[rows], x[rows])
     assert found.value == pytest.approx(wanted.value)
     np.testing.assert_allclose(found.numerator[rows], wanted.numerator)
+
+
+def test_a_sample_is_adjusted_without_bias(seed):
+    rng = np.random.default_rng(seed)
+    policy, logs, values = np.array([0.1, 0.9]), 300, []
+    for _ in range(logs):
+        visits, arm, reward = log_of(rng)
+        # Rows of one arm with many visits were thinned out.
+        kept = np.where((arm == 1) & (visits > 0), 0.3, 1.0)
+        row = rng.random(ROWS) < kept
+        weight, sampling = 2 * policy[arm[row]], 1 / kept[row]
+        terms = sampled(Terms(weight * reward[row]), sampling)
+        values.append(adjusted(terms, weight, visits[row, None], sampling).value)
+    error = np.std(values) / np.sqrt(logs)
+    assert abs(np.mean(values) - 5.27) < 5 * error + np.var(values)

@@ -62,6 +62,17 @@ def test_columns_and_objects_give_the_same_numbers(rng):
     assert marked == ["logging policy", "new", "object"]
 
 
+def test_scores_may_differ_between_slates(rng):
+    slates = Slates.read(table_of(rng, 40))
+    same, logging = sorted_policy(slates), PlackettLuce(np.zeros(ITEMS))
+    each = PlackettLuce(np.tile(same.scores, (40, 1)))
+    found = compare_rankings(slates, {"one": same, "each": each}, logging=logging)
+    for name in ("sips", "rips", "cascade-dr", "pbm", "iips"):
+        assert found.find("one", name).value == pytest.approx(found.find("each", name).value)
+    table = IndependentPositions(rng.dirichlet(np.ones(ITEMS), size=(40, POSITIONS)))
+    assert np.isfinite(compare_rankings(slates, {"p": table}).find("p", "sips").value)
+
+
 def test_intervals_by_slate_cover_the_truth(rng):
     logs, covered = 100, dict.fromkeys(("sips", "rips", "cascade-dr", "pbm", "iips"), 0)
     logging = PlackettLuce(np.zeros(ITEMS))
@@ -126,8 +137,11 @@ def test_what_cannot_be_evaluated_is_refused(rng):
     slates = Slates.read(table)
     with pytest.raises(InputError, match="no policy is given"):
         compare_rankings(slates)
-    with pytest.raises(InputError, match="ranks 3 items"):
-        compare_rankings(slates, {"p": PlackettLuce(np.zeros(3))})
+    with pytest.raises(InputError, match="ranks 5 items"):
+        compare_rankings(slates, {"p": PlackettLuce(np.zeros(5))})
+    for other in (np.zeros(3), np.zeros((9, ITEMS))):
+        with pytest.raises(InputError, match="cannot rank these slates"):
+            compare_rankings(slates, {"p": PlackettLuce(other)})
     uniform = PlackettLuce(np.zeros(4))
     plain = Slates.read({name: table[name] for name in table if name != "marginal"})
     with pytest.raises(InputError, match="needs marginal"):

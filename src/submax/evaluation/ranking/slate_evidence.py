@@ -4,7 +4,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.core.checks import one_of
-from submax.core.errors import InputError
+from submax.core.errors import InputError, one_line
 from submax.evaluation.ranking.ranking_evidence import RankingEvidence
 from submax.evaluation.ranking.ranking_policy import RankingPolicy
 from submax.evaluation.ranking.slates import Slates
@@ -46,7 +46,6 @@ class SlateEvidence:
             found, own_marginal = slates.given[policy], slates.given_marginal.get(policy)
             placed = predicted = expected = None
         else:
-            self._check_items(policy)
             found, predicted, expected = self._listed(policy)
             marginal = policy.marginal(len(slates), slates.positions)
             placed = None if marginal is None else _placed(marginal, slates.item)
@@ -65,15 +64,26 @@ class SlateEvidence:
             self._bounds,
         )
 
-    def _check_items(self, policy: RankingPolicy) -> None:
-        wanted = (self.slates.positions, len(self.slates.items))
-        given = policy.conditional(self.slates.item[:1]).shape[1:]
-        if given != wanted:
+    def _conditional(self, policy: RankingPolicy) -> Floats:
+        """Return the probabilities of all items at each position; refuse those of other slates."""
+        slates = self.slates
+        wanted = (len(slates), slates.positions, len(slates.items))
+        known = ", ".join(slates.items)[:80]
+        try:
+            table = policy.conditional(slates.item)
+        except (ValueError, IndexError) as error:
             raise InputError(
-                f"the policy ranks {given[1]} items on {given[0]} positions, and the log has "
-                f"{wanted[1]} items on {wanted[0]} positions: give a number for each of the items "
-                f"{', '.join(self.slates.items)[:80]}, in this order"
+                f"the policy cannot rank these slates ({one_line(error)}); one for {wanted[0]} "
+                f"slates of {wanted[1]} positions and {wanted[2]} items is allowed: give a number "
+                f"for each of the items {known}, in this order"
+            ) from error
+        if table.shape != wanted:
+            raise InputError(
+                f"the policy ranks {table.shape[2]} items on {table.shape[1]} positions, and the "
+                f"log has {wanted[2]} items on {wanted[1]} positions: give a number for each of "
+                f"the items {known}, in this order"
             )
+        return table
 
     def _listed(self, policy: RankingPolicy) -> tuple[Floats, Floats, Floats]:
         """Return the probability of the items, and q̂ of them and in expectation, ``[n, K]``."""
@@ -82,7 +92,7 @@ class SlateEvidence:
         chosen = np.maximum(slates.item, 0)
         found, predicted, expected = np.ones(shape), np.zeros(shape), np.zeros(shape)
         # A policy with scores for each slate needs all slates together.
-        table = policy.conditional(slates.item)
+        table = self._conditional(policy)
         position = np.arange(shape[1])
         step = max(1, MOST_NUMBERS // (shape[1] * len(slates.items)))
         for first in range(0, shape[0], step):

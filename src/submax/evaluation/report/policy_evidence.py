@@ -35,4 +35,4 @@ class PolicyEvidence(NamedTuple):
             found = sampled(found, self.sampling_weight)
         if self.covariates is None or not estimator.uses_weights or estimator.short == "replay":
             return found
-        return adjusted(found, self.evidence.weight, self.covariates)
+        return adjusted(found, self.evidence.weight, self.covariates, self.sampling_weight)
