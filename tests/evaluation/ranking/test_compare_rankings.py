@@ -133,7 +133,7 @@ def test_impossible_slates_are_refused(rng, change, message):
 
 
 def test_what_cannot_be_evaluated_is_refused(rng):
-    table = table_of(rng, 4)
+    table = table_of(rng, 20)
     slates = Slates.read(table)
     with pytest.raises(InputError, match="no policy is given"):
         compare_rankings(slates)
