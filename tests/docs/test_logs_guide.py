@@ -42,6 +42,9 @@ def test_the_evaluation_says_what_the_page_says(log, bash):
     counting = [row for row in found if row["policy"] == "rcp-submax"]
     assert all(float(row["high"]) > 0.07 and float(row["low"]) < 0.09 for row in counting)
     assert (log / "evaluation" / "forest.png").stat().st_size > 10_000
+    report = (log / "report.html").read_text(encoding="utf-8")
+    assert "submax evaluate visits.csv" in report
+    assert "By country" in report
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page needs curl")

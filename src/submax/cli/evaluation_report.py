@@ -20,6 +20,8 @@ POLICIES_PER_TABLE = 3
 """Policies side by side in one table: three columns of intervals fit into ``WIDTH``."""
 DIFFERENCES = "differences.csv"
 """The file of the differences between policies."""
+SLICES = "slices.csv"
+"""The file of the estimates of slices."""
 WIDTH = 110
 """Characters of a line if the terminal is narrower or its width is not known."""
 
@@ -126,10 +128,12 @@ def _recommended_table(found: Comparison, sentences: list[str]) -> Table:
 
 
 def write_estimates(directory: Path, found: Comparison) -> None:
-    """Write all estimates into one CSV file, the logging policy first, and all differences."""
+    """Write the estimates, the differences and the slices, each into one CSV file."""
     write_csv(directory / ESTIMATES, found.rows())
     if found.differences:
         write_csv(directory / DIFFERENCES, [one.row() for one in found.differences])
+    if found.slice_rows():
+        write_csv(directory / SLICES, found.slice_rows())
 
 
 def _table(found: Comparison, names: list[str], sentences: list[str]) -> Table:

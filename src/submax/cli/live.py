@@ -10,6 +10,8 @@ from submax.cli.commands import main
 from submax.cli.server_options import server_options
 
 STORE = click.argument("store", metavar="STORE")
+PLACE = click.argument("store", metavar="STORE|ADDRESS")
+"""A store, or the address of a server such as http://127.0.0.1:8000."""
 BANDIT = click.option(
     "--bandit", metavar="NAME", help="Name of the bandit; needed if the store has several."
 )
@@ -167,27 +169,31 @@ def compact(
 
 
 @main.command()
-@STORE
+@PLACE
 @click.argument("bandit", metavar="NAME")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 def delete(store: str, bandit: str, yes: bool) -> None:
     """Delete a bandit with its log, versions and settings.
 
     This cannot be undone: make a copy first by submax backup or submax export. The name can be
-    declared again. While a server has the store file open, send DELETE /bandits/NAME instead.
+    declared again. If a server has the store file open, give the address of the server.
     """
-    from submax.cli.deletion import run_delete
+    from submax.cli.operating.changes import run_delete
 
     run_delete(store, bandit, yes=yes)
 
 
 @main.group()
 def keys() -> None:
-    """Add, list and revoke keys of the HTTP interface."""
+    """Add, list and revoke keys of the HTTP interface.
+
+    If a server has the store file open, give the address of the server to add and revoke; the key
+    of an administrator is read from SUBMAX_KEY or SUBMAX_KEY_FILE.
+    """
 
 
 @keys.command("add")
-@STORE
+@PLACE
 @click.option(
     "--scope",
     "scopes",
@@ -238,7 +244,7 @@ def add_key(
 
 
 @keys.command("list")
-@STORE
+@PLACE
 def list_keys(store: str) -> None:
     """List the keys with their expiry and last use, without their secrets."""
     from submax.cli.key_commands import run_list
@@ -247,7 +253,7 @@ def list_keys(store: str) -> None:
 
 
 @keys.command("revoke")
-@STORE
+@PLACE
 @click.argument("number", metavar="ID")
 def revoke_key(store: str, number: str) -> None:
     """Revoke a key, so that the server refuses it."""
@@ -257,7 +263,7 @@ def revoke_key(store: str, number: str) -> None:
 
 
 @main.command()
-@STORE
+@PLACE
 @click.option(
     "--last",
     type=click.IntRange(min=1),

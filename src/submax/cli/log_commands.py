@@ -1,6 +1,8 @@
 """Carries out the commands on logs: learn, evaluate and tune."""
 
 import json
+import shlex
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,12 +10,15 @@ from typing import Any
 
 import click
 
+from submax.cli.best_policy_report import print_best
 from submax.cli.evaluation_report import Shown, print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
     combinations_of,
     common_schema,
+    is_columns,
     label_of,
+    learnable,
     learned_among,
     policy_table,
     text_or_table,
@@ -21,12 +26,15 @@ from submax.cli.given_policies import (
 from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
+from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
+from submax.evaluation.page.report_page import check_report
 from submax.evaluation.ranking import Slates, compare_rankings
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import Comparison, compare
 from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
+from submax.evaluation.targets.probability_columns import COLUMNS
 from submax.experiments.directory import write_csv
 from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
@@ -34,13 +42,15 @@ from submax.schema.schema import Schema
 
 SLATE = "slate="
 """Beginning of a --column that says that the log has ranked lists, a row for each position."""
+LISTS = ("context", "probability")
+"""Roles whose column is always a list, so that a pattern can be given."""
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
 """Keys that a --declare file may have: the arguments of ``Log.read`` with these names."""
 
 
 def run_learn(
     path: Path,
-    policy: str,
+    policies: Sequence[str],
     out: Path,
     share: float,
     by: By,
@@ -48,18 +58,21 @@ def run_learn(
     seed: int,
     **reading: Any,
 ) -> None:
-    """Learn a policy from a log, write it to a file, and print notes about the log."""
+    """Learn a policy, or the best of several, write it to a file, and print notes about the log."""
     check_policy_file(out)
-    specification = policy_table(policy)
+    wanted = [learnable(one) for one in policies]
     log = _log(path, **reading)
-    learned = learn(log, specification, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    best = learn_best(log, wanted or None, share=share, by=by, seed=seed, keep_rows=keep_rows)
+    learned = best.learned
     learned.write(out)
     _print_notes(log.notes)
+    name = policies[0] if len(policies) == 1 else best.winner
     if log.schema.context.width and not learned.policy.facts.uses_context:
-        click.echo(f"Note: {policy} does not look at the context")
+        click.echo(f"Note: {name} does not look at the context")
     if learned.origin.estimated_propensities:
         click.echo(f"Note: {learned.origin.estimated_propensities} propensities were estimated")
-    click.echo(f"{policy} learned from {learned.origin.rows} rows of {path}; written to {out}")
+    print_best(best, with_notes=len(policies) != 1)
+    click.echo(f"{name} learned from {learned.origin.rows} rows of {path}; written to {out}")
     if learned.origin.rows > len(learned.rows.reward):
         click.echo(f"Note: the file stores the last {len(learned.rows.reward)} rows of the log")
 
@@ -79,6 +92,8 @@ def run_evaluate(
     every: bool,
     half_width: float | None,
     effect: float | None,
+    report: Path | None,
+    slices: Sequence[str],
     combinations: Sequence[str],
     learn_from: str | None,
     seed: int,
@@ -86,16 +101,23 @@ def run_evaluate(
 ) -> None:
     """Evaluate policies on a log; print the estimates, write them to files and draw them."""
     check_folder(out / ESTIMATES)
+    if report is not None:
+        check_report(report)
     shown = Shown(every, half_width, effect)
     for name, value in (("--half-width", half_width), ("--effect", effect)):
         if value is not None:
             positive(name, value)
     if any(one.startswith(SLATE) for one in reading["columns"]):
+        if report is not None:
+            raise InputError(
+                "--report and a column of slates are given; a report is allowed for logs with one "
+                "decision in each row: leave --report out"
+            )
         named_columns = dict(_column(one) for one in reading["columns"])
         found = ranked_comparison(
             path, policies, named_columns, list(estimators), interval, level, seed
         )
-        _print_and_write(found, (), out, shown)
+        _print_and_write(found, (), out, shown, None)
         return
     asked: dict[str, Any] = {
         "combinations": combinations_of(combinations),
@@ -107,6 +129,9 @@ def run_evaluate(
             "two policies have the same name: give one of them as a table with another name, "
             """--policy '{"name": "other", "kind": ...}'"""
         )
+    patterns = [one.removeprefix(COLUMNS) for one in policies if is_columns(one)]
+    if patterns:
+        reading["columns"] = [*reading["columns"], f"probability={','.join(patterns)}"]
     log = _log_of(path, named, reading)
     _print_notes(log.notes)
     options: dict[str, Any] = {
@@ -118,11 +143,13 @@ def run_evaluate(
         "seed": seed,
         "reward_model": [text_or_table(one) for one in reward_models] or None,
         "baseline": baseline,
+        "slices": slices,
     }
     if log.outcomes is not None or combinations or learn_from:
-        _print_by_reward(compare_rewards(log, named, **asked, **options), log.notes, out, shown)
+        by_reward = compare_rewards(log, named, **asked, **options)
+        _print_by_reward(by_reward, log.notes, out, shown, report)
         return
-    _print_and_write(compare(log, named, **options), log.notes, out, shown)
+    _print_and_write(compare(log, named, **options), log.notes, out, shown, report)
 
 
 def ranked_comparison(
@@ -142,18 +169,22 @@ def ranked_comparison(
 
 
 def _print_by_reward(
-    found: RewardComparisons, known: Sequence[str], out: Path, shown: Shown
+    found: RewardComparisons, known: Sequence[str], out: Path, shown: Shown, report: Path | None
 ) -> None:
     """Print the comparison by each reward, and write the estimates into a folder for each."""
     for reward, comparison in found.comparisons.items():
         click.echo(f"Reward {reward}")
-        _print_and_write(comparison, known, out / reward, shown)
+        # report.html becomes report-click.html.
+        page = report and report.with_name(f"{report.stem}-{reward}{report.suffix}")
+        _print_and_write(comparison, known, out / reward, shown, page)
     _print_notes(found.notes)
     write_csv(out / ESTIMATES, found.rows())
     click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
 
 
-def _print_and_write(found: Comparison, known: Sequence[str], out: Path, shown: Shown) -> None:
+def _print_and_write(
+    found: Comparison, known: Sequence[str], out: Path, shown: Shown, report: Path | None
+) -> None:
     """Print a comparison without the notes that are already ``known``, and write its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
@@ -161,6 +192,9 @@ def _print_and_write(found: Comparison, known: Sequence[str], out: Path, shown: 
     new_notes = [note for note in found.notes if note not in known]
     print_comparison(found._replace(notes=new_notes), shown)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
+    if report is not None:
+        found.report(report, shlex.join(["submax", *sys.argv[1:]]))
+        click.echo(f"Report: {report}")
 
 
 def run_tune(
@@ -287,7 +321,7 @@ def _column(text: str) -> tuple[str, Any]:
         )
     if not name:
         return role, None
-    return role, name.split(",") if "," in name or role == "context" else name
+    return role, name.split(",") if "," in name or role in LISTS else name
 
 
 def _declared(path: Path | None) -> dict[str, Any]:

@@ -81,7 +81,14 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 
 @main.command()
 @LOG
-@click.option("--policy", default="rcp-adaptive", show_default=True, metavar="POLICY", help=POLICY)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="POLICY",
+    help=f"{POLICY} @greedy or @temperature=0.5 after the name is a variant. Repeated: the best of "
+    "these. Absent: the best of a small set, the default, a network and trees.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -102,6 +109,10 @@ def split_options(share: float, what: str) -> Callable[[Command], Command]:
 def learn(log: Path, **options: Any) -> None:
     """Learn a policy from a log and write it to a file.
 
+    Without --policy the best of a small set of policies is learned: they learn from 60 % of the
+    rows, dr chooses the best on 20 %, and a table reports all of them on the last 20 %. The
+    best one then learns from all rows.
+
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
     each row, a folder or pattern of such files, or the export of a bandit. The policy can be
     evaluated by submax evaluate, and served by submax serve STORE --learned FILE.
@@ -120,7 +131,8 @@ def learn(log: Path, **options: Any) -> None:
     required=True,
     metavar="POLICY",
     help=f"{POLICY} A file from submax learn is accepted, too; @greedy or @temperature=0.5 after "
-    "the name is a variant, and reward-model takes the highest predicted reward. Can be repeated.",
+    "the name is a variant, reward-model takes the highest predicted reward, and columns=prob_* is "
+    "the policy whose probability of the action A is the column prob_A. Can be repeated.",
 )
 @click.option(
     "--estimator",
@@ -197,6 +209,21 @@ def learn(log: Path, **options: Any) -> None:
     default=Path("evaluation"),
     show_default=True,
     help="Directory in which to write estimates.csv and a forest plot.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Also write a page with all results, data checks and warnings, which a browser opens "
+    "without a network.",
+)
+@click.option(
+    "--slice",
+    "slices",
+    multiple=True,
+    metavar="COLUMN",
+    help="Also estimate the policies for the rows with each value of a column of the context. Can "
+    "be repeated.",
 )
 @click.option(
     "--trust",

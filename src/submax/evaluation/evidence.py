@@ -1,11 +1,11 @@
 """The numbers of every row of a log that off-policy estimators need about one policy."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Floats
+from submax.core.arrays import Booleans, Floats
 from submax.evaluation.logs.sessions import TrajectoryWeights
 
 
@@ -46,6 +46,18 @@ class Evidence(NamedTuple):
             return float(ends.min()), float(ends.max())
         ends = np.outer([weight.min(), weight.max(), 0.0], [low, high])
         return float(ends.min()), float(ends.max())
+
+    def rows(self, mask: Booleans) -> "Evidence":
+        """Return the evidence of some of the rows."""
+        arrays: dict[str, Any] = {
+            name: values[mask]
+            for name, values in self._asdict().items()
+            if isinstance(values, np.ndarray)
+        }
+        sessions = self.trajectory
+        if sessions is not None:
+            sessions = TrajectoryWeights(*(values[mask] for values in sessions))
+        return self._replace(**arrays, trajectory=sessions)
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":

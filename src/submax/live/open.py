@@ -9,9 +9,10 @@ import numpy as np
 
 from submax.core.errors import InputError
 from submax.live.bandit import Bandit
+from submax.live.declaring.bandit_options import Declaration
 from submax.live.declaring.declare import check_new, check_words, declare, declare_from
 from submax.live.declaring.names import check_bandit
-from submax.live.declaring.settings import MEMORY_ONLY, Declaration
+from submax.live.declaring.setting_types import MEMORY_ONLY
 from submax.live.saved_bandit import refuse_saved_bandit
 from submax.live.store.memory_store import MemoryStore
 from submax.live.store.sqlite_store import SQLiteStore
@@ -20,6 +21,7 @@ from submax.schema.learned import Learned
 
 MEMORY = ":memory:"
 POSTGRES = ("postgres://", "postgresql://")
+SERVERS = ("http://", "https://")
 
 
 def open_bandit(
@@ -93,9 +95,14 @@ def open_store(
     read_only: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Store:
-    """Open the store at a place: memory, PostgreSQL or SQLite."""
+    """Open the store at a place: memory, PostgreSQL or SQLite; addresses of servers are refused."""
     if str(place) == MEMORY:
         return MemoryStore(clock)
+    if str(place).startswith(SERVERS):
+        raise InputError(
+            f"{str(place)!r} is the address of a server, and a store is needed here: give its file "
+            "or database, or use submax.Client(address, name)"
+        )
     if str(place).startswith(POSTGRES):
         from submax.live.store.postgres_store import PostgresStore
 

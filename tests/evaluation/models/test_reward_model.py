@@ -134,6 +134,7 @@ def test_sums_over_parts_are_sums_over_all(name, monkeypatch, seed):
     whole = predicted(log)
     (part,) = log.parts
     monkeypatch.setattr(reward_model, "ROWS_PER_CHUNK", 5)
+    monkeypatch.setattr(reward_model, "ROWS_PER_PREDICTION", 6)
     monkeypatch.setattr(encoded_parts, "MOST_ROWS", 7)
     np.testing.assert_allclose(predicted(log, part), whole, rtol=1e-8)
 
@@ -142,10 +143,10 @@ def test_scores_are_what_every_choice_of_a_slot_adds(seed):
     log = log_of(MENUS["slots"], seed)
     model = fitted_models(log)[0]
     features = model.features(log.parts[0].context)
-    title, layout = model.scores(features)
+    base, title, layout = np.split(features, [1, 4], axis=1)
     for action in np.ndindex(3, 2):
         predicted = model.predict(features, np.tile(action, (ROWS, 1)), np.zeros((ROWS, 0)))
-        added = model.base(features) + title[:, action[0]] + layout[:, action[1]]
+        added = base[:, 0] + title[:, action[0]] + layout[:, action[1]]
         np.testing.assert_allclose(predicted, added)
 
 

@@ -7,16 +7,17 @@ from submax.core.contracts.problem import Problem
 from submax.core.memory.buffer import Buffer
 from submax.core.memory.memory import Memory
 from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.step_limits import (
+    HIGHEST_STEP_LIMIT,
+    LENGTHENED,
+    STEPS_WITHOUT_HELD_OUT,
+    most_steps,
+)
 from submax.core.memory.training import Training
 from submax.core.spaces.arms import Arms
 from submax.nn.designs.softmax_design import SoftmaxDesign
 from submax.nn.training.fitted_trainer import BLOCK, PATIENCE
-from submax.nn.training.fitted_training import (
-    HIGHEST_STEP_LIMIT,
-    STEPS_WITHOUT_HELD_OUT,
-    begins_anew,
-    most_steps,
-)
+from submax.nn.training.fitted_training import begins_anew
 from submax.nn.training.parameters import packed
 from submax.nn.training.training import compilations, train
 from submax.testing.rules.examples import rows_of
@@ -114,7 +115,7 @@ def test_it_begins_anew_with_few_rows_and_when_they_pass_a_power_of_two(before, 
 
 def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
     rows = np.array([1, 63, 64, 10_000, 10_000_000])
-    found = most_steps(rows, 256)
+    found = most_steps(rows, Training())
     assert (
         found[0]
         == found[1]
@@ -124,6 +125,7 @@ def test_the_number_of_steps_grows_with_the_rows_and_is_bounded():
         < found[4]
         == HIGHEST_STEP_LIMIT
     )
+    assert most_steps(rows, Training("converged"))[4] == LENGTHENED * HIGHEST_STEP_LIMIT
 
 
 def test_a_few_rows_are_all_trained_on_for_a_few_steps(feedback, seed):

@@ -42,6 +42,7 @@ COLUMNS = (
     "count",
     "fold",
     "sampling_weight",
+    "probability",
     "outcomes",
     "session",
     "covariates",
@@ -65,8 +66,9 @@ class Log:
     rows it stands for if the log is a sample; all may be None. ``outcomes [N, K]`` has several
     rewards, called ``outcome_names``, if the log has them: ``reward`` is then the first.
     ``session [N]`` is the number of each row's session, and ``covariates [N, C]`` were measured
-    before the decisions, if they are given.
-    ``notes`` are sentences about what was left out or changed when the log was read.
+    before the decisions, if they are given. ``probability [N, P]`` are the columns
+    ``probability_names`` with probabilities of other policies. ``notes`` are sentences about what
+    was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -87,6 +89,8 @@ class Log:
     outcome_names: tuple[str, ...] = ()
     session: Integers | None = None
     covariates: Floats | None = None
+    probability: Floats | None = None
+    probability_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -109,14 +113,14 @@ class Log:
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status, cluster, count, successes, weight, session, covariate. A role that is not
-        given is filled by the column with its usual name; the last six must be given. If rows stand
-        for several decisions, ``count`` is their number; ``successes`` says how many of them had
-        the reward 1, and takes the place of the reward. ``weight`` is 1 / (probability with which
-        a row was kept) if the log is a sample. Several rewards are a list of columns, or a table
-        from names to columns: see ``compare_rewards``. Rows of a ``session`` follow each other, in
-        the order of time, and are a cluster unless clusters are given. A ``covariate`` was measured
-        before the decision, and is used to shorten intervals.
+        id, time, status, cluster, count, successes, weight, probability, session, covariate. A role
+        that is not given is filled by the column with its usual name; the last seven must be
+        given. If rows stand for several decisions, ``count`` is their number; ``successes`` says
+        how many of them had the reward 1, and takes the place of the reward. ``weight`` is
+        1 / (probability with which a row was kept) if the log is a sample. Several rewards are a
+        list of columns, or a table from names to columns: see ``compare_rewards``. Rows of a
+        ``session`` follow each other, in the order of time, and are a cluster unless clusters are
+        given. A ``covariate`` was measured before the decision, and is used to shorten intervals.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is

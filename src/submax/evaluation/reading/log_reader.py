@@ -174,6 +174,9 @@ class _LogReader:
         if self._names.covariates:
             covariates = map(batch.required_numbers, self._names.covariates.values())
             found["covariates"] = np.stack(list(covariates), axis=1)
+        if self._names.probabilities:
+            table = [batch.required_numbers(one) for one in self._names.probabilities.values()]
+            found["probability"] = np.stack(table, axis=1)
         if self._slot_columns:
             slots = [self._propensity(batch, column) for column in self._slot_columns]
             found["slot_propensity"] = np.stack(slots, axis=1)
@@ -258,6 +261,7 @@ class _LogReader:
             "eligible_sets": eligible_sets,
             "estimated": np.zeros(len(columns["reward"]), dtype=bool),
             "outcome_names": tuple(self._names.outcomes),
+            "probability_names": tuple(self._names.probabilities.values()),
             "notes": tuple(notes),
         }
 

@@ -1,18 +1,21 @@
 """Compares what several policies would have earned, by several off-policy estimators."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Integers
+from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
+from submax.evaluation.choosing.training_length import training_warnings
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.learning import learn
-from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.log import By, Log
+from submax.evaluation.overview.overlap import Overlap
+from submax.evaluation.overview.overview import Overview
+from submax.evaluation.overview.slices import check_slices, slices_of
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -22,22 +25,24 @@ from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
 from submax.evaluation.report.estimator_choice import applicable_estimators, chosen_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
+from submax.evaluation.report.learning_part import learned_target, learns, split_of
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.target_policy import TargetPolicy
-from submax.schema.learned import Learned
 
 
 class Comparison(NamedTuple):
     """All estimates, policies in the order given, and ``notes``: sentences about the log.
 
     ``level`` is that of the confidence intervals, such as 0.95. ``differences`` are those of all
-    policies that were evaluated on the same rows as the baseline.
+    policies that were evaluated on the same rows as the baseline. ``overview`` has the data checks,
+    the weights of the policies, and the estimates of slices.
     """
 
     estimates: list[Estimate]
     notes: list[str]
     level: float
     differences: Sequence[Difference] = ()
+    overview: Overview | None = None
 
     def policies(self) -> list[str]:
         """Return the names of the policies, the logging policy first."""
@@ -49,27 +54,31 @@ class Comparison(NamedTuple):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all numbers as rows of a table, the logging policy first."""
-        return [
-            {
-                "policy": one.policy,
-                "estimator": one.estimator,
-                "recommended": one.recommended,
-                "value": one.value,
-                "low": one.interval.low,
-                "high": one.interval.high,
-                "threshold": one.threshold,
-                **one.diagnostics._asdict(),
-                "warnings": " | ".join(one.cautions),
-            }
-            for one in self.estimates
-        ]
+        return [one.row() for one in self.estimates]
+
+    def slice_rows(self) -> list[dict[str, Any]]:
+        """Return the estimates of all slices as rows of a table."""
+        slices = () if self.overview is None else self.overview.slices
+        return [{"slice": one.column, "is": one.value, **one.estimate.row()} for one in slices]
 
     def to_pandas(self, table: str = "estimates") -> Any:
-        """Return a data frame of all ``estimates``, or of all ``differences``."""
-        one_of("table", table, ["estimates", "differences"])
+        """Return a data frame of all ``estimates``, ``differences`` or ``slices``."""
+        one_of("table", table, ["estimates", "differences", "slices"])
         if table == "estimates":
             return data_frame(self.rows())
+        if table == "slices":
+            return data_frame(self.slice_rows())
         return data_frame([one.row() for one in self.differences])
+
+    def report(self, path: Path | str, command: str | None = None) -> None:
+        """Write a page of HTML with all results, which a browser opens without a network.
+
+        ``command`` is the command line by which the page is made again; without it, the page has
+        the arguments of ``compare``.
+        """
+        from submax.evaluation.page.report_page import write_report
+
+        write_report(Path(path), self, command)
 
     def difference(self, policy: str, estimator: str | None = None) -> Difference | None:
         """Return the difference of a policy from the baseline, by the recommended estimator."""
@@ -110,6 +119,7 @@ def compare(
     apart: bool = False,
     reward_model: Any = None,
     baseline: str = LOGGING_POLICY,
+    slices: Sequence[str] = (),
 ) -> Comparison:
     """Return what policies would have earned on a log, with that of the logging policy.
 
@@ -133,6 +143,9 @@ def compare(
 
     The ``differences`` are paired: from the ``baseline``, a policy by name or the logging policy.
 
+    ``slices`` are columns of the context. The recommended estimate of each policy is also computed
+    for the rows with each value of such a column (a number is cut at its quartiles).
+
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
     holds at all looks at a growing log together). One estimate of each
@@ -152,6 +165,7 @@ def compare(
             f"the level of an interval is {level!r}, and must be between 0 and 1: "
             "give 0.95 for intervals of 95 %"
         )
+    check_slices(slices, log)
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
     chosen = chosen_estimators(estimators, log)
@@ -165,8 +179,20 @@ def compare(
         notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
     if rest.covariates is not None:
         notes.append("estimates that rely on weights are adjusted by covariates")
+    settings = {
+        "policies": ", ".join(candidates),
+        "estimators": ", ".join(estimator_set.estimators),
+        "reward model": logged.model_choice.name,
+        "interval": interval,
+        "level": level,
+        "share": share,
+        "by": by,
+        "seed": seed,
+        "baseline": baseline,
+    }
+    overview = Overview.of(rest, int(first.sum()), settings, log.fingerprint)
     evaluation = _Evaluation(
-        log, first, estimator_set, logged, cautions, notes, apart, reward_model
+        log, first, estimator_set, logged, cautions, notes, apart, reward_model, overview, slices
     )
     if first.any():
         before = log.rows(first).decisions
@@ -188,23 +214,31 @@ class _Evaluation(NamedTuple):
     notes: list[str]
     apart: bool
     reward_model: Any
+    overview: Overview
+    slices: Sequence[str]
 
     def compared(self, candidates: Mapping[str, Any], baseline: str) -> Comparison:
         """Return the estimates of all policies, and their differences from the baseline."""
-        log_policy = self.estimator_set.logging_policy(self.logged)
+        log_policy = self.estimator_set.logging_policy(
+            self.logged, slices_of(self.logged.log, self.slices)
+        )
         estimates, differences = list(log_policy.estimates), list[Difference]()
+        overlap, slices = dict[str, Overlap](), list(log_policy.slices)
         based, base_rows = log_policy, self.logged
         if baseline != LOGGING_POLICY:
             based, base_rows = self.estimated(baseline, candidates[baseline])
         for name, candidate in candidates.items():
-            if name == baseline:
-                estimates += based.estimates
-                continue
-            found, rows = self.estimated(name, candidate)
+            found, rows = (
+                (based, base_rows) if name == baseline else self.estimated(name, candidate)
+            )
             estimates += found.estimates
-            if rows is base_rows:
+            slices += found.slices
+            if found.overlap is not None:
+                overlap[name] = found.overlap
+            if rows is base_rows and name != baseline:
                 differences += self.estimator_set.differences(found, based)
-        return Comparison(estimates, self.notes, self.estimator_set.level, differences)
+        overview = self.overview._replace(overlap=overlap, slices=slices)
+        return Comparison(estimates, self.notes, self.estimator_set.level, differences, overview)
 
     def estimated(self, name: str, candidate: Any) -> tuple[EstimatedPolicy, LoggedEvidence]:
         """Return the estimates of one policy, and the rows on which it was evaluated.
@@ -212,6 +246,9 @@ class _Evaluation(NamedTuple):
         These are rows from which it did not learn, if there are any.
         """
         target = learned_target(candidate, self.log, self.first, self.estimator_set.seed)
+        if learns(candidate) and not isinstance(candidate, TargetPolicy):
+            short = training_warnings(target.policy, int(self.first.sum()))
+            self.notes.extend(f"{name}: {sentence}" for sentence in short)
         learned = target.base if isinstance(target, TargetPolicy) else target
         ignored = learned is not None and not learned.policy.facts.uses_context
         if ignored and self.log.schema.context.width:
@@ -226,7 +263,8 @@ class _Evaluation(NamedTuple):
         logged, cautions = self._logged_for(name, unseen)
         saw_all = unseen is not None and not unseen.any()
         about = logged.about(target)
-        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all)
+        slices = slices_of(logged.log, self.slices)
+        found = self.estimator_set.estimates(name, about, logged, cautions, saw_all, slices)
         return found, logged
 
     def _logged_for(
@@ -245,35 +283,3 @@ class _Evaluation(NamedTuple):
             f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
         )
         return own, list(log_cautions(own))
-
-
-def split_of(
-    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
-) -> tuple[Log, Booleans, Integers]:
-    """Return the log, which of its rows policies learn from, and their numbers for the caller.
-
-    The rows are those of the caller's log, unless they stand for several decisions: then they may
-    be divided.
-    """
-    if not any(learns(one) for one in candidates.values()):
-        return log, np.zeros(len(log), dtype=bool), np.arange(len(log))
-    if log.count is None:
-        return log, log.chosen(share, by, seed), np.arange(len(log))
-    divided = divided_by_split(log, share, by, seed)
-    return divided.log, divided.part == 0, divided.number
-
-
-def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:
-    """Return a candidate after it has learned from some rows of a log, if it has to learn."""
-    if isinstance(candidate, TargetPolicy) and candidate.learns:
-        return candidate.learned_from(log.rows(first), seed)
-    if learns(candidate):
-        return learn(log.rows(first), candidate, seed=seed, keep_rows=0)
-    return candidate
-
-
-def learns(candidate: Any) -> bool:
-    """Return whether a candidate has to learn from a part of the log before it is evaluated."""
-    if isinstance(candidate, TargetPolicy):
-        return candidate.learns
-    return not isinstance(candidate, Learned)

@@ -1,6 +1,6 @@
 """The value of one policy by one off-policy estimator."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from submax.core.checks import positive
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
@@ -36,3 +36,17 @@ class Estimate(NamedTuple):
         positive("the half-width", half_width)
         half = (self.interval.high - self.interval.low) / 2
         return self.diagnostics.rows * (half / half_width) ** 2
+
+    def row(self) -> dict[str, Any]:
+        """Return all numbers as a row of a table."""
+        return {
+            "policy": self.policy,
+            "estimator": self.estimator,
+            "recommended": self.recommended,
+            "value": self.value,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "threshold": self.threshold,
+            **self.diagnostics._asdict(),
+            "warnings": " | ".join(self.cautions),
+        }

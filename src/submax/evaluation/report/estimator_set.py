@@ -10,8 +10,10 @@ from submax.evaluation.intervals.clustered import clustered
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.off_policy import make_off_policy
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
+from submax.evaluation.overview.overlap import Overlap
+from submax.evaluation.overview.slices import Slice, SliceEstimate
 from submax.evaluation.report.diagnosis.caution import Caution
-from submax.evaluation.report.diagnosis.cautions import policy_cautions
+from submax.evaluation.report.diagnosis.cautions import policy_cautions, spread_cautions
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 from submax.evaluation.report.diagnosis.reward_cautions import (
     large_reward_cautions,
@@ -37,7 +39,9 @@ class EstimatorSet(NamedTuple):
     level: float
     seed: int
 
-    def logging_policy(self, logged: LoggedEvidence) -> EstimatedPolicy:
+    def logging_policy(
+        self, logged: LoggedEvidence, slices: Sequence[Slice] = ()
+    ) -> EstimatedPolicy:
         """Return the mean reward of the evaluated rows, as the value of the logging policy."""
         about_log = logged.about_logging_policy()
         terms = about_log.terms(make_off_policy("ips"))
@@ -51,7 +55,8 @@ class EstimatorSet(NamedTuple):
         mean = Estimate(
             LOGGING_POLICY, "mean", *found[:2], None, diagnostics, sentences, recommended=True
         )
-        return EstimatedPolicy([mean], [terms], about_log.cluster)
+        parts = self._slices(mean, make_off_policy("ips"), about_log, slices)
+        return EstimatedPolicy([mean], [terms], about_log.cluster, slices=parts)
 
     def estimates(
         self,
@@ -60,6 +65,7 @@ class EstimatorSet(NamedTuple):
         logged: LoggedEvidence,
         log_cautions: Sequence[Caution],
         same_rows: bool,
+        slices: Sequence[Slice] = (),
     ) -> EstimatedPolicy:
         """Return the value of one policy by each estimator; one of them is recommended.
 
@@ -85,7 +91,37 @@ class EstimatorSet(NamedTuple):
         ]
         best = recommended(found)
         marked = [one._replace(recommended=one is best) for one in found]
-        return EstimatedPolicy(marked, terms, about_policy.cluster)
+        parts = self._slices(best, self.estimators[best.estimator], about_policy, slices)
+        evidence = about_policy.evidence
+        overlap = Overlap.of(evidence.weight, evidence.counts)
+        return EstimatedPolicy(marked, terms, about_policy.cluster, overlap, parts)
+
+    def _slices(
+        self,
+        whole: Estimate,
+        estimator: OffPolicyEstimator,
+        about_policy: PolicyEvidence,
+        slices: Sequence[Slice],
+    ) -> list[SliceEstimate]:
+        """Return the estimates for the rows of each slice, by the estimator of the ``whole``."""
+        found = []
+        for one in slices:
+            rows = about_policy.rows(one.mask)
+            terms = rows.terms(estimator)
+            ((value, interval, beyond),) = self._bounded([terms], rows)
+            diagnostics = Diagnostics.of(rows)
+            cautions = [*rare_reward_cautions(diagnostics), *spread_cautions(diagnostics)]
+            sentences = (*(each.sentence for each in cautions), *beyond)
+            estimate = whole._replace(
+                value=value,
+                interval=interval,
+                threshold=terms.threshold,
+                diagnostics=diagnostics,
+                cautions=sentences,
+                recommended=True,
+            )
+            found.append(SliceEstimate(one.column, one.value, estimate))
+        return found
 
     def differences(self, policy: EstimatedPolicy, baseline: EstimatedPolicy) -> list[Difference]:
         """Return the difference of a policy from a baseline by each estimator.

@@ -41,6 +41,7 @@ DRAWS = 32
 over rows, so that few draws per row are enough."""
 NUMBERS_PER_DRAW = 64
 """Numbers that one drawn action is assumed to take in memory, when rows are divided into parts."""
+_LastFolds = tuple[tuple[int, int], list[tuple[FoldModel, Integers, Floats]]]
 UNIFORM_TOLERANCE = 1e-6
 """Relative difference from 1 / (number of eligible actions) up to which a propensity is uniform."""
 
@@ -67,6 +68,7 @@ class LoggedEvidence:
         self._space: Space = menu.space(menu.active)
         self.model_choice = chosen_models(log, reward_model, seed)
         self._fold = folds_of(log)
+        self._last_folds: _LastFolds = ((0, 0), [])
         self._rng = np.random.default_rng(seed)
         self._bounds = log.problem.scale.bounds
         self.slot_propensity, self.slots_estimated = _slot_propensities(log, seed)
@@ -145,16 +147,23 @@ class LoggedEvidence:
                 yield piece, slice(first + begin, first + begin + len(piece.reward))
             first += len(part.reward)
 
-    def _folds(self, rows: slice) -> Iterator[tuple[FoldModel, Integers]]:
-        """Yield each model with the rows of a part that it was fitted without."""
-        for fold, model in enumerate(self.model_choice.models):
-            yield model, np.flatnonzero(self._fold[rows] == fold)
+    def _folds(self, part: Columns, rows: slice) -> list[tuple[FoldModel, Integers, Floats]]:
+        """Return each model with the rows of a part that it was fitted without, and their features.
+
+        The features of the last part are kept: they are needed twice for each policy.
+        """
+        if self._last_folds[0] != (rows.start, rows.stop):
+            found = []
+            for number, model in enumerate(self.model_choice.models):
+                fold = np.flatnonzero(self._fold[rows] == number)
+                found.append((model, fold, model.features(part.context[fold])))
+            self._last_folds = ((rows.start, rows.stop), found)
+        return self._last_folds[1]
 
     def _predicted(self, part: Columns, rows: slice) -> Floats:
         powers = polynomial_features(self.log, part.action)
         predicted = np.empty(len(part.reward))
-        for model, fold in self._folds(rows):
-            features = model.features(part.context[fold])
+        for model, fold, features in self._folds(part, rows):
             predicted[fold] = model.predict(features, part.action[fold], powers[fold])
         return predicted
 
@@ -172,8 +181,7 @@ class LoggedEvidence:
         probability = table[np.arange(len(index)), index]
         slot_tables = tables_of_slots(table, self._space.choices)
         expected = np.empty(len(index))
-        for model, fold in self._folds(rows):
-            features = model.features(part.context[fold])
+        for model, fold, features in self._folds(part, rows):
             of_fold = [slot_table[fold] for slot_table in slot_tables]
             expected[fold] = model.expected(features, table[fold], of_fold)
         slot_probability = slot_probabilities(slot_tables, part.action)
@@ -205,10 +213,10 @@ class LoggedEvidence:
             drawn[:, slot] = np.array(indices)[drawn[:, slot].astype(np.int64)]
         powers = polynomial_features(self.log, drawn)
         predicted = np.empty(count * DRAWS)
-        for model, fold in self._folds(rows):
+        for model, fold, features in self._folds(part, rows):
             each = (fold[:, None] * DRAWS + np.arange(DRAWS)).ravel()
-            features = np.repeat(model.features(part.context[fold]), DRAWS, axis=0)
-            predicted[each] = model.predict(features, drawn[each], powers[each])
+            repeated = np.repeat(features, DRAWS, axis=0)
+            predicted[each] = model.predict(repeated, drawn[each], powers[each])
         slots = len(self._untaken)
         choices = drawn.reshape(count, DRAWS, -1)[:, :, :slots].astype(np.int64)
         slot_probability = (choices == part.action[:, None, :slots]).mean(axis=1)

@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
-from submax.core.arrays import Floats, Integers
+from submax.core.arrays import Booleans, Floats, Integers
+from submax.evaluation.counts import some
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.intervals.adjusted import adjusted
 from submax.evaluation.intervals.sampled import sampled
+from submax.evaluation.logs.clusters import renumbered
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.terms import Terms
 
@@ -36,3 +38,13 @@ class PolicyEvidence(NamedTuple):
         if self.covariates is None or not estimator.uses_weights or estimator.short == "replay":
             return found
         return adjusted(found, self.evidence.weight, self.covariates, self.sampling_weight)
+
+    def rows(self, mask: Booleans) -> "PolicyEvidence":
+        """Return the evidence of some of the rows."""
+        return PolicyEvidence(
+            self.evidence.rows(mask),
+            self.unsupported[mask],
+            None if self.cluster is None else renumbered(self.cluster[mask]),
+            some(self.sampling_weight, mask),
+            None if self.covariates is None else self.covariates[mask],
+        )

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from submax.core.arrays import Booleans, Integers
 from submax.core.memory.held_out import MAX_HELD_OUT_ROWS, MIN_ROWS_TO_HOLD_OUT, HeldOut
 from submax.core.memory.minibatches import Minibatches
+from submax.core.memory.step_limits import most_steps
 from submax.core.memory.training import Training
 from submax.nn.designs.design import Design
 from submax.nn.training.compiling import compiled, compiled_once, shape
-from submax.nn.training.fitted_trainer import BLOCK, FittedTrainer, Fitting
+from submax.nn.training.fitted_trainer import BLOCK, LONG_PATIENCE, PATIENCE, FittedTrainer, Fitting
 from submax.nn.training.parameters import packed, unpacked
 from submax.nn.training.trained import Trained
 from submax.nn.training.trainer import Progress, Trainer, drawn_seeds
@@ -23,13 +24,6 @@ HELD_OUT_BATCH = 256
 """Number of held-out rows of a replica that are evaluated together: the size of the default
 minibatch, so that an evaluation needs no more memory than a training step.
 """
-STEPS_WITHOUT_HELD_OUT = 50
-"""Number of steps for a replica with too few rows to hold any out."""
-LOWEST_STEP_LIMIT = 500
-EPOCHS = 20
-HIGHEST_STEP_LIMIT = 4000
-"""The limit on steps is EPOCHS passes over the rows, but at least LOWEST_STEP_LIMIT and at most
-HIGHEST_STEP_LIMIT. The highest limit bounds the cost of a refit."""
 
 
 RowArray = NDArray[np.float32] | jax.Array
@@ -63,7 +57,7 @@ def train_fitted(
     rows_held = minibatches.held(held_out, HELD_OUT_BATCH)
     held = jnp.asarray(rows_held)
     fitted, begin, advance = _programs(design, training, len(filled))
-    limit = most_steps(filled, training.batch)
+    limit = most_steps(filled, training)
     seeds, share = drawn_seeds(len(filled), rng), fitted.shares(rows_held)
     start_steps = jnp.full(len(filled), design.least_steps, dtype=jnp.int32)
     fitting = begin(fitted.trainer.begin(seeds, limit, share), held, start_steps)
@@ -92,12 +86,6 @@ def train_fitted(
     return Trained(unpacked(design, best), diverged.astype(np.int64), best_step.astype(np.int64))
 
 
-def most_steps(filled: Integers, batch: int) -> NDArray[np.int32]:
-    """Return the largest number of steps of a refit: ``[R]``."""
-    passes = np.clip(EPOCHS * filled // batch, LOWEST_STEP_LIMIT, HIGHEST_STEP_LIMIT)
-    return np.where(filled < MIN_ROWS_TO_HOLD_OUT, STEPS_WITHOUT_HELD_OUT, passes).astype(np.int32)
-
-
 def begins_anew(rows_before: Integers, filled: Integers) -> Booleans:
     """Return for each replica whether training starts from new parameters: ``[R]``.
 
@@ -119,7 +107,7 @@ def _from(fresh: Fitting, vector: NDArray[np.float32]) -> Progress:
 @compiled_once
 def _programs(design: Design[Any], training: Training, replicas: int) -> FittedPrograms:
     trainer = Trainer(design, training, replicas)
-    fitted = FittedTrainer(trainer)
+    fitted = FittedTrainer(trainer, LONG_PATIENCE if training.steps == "converged" else PATIENCE)
     least = shape((replicas,), jnp.int32)
     rows = shape((BLOCK, replicas, training.batch, design.columns), jnp.float32)
     held = shape(

@@ -19,6 +19,7 @@ from submax.core.contracts.chosen_actions import ChosenActions
 from submax.core.contracts.problem import Problem
 from submax.core.contracts.stepper import Stepper
 from submax.core.errors import InputError
+from submax.core.memory.training import Training
 from submax.core.numerics.categorical import draw, draw_grouped, log_prob_of
 from submax.core.running.fallback import standing_for
 from submax.core.spaces.space import LISTING_LIMIT, Space
@@ -36,6 +37,7 @@ from submax.policies.reward_conditioned.conditioned_policy import (
 from submax.policies.reward_conditioned.reward_conditioned_state import RewardConditionedState
 from submax.policies.reward_conditioned.unlisted import density, drawn
 from submax.policies.steppers.submax_stepper import SubMaxStepper
+from submax.policies.steppers.tracking_stepper import TrackingStepper
 from submax.strategies.clipped import Clipped
 from submax.strategies.iterated import Iterated
 from submax.strategies.optimistic import Optimistic
@@ -162,16 +164,18 @@ class RewardConditioned(ConditionedPolicy):
         return strategy.probabilities(table._replace(probabilities=belief.prob_of_all()))
 
     def stepper(self, problem: Problem, replicas: int, rng: np.random.Generator) -> Stepper | None:
-        """Return the stepper of SubMax with counts; other parts have none."""
-        estimator, strategy = self.estimator, self.strategy
+        """Return the stepper of counts with SubMax or tracking; other parts have none."""
+        estimator = self.estimator
         counts = isinstance(estimator, Counting) and not estimator.facts.forgets
-        if not (counts and isinstance(strategy, SubMax)) or problem.scale.moves:
+        if not counts or problem.scale.moves:
             return None
         problem = self.init(problem, replicas, rng).problem
-        smoothing = estimator.smoothing  # type: ignore[attr-defined]  # it counts
-        if smoothing == "fitted" or not self._lists(problem):
+        fitted = estimator.smoothing == "fitted"  # type: ignore[attr-defined]  # it counts
+        if isinstance(self.strategy, Tracking) and fitted and problem.scale.levels == 2:
+            return TrackingStepper(problem, replicas, self.strategy.confidence_scale)
+        if not isinstance(self.strategy, SubMax) or fitted or not self._lists(problem):
             return None
-        return SubMaxStepper(problem, replicas, smoothing)
+        return SubMaxStepper(problem, replicas, estimator.smoothing)  # type: ignore[attr-defined]
 
     def _lists(self, problem: Problem) -> bool:
         if problem.space.reals:
@@ -232,6 +236,7 @@ class RewardConditioned(ConditionedPolicy):
             "rcp-iterated-2": cls(Counting(), Iterated(2)),
             **{f"rcp-cvae-{name}": cls(CVAE(), strategy) for name, strategy in strategies.items()},
             "rcp-softmax-submax": cls(Softmax(), SubMax()),
+            "rcp-softmax-converged": cls(Softmax(128, training=Training("converged")), SubMax()),
             "rcp-autoregressive-submax": cls(Autoregressive(), SubMax()),
             "rcp-autoregressive-optimistic": cls(Autoregressive(), Optimistic()),
             "rcp-denoising-optimistic": cls(Denoising(), Optimistic()),

@@ -95,7 +95,7 @@ def policy_cautions(
         )
     yield from _about_support(about_policy, found, logged)
     yield from _about_floor(about_policy, logged)
-    yield from _about_spread("weights", found)
+    yield from spread_cautions(found)
     yield from rare_reward_cautions(found)
     yield from _about_model(about_policy)
     groups = about_policy.evidence.group_weight
@@ -104,16 +104,16 @@ def policy_cautions(
             "groups",
             "mips assumes that actions with the same features earn the same, which is not tested",
         )
-        yield from _about_spread(
-            "groups",
+        yield from spread_cautions(
             Diagnostics.of_weights(
                 groups, about_policy.evidence.reward, count=about_policy.evidence.counts
             ),
+            "groups",
         )
     sessions = about_policy.evidence.trajectory
     if sessions is not None:
-        yield from _about_spread(
-            "sessions", Diagnostics.of_weights(sessions.through, about_policy.evidence.reward)
+        yield from spread_cautions(
+            Diagnostics.of_weights(sessions.through, about_policy.evidence.reward), "sessions"
         )
     slots = about_policy.evidence.slot_weight
     if slots is not None:
@@ -122,7 +122,7 @@ def policy_cautions(
             about_policy.evidence.reward,
             count=about_policy.evidence.counts,
         )
-        yield from _about_spread("slots", added)
+        yield from spread_cautions(added, "slots")
 
 
 def _about_support(
@@ -174,7 +174,8 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
     )
 
 
-def _about_spread(about: str, found: Diagnostics) -> Iterator[Caution]:
+def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
+    """Yield a caution if few rows have most of the weight."""
     weights = {
         "slots": "slot weights",
         "groups": "group weights",

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from submax.evaluation.counts import mean, some, total
+from submax.evaluation.counts import error_of_mean, mean, some, total
 from submax.evaluation.logs.log import Log
 from submax.evaluation.report.diagnosis.diagnostics import SIGNIFICANT_ERRORS, errors_from_one
 
@@ -18,12 +18,14 @@ class PropensityCalibration(NamedTuple):
     Over the rows that took a choice, Σ 1 / p is on average the number of rows in which the choice
     was eligible, times the number of joint actions that contain it. ``ratio`` is the sum over this
     expectation. ``z`` is the distance of the ratio from 1 in standard errors; it allows for rare
-    rows that happen not to have occurred.
+    rows that happen not to have occurred. ``error`` is the standard error without this allowance.
     """
 
+    slot: str
     choice: str
     ratio: float
     z: float
+    error: float
 
     @property
     def plausible(self) -> bool:
@@ -36,6 +38,11 @@ def worst_calibration(log: Log) -> PropensityCalibration | None:
 
     None if no choice was taken in at least ``FEWEST_TAKEN`` rows.
     """
+    return max(calibrations(log), key=lambda one: abs(one.z), default=None)
+
+
+def calibrations(log: Log) -> list[PropensityCalibration]:
+    """Return the calibration of every choice that was taken in at least ``FEWEST_TAKEN`` rows."""
     checked: list[PropensityCalibration] = []
     inverse, menu = 1.0 / log.propensity, log.schema.menu
     volume = float(np.prod([one.high - one.low for one in menu.ranges]))
@@ -56,5 +63,6 @@ def worst_calibration(log: Log) -> PropensityCalibration | None:
             if total(taken[taken], some(log.count, taken)) >= FEWEST_TAKEN:
                 terms = np.where(taken, score, 0.0)[eligible]
                 z = errors_from_one(terms, float(score[eligible].max()), counted)
-                checked.append(PropensityCalibration(choice.name, mean(terms, counted), z))
-    return max(checked, key=lambda one: abs(one.z), default=None)
+                error, ratio = error_of_mean(terms, counted), mean(terms, counted)
+                checked.append(PropensityCalibration(one.name, choice.name, ratio, z, error))
+    return checked

@@ -1,0 +1,1 @@
+"""What a report says about the log, and about parts of it."""

@@ -1,0 +1,168 @@
+"""The action with the highest reward that a regressor predicts."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from submax.classifiers.class_by_name import class_by_name
+from submax.classifiers.model_cache import ModelCache
+from submax.core.arrays import Floats, Integers
+from submax.core.contracts.facts import Facts
+from submax.core.contracts.feedback import Feedback
+from submax.core.contracts.listing_policy import ListingPolicy
+from submax.core.contracts.problem import Problem
+from submax.core.errors import InputError, one_line
+from submax.core.memory.memory import Memory
+from submax.core.memory.stored_buffer import StoredBuffer
+from submax.core.numerics.sharpening import sharpened
+from submax.core.rewards.binary import Binary
+from submax.core.running.stored import stored
+from submax.policies.greedy.action_models import ActionModels
+
+BOOSTED = "sklearn.ensemble.HistGradientBoostingRegressor"
+FOREST = "sklearn.ensemble.ExtraTreesRegressor"
+REGRESSOR, CLASSIFIER = "Regressor", "Classifier"
+"""Endings of the names of a regressor and of the classifier that is used for binary rewards."""
+LARGEST_SEED = 2**31 - 1
+"""Libraries of regressors accept seeds below this number."""
+MOST_ROWS = 200_000
+"""Rows that the presets keep, at random: more would take longer and hardly change a model."""
+
+
+@stored("regression-state")
+class RegressionState(NamedTuple):
+    """The rows kept, the ``seed [R]`` of each replica's models, and the models, which follow."""
+
+    problem: Problem
+    buffer: StoredBuffer
+    seed: Integers
+    models: ModelCache
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyRegression(ListingPolicy[RegressionState]):
+    """Take argmax_a q̂_a(c), with q̂_a a regressor that is fitted to the rows of the action a.
+
+    The ``regressor`` is the dotted name of a class with ``fit`` and ``predict``, as in
+    scikit-learn or LightGBM, made with ``parameters``; of several the predictions are averaged. If
+    rewards are binary, the classifier of the same name is used instead if there is one
+    (…Regressor, …Classifier). An action with few rows is predicted by its mean.
+    All models are fitted anew to the rows that ``memory`` keeps whenever there are new rows. A
+    state is stored with its rows, and its models are fitted again from them after it was read.
+
+    It does not explore: use it to learn from a log that another policy wrote. Before the first
+    feedback it is uniform.
+
+    Not in the paper; the direct method of Dudík, Langford and Li (2011) as a policy.
+    """
+
+    regressor: str | Sequence[str] = BOOSTED
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.regressor, str):
+            object.__setattr__(self, "regressor", tuple(self.regressor))
+
+    def unfitted(self, binary: bool) -> tuple[Any, ...]:
+        """Return the models before they are fitted, for binary rewards or for others."""
+        names = [self.regressor] if isinstance(self.regressor, str) else self.regressor
+        return tuple(self._made(name, binary) for name in names)
+
+    def _made(self, name: str, binary: bool) -> Any:
+        kind = class_by_name(name)
+        if binary and name.endswith(REGRESSOR):
+            twin = name.removesuffix(REGRESSOR) + CLASSIFIER
+            kind = getattr(sys.modules[kind.__module__], twin.rpartition(".")[2], kind)
+        try:
+            return kind(**self.parameters)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{name} cannot be made from parameters {dict(self.parameters)} "
+                f"({one_line(error)}); its own parameters are allowed: change them"
+            ) from error
+
+    @property
+    def facts(self) -> Facts:
+        return Facts(trains_models=True, forgets=self.memory.forgets)
+
+    def init(self, problem: Problem, replicas: int, rng: np.random.Generator) -> RegressionState:
+        problem.space.check_listable("greedy-regression", "take rcp-adaptive")
+        self.unfitted(problem.scale == Binary())
+        buffer, seed = StoredBuffer.empty(problem, replicas), np.zeros(replicas, dtype=np.int64)
+        return RegressionState(problem, buffer, seed, ModelCache.holding((None,) * replicas))
+
+    def update(
+        self, state: RegressionState, feedback: Feedback, rng: np.random.Generator
+    ) -> RegressionState:
+        feedback.check(state.problem)
+        news = np.any(feedback.weight > 0, axis=1)
+        if not news.any():
+            return state
+        buffer = state.buffer.add(feedback, self.memory, rng)
+        seed = np.where(news, rng.integers(LARGEST_SEED, size=len(news)), state.seed)
+        fresh = RegressionState(state.problem, buffer, seed, ModelCache())
+        models = tuple(
+            self._fitted(fresh, replica) if new else before
+            for replica, (new, before) in enumerate(zip(news, self._models(state), strict=True))
+        )
+        return fresh._replace(models=ModelCache.holding(models))
+
+    def probabilities(self, state: RegressionState, context: Floats) -> Floats:
+        state.problem.check_context(context)
+        size = state.problem.space.size
+        found = np.full((*context.shape[:2], size), 1 / size)
+        for replica, model in enumerate(self._models(state)):
+            if model is not None:
+                found[replica] = sharpened(model.predict(context[replica]), 0.0)
+        return found
+
+    def _models(self, state: RegressionState) -> tuple[Any, ...]:
+        replicas = range(len(state.seed))
+        return state.models.get(lambda: tuple(self._fitted(state, one) for one in replicas))
+
+    def _fitted(self, state: RegressionState, replica: int) -> ActionModels | None:
+        buffer, rows = state.buffer, slice(0, int(state.buffer.filled[replica]))
+        if not rows.stop:
+            return None
+        return ActionModels.fitted(
+            self.unfitted(state.problem.scale == Binary()),
+            buffer.context[replica, rows].astype(np.float64),
+            state.problem.space.index(buffer.action[replica, rows].astype(np.int64)),
+            buffer.reward[replica, rows],
+            buffer.weight[replica, rows],
+            state.problem.space.size,
+            int(state.seed[replica]),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GreedyRegression) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return self.regressor, repr(sorted(self.parameters.items())), self.memory
+
+    @classmethod
+    def examples(cls) -> Iterator[Self]:
+        """Yield a linear regressor and a small tree with a reservoir."""
+        yield cls("sklearn.linear_model.LinearRegression")
+        tree = "sklearn.tree.ExtraTreeRegressor"
+        yield cls((tree, tree), {"max_depth": 3}, Memory(reservoir=9))
+
+    @classmethod
+    def presets(cls) -> Mapping[str, Self]:
+        if find_spec("sklearn") is None:
+            return {}
+        kept = Memory(reservoir=MOST_ROWS)
+        return {
+            "boosted-greedy": cls(BOOSTED, memory=kept),
+            "forest-greedy": cls(FOREST, {"min_samples_leaf": 2}, kept),
+            "trees-greedy": cls((BOOSTED, FOREST), memory=kept),
+        }

@@ -1,0 +1,106 @@
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, compare
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def found(seed):
+    rng, rows = np.random.default_rng(seed), 2000
+    chance = np.array([0.6, 0.3, 0.1])
+    action = rng.choice(3, rows, p=chance)
+    kind = rng.choice([HOSTILE, "b"], rows)
+    log = Log.read(
+        {
+            "action": np.array(["A", HOSTILE, "C"])[action],
+            "reward": rng.integers(2, size=rows),
+            "propensity": chance[action],
+            f"context_{HOSTILE}": kind,
+            "context_age": rng.normal(size=rows),
+        }
+    )
+    even = np.full((rows, 3), 1 / 3)
+    return compare(log, {"even": even, HOSTILE: "rcp-submax"}, slices=[HOSTILE, "age"])
+
+
+@pytest.fixture(scope="module")
+def page(found, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    found.report(path, f"submax evaluate '{HOSTILE}'")
+    return path
+
+
+def test_every_name_is_text_and_nothing_is_loaded(page):
+    text = page.read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert not re.search(r"(src|href)=\"(?!#)", text)
+    assert "default-src 'none'" in text
+
+
+def test_the_page_has_all_numbers_and_what_reproduces_them(page, found):
+    text = page.read_text(encoding="utf-8")
+    for one in found.estimates:
+        assert f"{one.value:.4g}" in text
+        for sentence in one.cautions:
+            assert sentence[1:40].replace("'", "&#39;") in text
+    assert found.overview.digest in text
+    assert "submax evaluate" in text
+
+
+@pytest.mark.xdist_group("browser")
+def test_everybody_can_use_the_page(page):
+    with sync_playwright() as playwright:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        opened, said = browser.new_page(), list[str]()
+        opened.on("console", lambda message: said.append(message.text))
+        opened.on("pageerror", lambda error: said.append(str(error)))
+        for scheme, width in (("light", 390), ("dark", 1200)):
+            opened.emulate_media(color_scheme=scheme)
+            opened.set_viewport_size({"width": width, "height": 900})
+            opened.goto(page.as_uri())
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width
+            found = Axe().run(opened)
+            assert found.violations_count == 0, found.generate_report()
+        style = "getComputedStyle(document.querySelector('section')).borderTopWidth"
+        assert opened.evaluate(style) == "1px"
+        assert said == []
+        browser.close()
+
+
+def test_slices_of_a_category_are_the_estimates_of_their_rows(found):
+    rows = [one for one in found.overview.slices if one.column == HOSTILE]
+    counts = {one.value: one.estimate.diagnostics.rows for one in rows}
+    assert sum(counts.values()) == found.overview.rows
+    logged = [one.estimate for one in rows if one.estimate.policy == "logging policy"]
+    mean = sum(one.value * one.diagnostics.rows for one in logged) / found.overview.rows
+    assert mean == pytest.approx(found.estimates[0].value)
+    assert set(found.to_pandas("slices")["slice"]) == {HOSTILE, "age"}
+
+
+def test_overlap_counts_all_rows_and_all_weight(found):
+    for policy, overlap in found.overview.overlap.items():
+        about = next(one.diagnostics for one in found.estimates if one.policy == policy)
+        assert sum(overlap.rows) == about.rows
+        assert sum(overlap.weight) == pytest.approx(about.mean_weight * about.rows)
+
+
+def test_a_column_that_is_not_context_is_refused():
+    log = Log.read({"action": ["A", "B"] * 5, "reward": [0, 1] * 5, "propensity": [0.5] * 10})
+    with pytest.raises(InputError, match="a column of the context is allowed"):
+        compare(log, ["random"], slices=["age"])
+
+
+def test_a_report_in_no_folder_is_refused(found, tmp_path):
+    with pytest.raises(InputError, match="a folder that exists"):
+        found.report(tmp_path / "none" / "report.html")
