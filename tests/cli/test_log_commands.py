@@ -393,3 +393,22 @@ def test_several_rewards_are_evaluated_in_one_table(folder):
     assert "--combine" in refused(
         "evaluate", "rewards.csv", "--combine", "profit", "--policy", "rcp-submax"
     )
+
+
+def test_how_many_rows_would_be_needed_is_said_if_asked(folder):
+    rng = np.random.default_rng(0)
+    rows = ["action,reward,propensity,visit,before"]
+    rows += [
+        f"{'AB'[rng.integers(2)]},{rng.integers(2)},0.5,{one // 2},{rng.random()}"
+        for one in range(200)
+    ]
+    (folder / "visits.csv").write_text("\n".join(rows))
+    columns = ["--column", "session=visit", "--column", "covariate=before"]
+    asked = ["--half-width", "0.01", "--effect", "0.02", "--interval", "sequential"]
+    said = done("evaluate", "visits.csv", *columns, *asked, "--policy", "rcp-submax", "--all")
+    assert "evaluated rows give an interval of ±0.01" in said
+    assert "evaluated rows show a difference of 0.02 in 8 of 10 logs" in said
+    assert "per-decision" in said
+    assert "--half-width" in refused(
+        "evaluate", "visits.csv", "--half-width", "0", "--policy", "rcp-submax"
+    )

@@ -3,8 +3,10 @@ import pytest
 
 from submax.core.numerics.categorical import draw
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.logs.sessions import trajectory_weights
 
 LOGS, ROWS, CONTEXTS, ACTIONS, SLOTS = 2000, 50, 3, 3, 3
+SESSION_ROWS = 4
 
 
 @pytest.fixture
@@ -13,14 +15,16 @@ def evidence_of():
         """Evidence of arbitrary numbers: the formulas hold for all of them."""
         rng = np.random.default_rng(seed)
         probability = rng.uniform(0.0, 1.0, rows)
+        weight = probability / rng.uniform(0.05, 1.0, rows)
         return Evidence(
             reward=rng.normal(1.0, 2.0, rows),
-            weight=probability / rng.uniform(0.05, 1.0, rows),
+            weight=weight,
             probability=probability,
             predicted=rng.normal(1.0, 1.0, rows),
             expected=rng.normal(1.0, 1.0, rows),
             slot_weight=rng.gamma(1.0, 1.0, (rows, SLOTS)),
             group_weight=rng.gamma(1.0, 1.0, rows),
+            trajectory=trajectory_weights(weight, np.arange(rows) // SESSION_ROWS),
         )
 
     return make

@@ -1,7 +1,9 @@
 """Prints and writes the results of off-policy evaluations."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -24,8 +26,24 @@ WIDTH = 110
 """Characters of a line if the terminal is narrower or its width is not known."""
 
 
-def print_comparison(found: Comparison, every: bool = False) -> None:
+class Shown(NamedTuple):
+    """What is printed: ``every`` estimate, and how many rows certain numbers would need.
+
+    ``half_width`` is that of an interval, and ``effect`` a difference; None if it is not asked for.
+    """
+
+    every: bool = False
+    half_width: float | None = None
+    effect: float | None = None
+
+
+RECOMMENDED_ONLY = Shown()
+"""Print only the recommended estimates."""
+
+
+def print_comparison(found: Comparison, shown: Shown = RECOMMENDED_ONLY) -> None:
     """Print the recommended estimate of each policy, or all, with warnings and notes below."""
+    every = shown.every
     console = Console()
     wide = Console(width=max(console.width, WIDTH))
     logged = found.estimates[0]
@@ -44,6 +62,8 @@ def print_comparison(found: Comparison, every: bool = False) -> None:
     for one in found.differences:
         if one.recommended:
             wide.print(_difference_line(one), markup=False, soft_wrap=True)
+    for sentence in _rows_needed(found, shown):
+        wide.print(sentence, markup=False, soft_wrap=True)
     for number, sentence in enumerate(sentences, 1):
         wide.print(f"Warning {number}: {sentence}", markup=False, soft_wrap=True)
     for note in found.notes:
@@ -51,6 +71,24 @@ def print_comparison(found: Comparison, every: bool = False) -> None:
     if len(found.estimators()) > 2:
         rule = f"* {RULE}" if every else f"{RULE[0].upper()}{RULE[1:]} (--all prints the others)"
         wide.print(rule, markup=False, soft_wrap=True)
+
+
+def _rows_needed(found: Comparison, shown: Shown) -> Iterator[str]:
+    """Yield sentences about how many evaluated rows would be needed, if that is asked for."""
+    for one in found.recommended() if shown.half_width is not None else ():
+        needed = one.rows_needed(shown.half_width or 0.0)
+        yield (
+            f"{one.policy}, by {one.estimator}: about {needed:.2g} evaluated rows give an interval "
+            f"of ±{shown.half_width:g}"
+        )
+    for difference in found.differences if shown.effect is not None else ():
+        if difference.recommended:
+            needed = difference.rows_needed(shown.effect)
+            yield (
+                f"{difference.policy} minus {difference.baseline}, by {difference.estimator}: "
+                f"about {needed:.2g} evaluated rows show a difference of {shown.effect:g} in 8 of "
+                "10 logs"
+            )
 
 
 def _difference_line(one: Difference) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from submax.cli.best_policy_report import print_best
-from submax.cli.evaluation_report import print_comparison, write_estimates
+from submax.cli.evaluation_report import Shown, print_comparison, write_estimates
 from submax.cli.given_policies import (
     candidate_of,
     combinations_of,
@@ -23,13 +23,14 @@ from submax.cli.given_policies import (
     policy_table,
     text_or_table,
 )
-from submax.core.checks import one_of
+from submax.core.checks import one_of, positive
 from submax.core.errors import InputError
 from submax.core.running.extras import require_extra
 from submax.evaluation.choosing.best_policy import learn_best
 from submax.evaluation.learning import learn
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.page.report_page import check_report
+from submax.evaluation.ranking import Slates, compare_rankings
 from submax.evaluation.report.candidates import SUFFIX, Candidate
 from submax.evaluation.report.comparison import Comparison, compare
 from submax.evaluation.report.reward_comparisons import RewardComparisons, compare_rewards
@@ -39,6 +40,8 @@ from submax.plots.estimates import ESTIMATES
 from submax.plots.forest_figure import draw_forest
 from submax.schema.schema import Schema
 
+SLATE = "slate="
+"""Beginning of a --column that says that the log has ranked lists, a row for each position."""
 LISTS = ("context", "probability")
 """Roles whose column is always a list, so that a pattern can be given."""
 DECLARED_KEYS = ("actions", "action_features", "context", "rewards")
@@ -87,6 +90,8 @@ def run_evaluate(
     reward_models: Sequence[str],
     baseline: str,
     every: bool,
+    half_width: float | None,
+    effect: float | None,
     report: Path | None,
     slices: Sequence[str],
     combinations: Sequence[str],
@@ -98,7 +103,26 @@ def run_evaluate(
     check_folder(out / ESTIMATES)
     if report is not None:
         check_report(report)
-    asked = {"combinations": combinations_of(combinations), "learn_from": learn_from}
+    shown = Shown(every, half_width, effect)
+    for name, value in (("--half-width", half_width), ("--effect", effect)):
+        if value is not None:
+            positive(name, value)
+    if any(one.startswith(SLATE) for one in reading["columns"]):
+        if report is not None:
+            raise InputError(
+                "--report and a column of slates are given; a report is allowed for logs with one "
+                "decision in each row: leave --report out"
+            )
+        named_columns = dict(_column(one) for one in reading["columns"])
+        found = ranked_comparison(
+            path, policies, named_columns, list(estimators), interval, level, seed
+        )
+        _print_and_write(found, (), out, shown, None)
+        return
+    asked: dict[str, Any] = {
+        "combinations": combinations_of(combinations),
+        "learn_from": learn_from,
+    }
     named = {label_of(name): candidate_of(name, trust) for name in policies}
     if len(named) < len(policies):
         raise InputError(
@@ -122,33 +146,51 @@ def run_evaluate(
         "slices": slices,
     }
     if log.outcomes is not None or combinations or learn_from:
-        _print_by_reward(compare_rewards(log, named, **asked, **options), log, out, every, report)
+        by_reward = compare_rewards(log, named, **asked, **options)
+        _print_by_reward(by_reward, log.notes, out, shown, report)
         return
-    _print_and_write(compare(log, named, **options), log, out, every, report)
+    _print_and_write(compare(log, named, **options), log.notes, out, shown, report)
+
+
+def ranked_comparison(
+    path: Path,
+    policies: Sequence[str],
+    columns: dict[str, Any],
+    estimators: Sequence[str],
+    interval: str,
+    level: float,
+    seed: int,
+) -> Comparison:
+    """Return the comparison of ranking policies whose probabilities are columns of the log."""
+    slates = Slates.read(path, columns=columns, policies={name: name for name in policies})
+    return compare_rankings(
+        slates, estimators=estimators, interval=interval, level=level, seed=seed
+    )
 
 
 def _print_by_reward(
-    found: RewardComparisons, log: Log, out: Path, every: bool, report: Path | None
+    found: RewardComparisons, known: Sequence[str], out: Path, shown: Shown, report: Path | None
 ) -> None:
     """Print the comparison by each reward, and write the estimates into a folder for each."""
     for reward, comparison in found.comparisons.items():
         click.echo(f"Reward {reward}")
         # report.html becomes report-click.html.
         page = report and report.with_name(f"{report.stem}-{reward}{report.suffix}")
-        _print_and_write(comparison, log, out / reward, every, page)
+        _print_and_write(comparison, known, out / reward, shown, page)
     _print_notes(found.notes)
     write_csv(out / ESTIMATES, found.rows())
     click.echo(f"The estimates by all rewards: {out / ESTIMATES}")
 
 
 def _print_and_write(
-    found: Comparison, log: Log, out: Path, every: bool, report: Path | None
+    found: Comparison, known: Sequence[str], out: Path, shown: Shown, report: Path | None
 ) -> None:
+    """Print a comparison without the notes that are already ``known``, and write its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     write_estimates(out, found)
     figure = draw_forest(out)[0]
-    new_notes = [note for note in found.notes if note not in log.notes]
-    print_comparison(found._replace(notes=new_notes), every)
+    new_notes = [note for note in found.notes if note not in known]
+    print_comparison(found._replace(notes=new_notes), shown)
     click.echo(f"All numbers: {out / ESTIMATES}; figure: {figure}")
     if report is not None:
         found.report(report, shlex.join(["submax", *sys.argv[1:]]))

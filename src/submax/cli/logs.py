@@ -28,9 +28,10 @@ def log_options(command: Command) -> Command:
             help="The column of a role: action, reward, propensity, context, eligible, id, time, "
             "status, cluster (such as a user, whose rows depend on each other), count (of the "
             "decisions that a row stands for), successes (how many of these had the reward 1, in "
-            "place of reward) or weight (of a row in a sample of a log). Several columns (also of "
-            "rewards) are separated by commas, context=age,country, or given by a pattern, "
-            "'context=affinity_*'. Columns with the name of their role are found. Can be "
+            "place of reward), weight (of a row in a sample of a log), session (whose rows follow "
+            "each other) or covariate (measured before the decision). Several columns "
+            "(also of rewards) are separated by commas, context=age,country, or given by a "
+            "pattern, 'context=affinity_*'. Columns with the name of their role are found. Can be "
             "repeated.",
         ),
         click.option(
@@ -139,16 +140,16 @@ def learn(log: Path, **options: Any) -> None:
     multiple=True,
     metavar="NAME",
     help="Off-policy estimator: ips, snips, clipped, dm, dr, sndr, switch-dr, dr-shrinkage, "
-    "replay, pseudo-inverse or mips, or a table in JSON with its parameters; all usual ones that "
-    "apply to the log if absent. Can be repeated.",
+    "replay, pseudo-inverse, mips, per-decision or trajectory, or a table in JSON with its "
+    "parameters; all usual ones that apply to the log if absent. Can be repeated.",
 )
 @click.option(
     "--interval",
-    type=click.Choice(["gamma", "normal", "bootstrap", "bernstein"]),
+    type=click.Choice(["gamma", "normal", "bootstrap", "bernstein", "sequential"]),
     default="gamma",
     show_default=True,
     help="Kind of the confidence intervals; gamma also holds for rare rewards, bernstein is valid "
-    "for small logs, and wide.",
+    "for small logs, and wide, and sequential holds at all looks at a growing log together.",
 )
 @click.option(
     "--reward-model",
@@ -171,6 +172,18 @@ def learn(log: Path, **options: Any) -> None:
     "every",
     is_flag=True,
     help="Print the estimates of all estimators, not only the recommended one of each policy.",
+)
+@click.option(
+    "--half-width",
+    type=float,
+    metavar="X",
+    help="Say how many rows an interval of this half-width would need.",
+)
+@click.option(
+    "--effect",
+    type=float,
+    metavar="X",
+    help="Say how many rows would show a difference of this size in 8 of 10 logs.",
 )
 @click.option(
     "--level", default=0.95, show_default=True, metavar="X", help="Level of the intervals."
@@ -224,6 +237,10 @@ def evaluate(log: Path, **options: Any) -> None:
     LOG is a Parquet or CSV file or a file of JSON lines, compressed or not, with one decision in
     each row, a folder or pattern of such files, or the export of a bandit. Every estimate has a
     confidence interval, and warnings if it should not be trusted.
+
+    With --column slate=NAME the log has ranked lists, a row for each position (the columns
+    position, action, reward and propensity), and each --policy is the name of a column: the
+    probability of the item at its position, given the items above it.
     """
     from submax.cli.log_commands import run_evaluate
 

@@ -1,11 +1,12 @@
 """The numbers of every row of a log that off-policy estimators need about one policy."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from submax.core.arrays import Booleans, Floats
+from submax.evaluation.logs.sessions import TrajectoryWeights
 
 
 class Evidence(NamedTuple):
@@ -17,7 +18,8 @@ class Evidence(NamedTuple):
     ``slot_weight [n, S]`` is π_s(a_s | x) / p_s, the weight of each slot's choice by itself.
     ``bounds`` are the lowest and the highest possible reward, if they are known. If actions
     have features, ``group_weight`` is π(e | x) / p(e | x) of the group e of the row's action.
-    ``count`` is the number of equal decisions that each row stands for; None if it is one.
+    ``counts`` is the number of equal decisions that each row stands for; None if it is one. In a
+    log of sessions ``trajectory`` are the products of weights within each session.
     """
 
     reward: Floats
@@ -28,7 +30,8 @@ class Evidence(NamedTuple):
     slot_weight: Floats | None = None
     bounds: tuple[float, float] | None = None
     group_weight: Floats | None = None
-    count: Floats | None = None
+    counts: Floats | None = None
+    trajectory: TrajectoryWeights | None = None
 
     def reach(self, weight: Floats, corrects_model: bool = False) -> tuple[float, float]:
         """Return the smallest and the largest possible w r for all weights and rewards.
@@ -46,18 +49,21 @@ class Evidence(NamedTuple):
 
     def rows(self, mask: Booleans) -> "Evidence":
         """Return the evidence of some of the rows."""
-        arrays = {
+        arrays: dict[str, Any] = {
             name: values[mask]
             for name, values in self._asdict().items()
             if isinstance(values, np.ndarray)
         }
-        return self._replace(**arrays)
+        sessions = self.trajectory
+        if sessions is not None:
+            sessions = TrajectoryWeights(*(values[mask] for values in sessions))
+        return self._replace(**arrays, trajectory=sessions)
 
     @classmethod
     def joined(cls, parts: "Sequence[Evidence]") -> "Evidence":
         """Return the evidence of several parts of a log as one, in the order given."""
         slots = [part.slot_weight for part in parts if part.slot_weight is not None]
-        counts = [part.count for part in parts if part.count is not None]
+        counts = [part.counts for part in parts if part.counts is not None]
         groups = [part.group_weight for part in parts if part.group_weight is not None]
         return cls(
             reward=np.concatenate([part.reward for part in parts]),
@@ -68,5 +74,5 @@ class Evidence(NamedTuple):
             slot_weight=np.concatenate(slots) if slots else None,
             bounds=parts[0].bounds,
             group_weight=np.concatenate(groups) if groups else None,
-            count=np.concatenate(counts) if counts else None,
+            counts=np.concatenate(counts) if counts else None,
         )

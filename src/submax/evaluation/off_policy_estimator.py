@@ -13,7 +13,7 @@ class OffPolicyEstimator(ABC):
 
     ``short`` is the name of the estimator in tables. The flags say what the estimator relies on:
     weights of whole actions, logged propensities, a model of the rewards, weights of each slot,
-    weights of groups of actions.
+    weights of groups of actions, weights of sessions.
     A caution about one of these is attached to its estimates.
     """
 
@@ -23,6 +23,7 @@ class OffPolicyEstimator(ABC):
     uses_model: ClassVar[bool] = False
     uses_slots: ClassVar[bool] = False
     uses_groups: ClassVar[bool] = False
+    uses_sessions: ClassVar[bool] = False
 
     @abstractmethod
     def terms(self, evidence: Evidence) -> Terms:

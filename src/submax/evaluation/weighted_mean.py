@@ -11,8 +11,8 @@ SMALLEST_MEAN = 1e-300
 
 def weighted_mean(evidence: Evidence, weight: Floats) -> Terms:
     """Return the terms of Σ_i w_i r_i / Σ_i w_i."""
-    terms = Terms(weight * evidence.reward, weight, count=evidence.count)
-    value, average = terms.value, max(mean(weight, evidence.count), SMALLEST_MEAN)
+    terms = Terms(weight * evidence.reward, weight, counts=evidence.counts)
+    value, average = terms.value, max(mean(weight, evidence.counts), SMALLEST_MEAN)
     # The term of a row is v + w (r − v) / w̄.
     low, high = evidence._replace(
         reward=evidence.reward - value, bounds=_relative(evidence.bounds, value)

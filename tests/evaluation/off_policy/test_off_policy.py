@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from submax.core.errors import InputError
+from submax.evaluation.logs.sessions import trajectory_weights
 from submax.evaluation.off_policy import OFF_POLICY, make_off_policy, off_policy_estimators
 
 SEEDS = range(4)
@@ -39,9 +40,8 @@ PARAMETER = {"clipped": "threshold", "switch-dr": "threshold", "dr-shrinkage": "
 
 
 def test_every_estimator_is_recomputed_here():
-    assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, "snips", "sndr", "replay", "mips"} == set(
-        off_policy_estimators()
-    )
+    others = {"snips", "sndr", "replay", "mips", "per-decision", "trajectory"}
+    assert {*BY_ROW, *BY_ROW_AND_THRESHOLD, *others} == set(off_policy_estimators())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -103,6 +103,20 @@ def test_marginalized_weights_are_those_of_groups(seed, evidence_of):
         value("mips", evidence._replace(group_weight=None))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sessions_are_weighted_by_the_products_of_their_rows(seed, evidence_of):
+    evidence = evidence_of(seed)
+    sums = np.zeros(4)
+    for begin in range(0, 50, 4):
+        weights, rewards = (one[begin : begin + 4] for one in (evidence.weight, evidence.reward))
+        before, whole = 1.0, np.prod(weights)
+        for weight, reward in zip(weights, rewards, strict=True):
+            sums += before * weight * reward, before, whole * reward, whole
+            before *= weight
+    assert value("per-decision", evidence) == pytest.approx(sums[0] / sums[1], rel=1e-9)
+    assert value("trajectory", evidence) == pytest.approx(sums[2] / sums[3], rel=1e-9)
+
+
 def test_weights_of_one_leave_the_mean_reward(evidence_of):
     evidence = evidence_of(0)._replace(weight=np.ones(50))
     assert value("snips", evidence) == pytest.approx(evidence.reward.mean(), abs=1e-10)
@@ -139,9 +153,14 @@ def test_every_example_gives_a_finite_value(example, rows, evidence_of):
 def test_where_the_policy_takes_nothing_that_was_logged_no_warning_is_given(example, evidence_of):
     evidence = evidence_of(0)
     nothing = np.zeros(50)
-    evidence = evidence._replace(weight=nothing, probability=nothing)
+    evidence = evidence._replace(
+        weight=nothing,
+        probability=nothing,
+        trajectory=trajectory_weights(nothing, np.arange(50) // 4),
+    )
     terms = example.terms(evidence)
-    assert np.isnan(terms.value) == (terms.denominator is not None)
+    empty = terms.denominator is not None and not terms.denominator.any()
+    assert np.isnan(terms.value) == empty
 
 
 def test_an_estimator_is_made_from_its_short_name_its_name_or_a_table():

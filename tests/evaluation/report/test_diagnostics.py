@@ -317,11 +317,13 @@ def test_a_caution_concerns_the_estimators_that_rely_on_it():
             for short in off_policy_estimators()
             if Caution(about, "").concerns(make_off_policy(short))
         }
-        for about in ("weights", "propensities", "slots", "replay", "all")
+        for about in ("weights", "propensities", "slots", "sessions", "replay", "all")
     }
     weighted = {"ips", "snips", "clipped", "dr", "switch-dr", "dr-shrinkage"}
     assert concerned["weights"] == weighted | {"replay"}
-    assert concerned["propensities"] == weighted | {"pseudo-inverse", "mips"}
+    of_sessions = {"per-decision", "trajectory"}
+    assert concerned["propensities"] == weighted | {"pseudo-inverse", "mips"} | of_sessions
+    assert concerned["sessions"] == of_sessions
     assert concerned["slots"] == {"pseudo-inverse"}
     assert concerned["replay"] == {"replay"}
     assert concerned["all"] == set(off_policy_estimators())

@@ -100,3 +100,20 @@ def test_a_baseline_must_be_one_of_the_policies(rng):
     log = log_of(rng)
     with pytest.raises(InputError, match="unknown baseline 'q'"):
         compare(log, {"p": array(log, 0.2, 0.3, 0.5)}, baseline="q")
+
+
+def test_an_interval_has_the_wanted_half_width_with_the_rows_that_were_said(seed):
+    rng = np.random.default_rng(seed)
+
+    def estimate_of(rows):
+        log = Log.from_arrays(
+            rng.integers(2, size=rows), rng.random(rows) < 0.4, propensity=np.full(rows, 0.5)
+        )
+        policy = {"p": np.tile([0.3, 0.7], (rows, 1))}
+        return compare(log, policy, estimators=["ips"], interval="normal").find("p", "ips")
+
+    needed = estimate_of(2000).rows_needed(0.01)
+    interval = estimate_of(round(needed)).interval
+    assert (interval.high - interval.low) / 2 == pytest.approx(0.01, rel=0.1)
+    with pytest.raises(InputError, match="half-width"):
+        estimate_of(10).rows_needed(0)

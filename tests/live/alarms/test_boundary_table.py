@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from submax.live.alarms.boundary_table import ENTRIES_PER_OCTAVE, LARGEST, SMALLEST, boundary_table
-from submax.live.lift.mixture_boundary import mixture_boundary
+from submax.sequential.mixture_boundary import mixture_boundary
 
 
 @pytest.mark.parametrize("error", [0.05, 1e-3, 1e-7])

@@ -6,8 +6,8 @@ import pytest
 
 from submax.live.lift.cluster_sums import CLUSTERS, cluster_of
 from submax.live.lift.lift_tally import PLANNED_DECISIONS, LiftTally
-from submax.live.lift.mixture_boundary import log_mixture, mixing_precision, mixture_boundary
 from submax.live.lift.sample_ratio import SAMPLE_RATIO_ERROR, SampleRatio, log_evidence
+from submax.sequential.mixture_boundary import log_mixture, mixing_precision, mixture_boundary
 
 RUNS, DECISIONS, LOOK = 1000, 3000, 100
 TOLERANCE = 4 * math.sqrt(0.05 * 0.95 / RUNS)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from submax.live.lift.lift_tally import PLANNED_DECISIONS, TYPICAL_VARIANCE
-from submax.live.lift.mixture_boundary import log_mixture, mixing_precision
 from submax.live.shadow.shadow_tally import MAX_WEIGHT, ShadowTally
+from submax.sequential.mixture_boundary import log_mixture, mixing_precision
 
 RUNS, DECISIONS, LOOK = 300, 1000, 100
 REWARDS = np.array([0.05, 0.1, 0.2])

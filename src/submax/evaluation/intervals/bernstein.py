@@ -32,6 +32,6 @@ def _bernstein(terms: Terms, log: float) -> ConfidenceInterval:
     if count < 2:
         return ConfidenceInterval.around(terms.value, float("inf"))
     low, high = terms.reach if terms.reach is not None else (influence.min(), influence.max())
-    spread = np.sqrt(2 * log) * standard_error_of_mean(influence, terms.count)
+    spread = np.sqrt(2 * log) * standard_error_of_mean(influence, terms.counts)
     half = spread + 7 * (high - low) * log / (3 * (count - 1))
     return ConfidenceInterval.around(terms.value, float(half))

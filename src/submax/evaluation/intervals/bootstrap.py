@@ -52,7 +52,7 @@ def _percentile_intervals(
     values = np.empty((RESAMPLES, len(terms)))
     for first in range(0, RESAMPLES, RESAMPLES_PER_CHUNK):
         size = min(RESAMPLES_PER_CHUNK, RESAMPLES - first)
-        counts = _resampled(count, terms[0].count, size, rng)
+        counts = _resampled(count, terms[0].counts, size, rng)
         numerator, denominator = np.moveaxis((counts @ sums).reshape(size, -1, 2), 2, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             values[first : first + size] = numerator / denominator
@@ -84,9 +84,9 @@ def _percentiles(values: Floats, level: float) -> ConfidenceInterval:
 
 def _columns(terms: Terms) -> tuple[Floats, Floats]:
     below = np.ones(len(terms.numerator)) if terms.denominator is None else terms.denominator
-    if terms.count is None:
+    if terms.counts is None:
         return terms.numerator, below
-    return terms.count * terms.numerator, terms.count * below
+    return terms.counts * terms.numerator, terms.counts * below
 
 
 def _block_sums(values: Floats) -> Floats:

@@ -16,9 +16,9 @@ def clustered(terms: Terms, cluster: Integers) -> Terms:
     Reference: Liang and Zeger (1986), whose cluster-robust variance this is.
     """
     influence, value = terms.influence(), terms.value
-    sizes = np.bincount(cluster, weights=terms.count)
+    sizes = np.bincount(cluster, weights=terms.counts)
     scale = len(sizes) / terms.decisions
-    distance = influence - value if terms.count is None else terms.count * (influence - value)
+    distance = influence - value if terms.counts is None else terms.counts * (influence - value)
     summed: Floats = np.bincount(cluster, weights=distance).astype(np.float64)
     reach = None
     if terms.reach is not None:

@@ -54,7 +54,7 @@ def _gamma(terms: Terms, tail: float) -> ConfidenceInterval:
     if count < 2:
         return ConfidenceInterval.around(value, float("inf"))
     distance = influence - value
-    counted = distance if terms.count is None else terms.count * distance
+    counted = distance if terms.counts is None else terms.counts * distance
     variance = float(distance @ counted) / (count * (count - 1))
     third = float(distance**2 @ counted) / count**3
     low, high = terms.reach if terms.reach is not None else (value, value)

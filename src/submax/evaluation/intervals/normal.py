@@ -27,5 +27,5 @@ def normal(
 
 
 def _normal(terms: Terms, z: float) -> ConfidenceInterval:
-    error = standard_error_of_mean(terms.influence(), terms.count)
+    error = standard_error_of_mean(terms.influence(), terms.counts)
     return ConfidenceInterval.around(terms.value, z * error)

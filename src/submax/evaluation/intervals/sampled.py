@@ -22,10 +22,10 @@ def sampled(terms: Terms, weight: Floats) -> Terms:
         None,
         terms.threshold,
         None if plain is None else sampled(plain, weight),
-        terms.count,
+        terms.counts,
     )
     if terms.reach is None:
         return found
-    value, most = found.value, float(weight.max()) / mean(weight, terms.count)
+    value, most = found.value, float(weight.max()) / mean(weight, terms.counts)
     low, high = (value + most * (end - value) for end in terms.reach)
     return found._replace(reach=(low, high))

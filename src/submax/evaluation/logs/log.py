@@ -23,6 +23,7 @@ from submax.evaluation.logs.missing_propensities import (
     with_estimated_propensities,
 )
 from submax.evaluation.logs.outcomes import Reward, with_reward
+from submax.evaluation.logs.sessions import whole_sessions
 from submax.evaluation.logs.splitting import By as By
 from submax.evaluation.logs.splitting import chosen_rows
 from submax.schema.menu import ChoiceIndices
@@ -43,6 +44,8 @@ COLUMNS = (
     "sampling_weight",
     "probability",
     "outcomes",
+    "session",
+    "covariates",
 )
 """The fields of a log that have an entry for each row, or are None."""
 
@@ -62,8 +65,10 @@ class Log:
     row stands for, ``fold [N]`` its fold in cross-fitting, and ``sampling_weight [N]`` how many
     rows it stands for if the log is a sample; all may be None. ``outcomes [N, K]`` has several
     rewards, called ``outcome_names``, if the log has them: ``reward`` is then the first.
-    ``probability [N, P]`` are the columns ``probability_names`` with probabilities of other
-    policies. ``notes`` are sentences about what was left out or changed when the log was read.
+    ``session [N]`` is the number of each row's session, and ``covariates [N, C]`` were measured
+    before the decisions, if they are given. ``probability [N, P]`` are the columns
+    ``probability_names`` with probabilities of other policies. ``notes`` are sentences about what
+    was left out or changed when the log was read.
     """
 
     schema: Schema
@@ -82,6 +87,8 @@ class Log:
     sampling_weight: Floats | None = None
     outcomes: Floats | None = None
     outcome_names: tuple[str, ...] = ()
+    session: Integers | None = None
+    covariates: Floats | None = None
     probability: Floats | None = None
     probability_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -106,12 +113,14 @@ class Log:
         pattern such as ``logs/2026-*.parquet``, is read as one log, in the order of the paths.
 
         ``columns`` maps roles to names of columns: action, reward, propensity, context, eligible,
-        id, time, status, cluster, count, successes, weight, probability. A role that is not given
-        is filled by the column with its usual name; the last five must be given. If rows stand for
-        several decisions, ``count`` is their number; ``successes`` says how many of them had the
-        reward 1, and takes the place of the reward. ``weight`` is 1 / (probability with which a row
-        was kept) if the log is a sample. Several rewards are a list of columns, or a table from
-        names to columns: see ``compare_rewards``.
+        id, time, status, cluster, count, successes, weight, probability, session, covariate. A role
+        that is not given is filled by the column with its usual name; the last seven must be
+        given. If rows stand for several decisions, ``count`` is their number; ``successes`` says
+        how many of them had the reward 1, and takes the place of the reward. ``weight`` is
+        1 / (probability with which a row was kept) if the log is a sample. Several rewards are a
+        list of columns, or a table from names to columns: see ``compare_rewards``. Rows of a
+        ``session`` follow each other, in the order of time, and are a cluster unless clusters are
+        given. A ``covariate`` was measured before the decision, and is used to shorten intervals.
 
         ``actions``, ``context`` and ``rewards`` declare what is allowed, as in ``submax.open``;
         ``schema`` declares all three at once and is that of another log or of a policy. What is
@@ -239,8 +248,9 @@ class Log:
         """Return a log of some of the rows, given by a mask or by their numbers."""
         columns = {name: getattr(self, name) for name in COLUMNS}
         taken = {name: one[which] for name, one in columns.items() if one is not None}
-        if self.cluster is not None:
-            taken["cluster"] = renumbered(taken["cluster"])
+        for name in ("cluster", "session"):
+            if name in taken:
+                taken[name] = renumbered(taken[name])
         return replace(self, **taken)
 
     def with_reward(self, reward: Reward) -> "Log":
@@ -266,7 +276,8 @@ class Log:
 
         Both logs of the split have at least one row.
         """
-        return chosen_rows(len(self), self.cluster, share, by, seed)
+        first = chosen_rows(len(self), self.cluster, share, by, seed)
+        return first if self.session is None else whole_sessions(first, self.session)
 
     def with_estimated_propensities(self, seed: int = 0) -> "Log":
         """Return the log with unknown propensities filled in, and notes that say how many.

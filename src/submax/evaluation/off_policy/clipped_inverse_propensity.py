@@ -45,12 +45,12 @@ class ClippedInversePropensity(OffPolicyEstimator):
             return clipped * reward, (weight - clipped) * reward
 
         chosen = self.threshold or TUNINGS[self.tuning](
-            candidate_thresholds(weight, evidence.count), terms_and_lost, evidence.count
+            candidate_thresholds(weight, evidence.counts), terms_and_lost, evidence.counts
         )
         kept, _ = terms_and_lost(chosen)
         reach = evidence.reach(np.array([0.0, chosen]))
         plain = InversePropensity().terms(evidence)
-        return Terms(kept, None, reach, chosen, plain, evidence.count)
+        return Terms(kept, None, reach, chosen, plain, evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -23,7 +23,7 @@ class DirectMethod(OffPolicyEstimator):
     uses_model: ClassVar[bool] = True
 
     def terms(self, evidence: Evidence) -> Terms:
-        return Terms(evidence.expected, count=evidence.count)
+        return Terms(evidence.expected, counts=evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -26,7 +26,7 @@ class DoublyRobust(OffPolicyEstimator):
         error = evidence.reward - evidence.predicted
         reach = evidence.reach(evidence.weight, corrects_model=True)
         terms = evidence.expected + evidence.weight * error
-        return Terms(terms, reach=reach, count=evidence.count)
+        return Terms(terms, reach=reach, counts=evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

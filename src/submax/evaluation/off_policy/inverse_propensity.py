@@ -23,7 +23,7 @@ class InversePropensity(OffPolicyEstimator):
 
     def terms(self, evidence: Evidence) -> Terms:
         weight = evidence.weight
-        return Terms(weight * evidence.reward, reach=evidence.reach(weight), count=evidence.count)
+        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -35,7 +35,7 @@ class MarginalizedInversePropensity(OffPolicyEstimator):
                 "features, and this log has no such actions: describe the actions "
                 "(action_features), or use another estimator, such as dr"
             )
-        return Terms(weight * evidence.reward, reach=evidence.reach(weight), count=evidence.count)
+        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -33,7 +33,7 @@ class PseudoInverse(OffPolicyEstimator):
                 "use another estimator, such as dr"
             )
         weight = 1 - evidence.slot_weight.shape[1] + evidence.slot_weight.sum(axis=1)
-        return Terms(weight * evidence.reward, reach=evidence.reach(weight), count=evidence.count)
+        return Terms(weight * evidence.reward, reach=evidence.reach(weight), counts=evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

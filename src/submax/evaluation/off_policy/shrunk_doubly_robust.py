@@ -50,17 +50,17 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
             kept = correction / (1 + (evidence.weight / root) ** 2)
             return evidence.expected + kept, correction - kept
 
-        thresholds = candidate_thresholds(evidence.weight, evidence.count)
+        thresholds = candidate_thresholds(evidence.weight, evidence.counts)
         roots = np.append(ROOT_PER_THRESHOLD * thresholds, ROOT_WITHOUT_SHRINKAGE * thresholds[-1])
         root = np.sqrt(self.shrinkage or 0.0) or TUNINGS[self.tuning](
-            roots, terms_and_lost, evidence.count
+            roots, terms_and_lost, evidence.counts
         )
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
         reach = evidence.reach(np.minimum(evidence.weight, root / 2), corrects_model=True)
         used = self.shrinkage or float(root**2)
         kept, _ = terms_and_lost(float(root))
         plain = DoublyRobust().terms(evidence)
-        return Terms(kept, None, reach, used, plain, evidence.count)
+        return Terms(kept, None, reach, used, plain, evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

@@ -46,12 +46,12 @@ class SwitchDoublyRobust(OffPolicyEstimator):
             return evidence.expected + kept, correction - kept
 
         chosen = self.threshold or TUNINGS[self.tuning](
-            candidate_thresholds(evidence.weight, evidence.count), terms_and_lost, evidence.count
+            candidate_thresholds(evidence.weight, evidence.counts), terms_and_lost, evidence.counts
         )
         reach = evidence.reach(np.minimum(evidence.weight, chosen), corrects_model=True)
         kept, _ = terms_and_lost(chosen)
         plain = DoublyRobust().terms(evidence)
-        return Terms(kept, None, reach, chosen, plain, evidence.count)
+        return Terms(kept, None, reach, chosen, plain, evidence.counts)
 
     @classmethod
     def examples(cls) -> Iterator[Self]:

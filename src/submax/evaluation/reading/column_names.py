@@ -25,6 +25,8 @@ ROLES = (
     "count",
     "successes",
     "weight",
+    "session",
+    "covariate",
     "probability",
 )
 """The roles that a column can have."""
@@ -68,6 +70,8 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
     successes: str | None = None
     weight: str | None = None
     outcomes: dict[str, str] = {}
+    session: str | None = None
+    covariates: dict[str, str] = {}
     probabilities: dict[str, str] = {}
 
     @property
@@ -84,12 +88,14 @@ class ColumnNames(msgspec.Struct, frozen=True, kw_only=True):
             self.count,
             self.successes,
             self.weight,
+            self.session,
         )
         several = (
             self.actions,
             self.context,
             self.slot_propensities,
             self.outcomes,
+            self.covariates,
             self.probabilities,
         )
         found = [name for table in several for name in table.values()]
@@ -135,6 +141,8 @@ def find_columns(columns: Sequence[str], given: Mapping[str, Any]) -> ColumnName
         successes=successes,
         weight=_single("weight", columns, given),
         outcomes=outcomes,
+        session=_session(columns, given, count),
+        covariates=_covariates(columns, given),
         **single,  # type: ignore[arg-type]  # the reward is not None
     )
 
@@ -148,6 +156,23 @@ def _outcomes(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str
     if not found:
         raise InputError(_missing("reward", columns))
     return found
+
+
+def _session(columns: Sequence[str], given: Mapping[str, Any], count: str | None) -> str | None:
+    session = _single("session", columns, given)
+    if session is not None and count is not None:
+        raise InputError(
+            "a column of sessions and one of counts are given, and only one of them is allowed, "
+            "because the decisions of a session follow each other: give a row for each decision"
+        )
+    return session
+
+
+def _covariates(columns: Sequence[str], given: Mapping[str, Any]) -> dict[str, str]:
+    wanted = given.get("covariate")
+    if wanted in (None, ""):
+        return {}
+    return _table("covariate", columns, [wanted] if isinstance(wanted, str) else wanted)
 
 
 def _check_successes(given: Mapping[str, Any], count: str | None) -> None:

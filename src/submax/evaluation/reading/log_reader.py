@@ -169,6 +169,11 @@ class _LogReader:
             found["sampling_weight"] = batch.required_numbers(self._names.weight)
             wrong = ~(found["sampling_weight"] > 0)
             batch.note(self._names.weight, "is not above 0, as a weight must be", wrong)
+        if self._names.session is not None:
+            found["session"] = batch.identifiers(self._names.session)
+        if self._names.covariates:
+            covariates = map(batch.required_numbers, self._names.covariates.values())
+            found["covariates"] = np.stack(list(covariates), axis=1)
         if self._names.probabilities:
             table = [batch.required_numbers(one) for one in self._names.probabilities.values()]
             found["probability"] = np.stack(table, axis=1)
@@ -243,8 +248,11 @@ class _LogReader:
             menu, unused = described_menu(menu, self._features)
             notes += unused
         context = self._context.finished(columns["context"])
-        if "cluster" in columns:
-            columns["cluster"] = numbered(columns["cluster"])
+        for name in ("cluster", "session"):
+            if name in columns:
+                columns[name] = numbered(columns[name])
+        if "session" in columns:
+            columns.setdefault("cluster", columns["session"])
         binary = np.isin(columns["reward"], (0, 1)).all()
         rewards = self._rewards or rewards_of("binary" if binary else "continuous")
         return {

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Integers
+from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
-from submax.evaluation.choosing.one_policy import learn_one
 from submax.evaluation.choosing.training_length import training_warnings
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
@@ -27,9 +25,9 @@ from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
 from submax.evaluation.report.estimator_choice import applicable_estimators, chosen_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
+from submax.evaluation.report.learning_part import learned_target, learns, split_of
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.target_policy import TargetPolicy
-from submax.schema.learned import Learned
 
 
 class Comparison(NamedTuple):
@@ -149,7 +147,8 @@ def compare(
     for the rows with each value of such a column (a number is cut at its quartiles).
 
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
-    (which also holds for rare rewards), `normal`, `bootstrap` or `bernstein`. One estimate of each
+    (which also holds for rare rewards), `normal`, `bootstrap`, `bernstein`, or `sequential` (which
+    holds at all looks at a growing log together). One estimate of each
     policy is recommended, by the rule of ``recommendation.py``.
 
     >>> rng = np.random.default_rng(0)
@@ -178,6 +177,8 @@ def compare(
     notes = [*rest.notes, *logged.model_choice.notes()]
     if rest.cluster is not None:
         notes.append(f"intervals are by cluster: {int(rest.cluster.max()) + 1} clusters")
+    if rest.covariates is not None:
+        notes.append("estimates that rely on weights are adjusted by covariates")
     settings = {
         "policies": ", ".join(candidates),
         "estimators": ", ".join(estimator_set.estimators),
@@ -282,35 +283,3 @@ class _Evaluation(NamedTuple):
             f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
         )
         return own, list(log_cautions(own))
-
-
-def split_of(
-    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
-) -> tuple[Log, Booleans, Integers]:
-    """Return the log, which of its rows policies learn from, and their numbers for the caller.
-
-    The rows are those of the caller's log, unless they stand for several decisions: then they may
-    be divided.
-    """
-    if not any(learns(one) for one in candidates.values()):
-        return log, np.zeros(len(log), dtype=bool), np.arange(len(log))
-    if log.count is None:
-        return log, log.chosen(share, by, seed), np.arange(len(log))
-    divided = divided_by_split(log, share, by, seed)
-    return divided.log, divided.part == 0, divided.number
-
-
-def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:
-    """Return a candidate after it has learned from some rows of a log, if it has to learn."""
-    if isinstance(candidate, TargetPolicy) and candidate.learns:
-        return candidate.learned_from(log.rows(first), seed)
-    if learns(candidate):
-        return learn_one(log.rows(first), candidate, seed=seed, keep_rows=0)
-    return candidate
-
-
-def learns(candidate: Any) -> bool:
-    """Return whether a candidate has to learn from a part of the log before it is evaluated."""
-    if isinstance(candidate, TargetPolicy):
-        return candidate.learns
-    return not isinstance(candidate, Learned)

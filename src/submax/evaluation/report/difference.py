@@ -83,7 +83,7 @@ def difference_of(first: Terms, second: Terms) -> Terms:
     if first.without_threshold is not None or second.without_threshold is not None:
         plain = difference_of(first.without_threshold or first, second.without_threshold or second)
     terms = first.influence() - second.influence()
-    return Terms(terms, None, reach, None, plain, first.count)
+    return Terms(terms, None, reach, None, plain, first.counts)
 
 
 def intervals_of_differences(
@@ -93,6 +93,6 @@ def intervals_of_differences(
     terms = [difference_of(*pair) for pair in pairs]
     ends = INTERVALS[interval](terms, level, np.random.default_rng(seed))
     return [
-        (one.value, of_one, standard_error_of_mean(one.numerator, one.count))
+        (one.value, of_one, standard_error_of_mean(one.numerator, one.counts))
         for one, of_one in zip(terms, ends, strict=True)
     ]

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from submax.core.checks import positive
 from submax.evaluation.intervals.confidence_interval import ConfidenceInterval
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 
@@ -25,6 +26,16 @@ class Estimate(NamedTuple):
     diagnostics: Diagnostics
     cautions: tuple[str, ...]
     recommended: bool = False
+
+    def rows_needed(self, half_width: float) -> float:
+        """Return how many rows a log like this one needs for an interval of this half-width.
+
+        n' = n (h / h')², where h is half of the width of this interval with n rows. If rewards are
+        rare, this is an upper bound, because the interval allows for what was not observed.
+        """
+        positive("the half-width", half_width)
+        half = (self.interval.high - self.interval.low) / 2
+        return self.diagnostics.rows * (half / half_width) ** 2
 
     def row(self) -> dict[str, Any]:
         """Return all numbers as a row of a table."""

@@ -48,6 +48,11 @@ def chosen_estimators(
                 f"the estimator {one.short} needs actions of which some have the same features, "
                 "and this log has none: give action_features, or leave the estimator out"
             )
+        if one.uses_sessions and log.session is None:
+            raise InputError(
+                f"the estimator {one.short} needs a log with sessions, and this log has none: name "
+                "the column, --column session=NAME, or leave the estimator out"
+            )
         label = one.short if kinds.count(one.short) == 1 else repr(one)
         if label in labelled:
             raise InputError(f"the estimator {label} is asked for twice: leave one of the two out")
@@ -60,6 +65,7 @@ def applicable_estimators(log: Log) -> dict[str, OffPolicyEstimator]:
     more = ["pseudo-inverse"] if has_slots(log) else []
     if group_index(log.schema) is not None and len(log.schema.menu.slots[0].choices) <= MOST_LISTED:
         more.append("mips")
+    more += ["per-decision", "trajectory"] if log.session is not None else []
     if np.ptp(log.propensity) < SAME_PROPENSITY:
         more.append("replay")
     return {name: make_off_policy(name) for name in (*USUAL, *more)}

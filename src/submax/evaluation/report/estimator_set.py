@@ -48,7 +48,7 @@ class EstimatorSet(NamedTuple):
         diagnostics = Diagnostics.of(about_log)
         cautions = [
             *rare_reward_cautions(diagnostics),
-            *large_reward_cautions(about_log.evidence.reward, about_log.evidence.count),
+            *large_reward_cautions(about_log.evidence.reward, about_log.evidence.counts),
         ]
         (found,) = self._bounded([terms], about_log)
         sentences = tuple(one.sentence for one in cautions)
@@ -93,7 +93,7 @@ class EstimatorSet(NamedTuple):
         marked = [one._replace(recommended=one is best) for one in found]
         parts = self._slices(best, self.estimators[best.estimator], about_policy, slices)
         evidence = about_policy.evidence
-        overlap = Overlap.of(evidence.weight, evidence.count)
+        overlap = Overlap.of(evidence.weight, evidence.counts)
         return EstimatedPolicy(marked, terms, about_policy.cluster, overlap, parts)
 
     def _slices(

@@ -13,6 +13,7 @@ from submax.core.spaces.space import Space
 from submax.evaluation.evidence import Evidence
 from submax.evaluation.logs.counted import divided_by_fold
 from submax.evaluation.logs.log import Log
+from submax.evaluation.logs.sessions import trajectory_weights
 from submax.evaluation.models.fold_model import FoldModel
 from submax.evaluation.models.model_choice import chosen_models
 from submax.evaluation.models.real_parts import polynomial_features
@@ -92,8 +93,11 @@ class LoggedEvidence:
         else:
             parts = [self._by_listing(learned, *rows) for rows in self._rows()]
         evidence = Evidence.joined([part.evidence for part in parts])
+        if self.log.session is not None:
+            products = trajectory_weights(evidence.weight, self.log.session)
+            evidence = evidence._replace(trajectory=products)
         unsupported = np.concatenate([part.unsupported for part in parts])
-        return PolicyEvidence(evidence, unsupported, self.log.cluster, self.log.sampling_weight)
+        return self._about_policy(evidence, unsupported)
 
     def about_logging_policy(self) -> PolicyEvidence:
         """Return the evidence about the policy that wrote the log: all weights are 1."""
@@ -111,9 +115,15 @@ class LoggedEvidence:
             expected=predicted,
             slot_weight=slots,
             bounds=self._bounds,
-            count=log.count,
+            counts=log.count,
         )
-        return PolicyEvidence(evidence, np.zeros(len(log)), log.cluster, log.sampling_weight)
+        return self._about_policy(evidence, np.zeros(len(log)))
+
+    def _about_policy(self, evidence: Evidence, unsupported: Floats) -> PolicyEvidence:
+        log = self.log
+        return PolicyEvidence(
+            evidence, unsupported, log.cluster, log.sampling_weight, log.covariates
+        )
 
     def never_taken(self) -> list[str]:
         """Return the names of the choices that no row of the log took."""
@@ -236,7 +246,7 @@ class LoggedEvidence:
             expected=expected,
             slot_weight=None if slots is None else slot_probability / slots[rows],
             bounds=self._bounds,
-            count=None if self.log.count is None else self.log.count[rows],
+            counts=None if self.log.count is None else self.log.count[rows],
         )
         return PolicyEvidence(evidence, unsupported)
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from submax.core.arrays import Booleans, Floats, Integers
 from submax.evaluation.counts import some
 from submax.evaluation.evidence import Evidence
+from submax.evaluation.intervals.adjusted import adjusted
 from submax.evaluation.intervals.sampled import sampled
 from submax.evaluation.logs.clusters import renumbered
 from submax.evaluation.off_policy_estimator import OffPolicyEstimator
@@ -17,21 +18,33 @@ class PolicyEvidence(NamedTuple):
     ``unsupported [n]`` is the probability, in the context of each row, that the policy takes a
     choice which none of the evaluated rows took. ``cluster [n]`` is the number of each row's
     cluster, if the log has clusters, and ``sampling_weight [n]`` how many rows a row stands for, if
-    the log is a sample.
+    the log is a sample. ``covariates [n, C]`` were measured before the decisions, if there are any.
     """
 
     evidence: Evidence
     unsupported: Floats
     cluster: Integers | None = None
     sampling_weight: Floats | None = None
+    covariates: Floats | None = None
 
     def terms(self, estimator: OffPolicyEstimator) -> Terms:
-        """Return the terms of an estimator, of the whole log if these rows are a sample of it."""
+        """Return the terms of an estimator, adjusted by covariates if it relies on weights.
+
+        They are those of the whole log if these rows are a sample of it.
+        """
         found = estimator.terms(self.evidence)
-        return found if self.sampling_weight is None else sampled(found, self.sampling_weight)
+        if self.sampling_weight is not None:
+            found = sampled(found, self.sampling_weight)
+        if self.covariates is None or not estimator.uses_weights or estimator.short == "replay":
+            return found
+        return adjusted(found, self.evidence.weight, self.covariates, self.sampling_weight)
 
     def rows(self, mask: Booleans) -> "PolicyEvidence":
         """Return the evidence of some of the rows."""
-        cluster = None if self.cluster is None else renumbered(self.cluster[mask])
-        weight = some(self.sampling_weight, mask)
-        return PolicyEvidence(self.evidence.rows(mask), self.unsupported[mask], cluster, weight)
+        return PolicyEvidence(
+            self.evidence.rows(mask),
+            self.unsupported[mask],
+            None if self.cluster is None else renumbered(self.cluster[mask]),
+            some(self.sampling_weight, mask),
+            None if self.covariates is None else self.covariates[mask],
+        )

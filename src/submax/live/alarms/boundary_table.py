@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from submax.core.arrays import Floats
-from submax.live.lift.mixture_boundary import log_mixture, mixing_precision
+from submax.sequential.mixture_boundary import log_mixture, mixing_precision
 
 SMALLEST, LARGEST = 2.0**-10, 2.0**40
 """Variances between which there are entries; below the smallest its entry is used."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.live.alarms.boundary_table import boundary_table
-from submax.live.lift.mixture_boundary import mixing_precision
+from submax.sequential.mixture_boundary import mixing_precision
 
 BLOCK = 200
 """Observations between two looks, at each of which a new interval begins."""

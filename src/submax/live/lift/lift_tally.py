@@ -9,7 +9,7 @@ import numpy as np
 
 from submax.core.arrays import Booleans, Floats
 from submax.live.lift.cluster_sums import ClusterSums
-from submax.live.lift.mixture_boundary import mixture_boundary
+from submax.sequential.mixture_boundary import mixture_boundary
 
 TYPICAL_VARIANCE = 0.05
 """The variance of rewards, as a share of their squared range, for which intervals are narrowest:

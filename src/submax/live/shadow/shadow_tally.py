@@ -8,7 +8,7 @@ import numpy as np
 
 from submax.core.arrays import Floats
 from submax.live.lift.lift_tally import PLANNED_DECISIONS, TYPICAL_VARIANCE, Lift
-from submax.live.lift.mixture_boundary import mixture_boundary
+from submax.sequential.mixture_boundary import mixture_boundary
 
 MAX_WEIGHT = 10.0
 """The largest weight (C) of a decision if rewards have bounds. With 20, the interval of 2000

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from submax.dashboard.formats import number
 from submax.live.lift.lift_report import LiftReport
 from submax.live.lift.lift_tally import PLANNED_DECISIONS
-from submax.live.lift.mixture_boundary import mixture_boundary
 from submax.live.log.action_tally import ActionTally, ChoiceTally
 from submax.schema.menu import Menu
+from submax.sequential.mixture_boundary import mixture_boundary
 
 ERROR = 0.05
 """The chance with which the interval misses the truth at any time."""

@@ -9,8 +9,8 @@ class Caution(NamedTuple):
     """A sentence that says why some estimates should not be trusted.
 
     ``about`` says which estimates: those that rely on the `weights`, the `propensities`, the
-    `slots`, the `groups` of actions, those by `replay`, those that rely on the `model` of rewards
-    alone, or `all`.
+    `slots`, the `groups` of actions, the `sessions`, those by `replay`, those that rely on the
+    `model` of rewards alone, or `all`.
     """
 
     about: str
@@ -24,6 +24,7 @@ class Caution(NamedTuple):
             "model": estimator.uses_model and not estimator.uses_weights,
             "slots": estimator.uses_slots,
             "groups": estimator.uses_groups,
+            "sessions": estimator.uses_sessions,
             "replay": estimator.short == "replay",
             "all": True,
         }[self.about]

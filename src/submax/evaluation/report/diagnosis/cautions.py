@@ -106,16 +106,21 @@ def policy_cautions(
         )
         yield from spread_cautions(
             Diagnostics.of_weights(
-                groups, about_policy.evidence.reward, count=about_policy.evidence.count
+                groups, about_policy.evidence.reward, count=about_policy.evidence.counts
             ),
             "groups",
+        )
+    sessions = about_policy.evidence.trajectory
+    if sessions is not None:
+        yield from spread_cautions(
+            Diagnostics.of_weights(sessions.through, about_policy.evidence.reward), "sessions"
         )
     slots = about_policy.evidence.slot_weight
     if slots is not None:
         added = Diagnostics.of_weights(
             1 - slots.shape[1] + slots.sum(axis=1),
             about_policy.evidence.reward,
-            count=about_policy.evidence.count,
+            count=about_policy.evidence.counts,
         )
         yield from spread_cautions(added, "slots")
 
@@ -135,7 +140,7 @@ def _about_support(
     intervals = logged.log.schema.menu.ranges
     evidence = about_policy.evidence
     reach = found.largest if intervals else rarest
-    z = errors_from_one(evidence.weight, reach, evidence.count)
+    z = errors_from_one(evidence.weight, reach, evidence.counts)
     if abs(z) > SIGNIFICANT_ERRORS:
         why = "the log could not take some of its actions, or " if z < 0 else ""
         yield Caution(
@@ -157,7 +162,7 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
     if raised is None:
         return
     evidence = about_policy.evidence
-    lost = Terms(evidence.weight * (raised - 1), count=evidence.count)
+    lost = Terms(evidence.weight * (raised - 1), counts=evidence.counts)
     if not lost.value > 0:
         return
     ((_, share),) = normal([lost], FLOOR_LEVEL, np.random.default_rng(0))
@@ -174,7 +179,11 @@ def _about_floor(about_policy: PolicyEvidence, logged: LoggedEvidence) -> Iterat
 
 def spread_cautions(found: Diagnostics, about: str = "weights") -> Iterator[Caution]:
     """Yield a caution if few rows have most of the weight."""
-    weights = {"slots": "slot weights", "groups": "group weights"}.get(about, "weights")
+    weights = {
+        "slots": "slot weights",
+        "groups": "group weights",
+        "sessions": "session weights",
+    }.get(about, "weights")
     if _few(found):
         yield Caution(
             about,
@@ -193,8 +202,8 @@ def _about_model(about_policy: PolicyEvidence) -> Iterator[Caution]:
     """Yield the caution for the direct method, whose model errors nothing corrects."""
     evidence = about_policy.evidence
     residual = evidence.weight * (evidence.reward - evidence.predicted)
-    average = mean(residual, evidence.count)
-    if abs(average) > SIGNIFICANT_ERRORS * error_of_mean(residual, evidence.count):
+    average = mean(residual, evidence.counts)
+    if abs(average) > SIGNIFICANT_ERRORS * error_of_mean(residual, evidence.counts):
         yield Caution(
             "model",
             "the rewards contradict the model of rewards: for this policy the model is off by "

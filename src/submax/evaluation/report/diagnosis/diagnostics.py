@@ -43,11 +43,11 @@ class Diagnostics(NamedTuple):
     def of(cls, about_policy: PolicyEvidence) -> "Diagnostics":
         """Return the diagnostics of the evidence about a policy."""
         evidence = about_policy.evidence
-        unsupported = mean(about_policy.unsupported, evidence.count)
+        unsupported = mean(about_policy.unsupported, evidence.counts)
         weight, sampling = evidence.weight, about_policy.sampling_weight
         if sampling is not None:
-            weight = weight * sampling / mean(sampling, evidence.count)
-        return cls.of_weights(weight, evidence.reward, unsupported, evidence.count)
+            weight = weight * sampling / mean(sampling, evidence.counts)
+        return cls.of_weights(weight, evidence.reward, unsupported, evidence.counts)
 
     @classmethod
     def of_weights(

@@ -1,0 +1,120 @@
+"""Sessions, in which a decision changes what comes after."""
+
+import numpy as np
+import pytest
+
+from submax.core.errors import InputError
+from submax.evaluation import Log, compare, make_off_policy
+from submax.evaluation.evidence import Evidence
+from submax.evaluation.logs.sessions import trajectory_weights
+
+FIRST, SECOND = np.array([0.2, 0.7]), np.array([[0.1, 0.6], [0.9, 0.3]])
+ENDS = np.array([0.7, 0.2])
+"""The chance that a session ends after its first action."""
+
+
+def every_session(logging, policy):
+    """All sessions of up to two steps, each with its probability in the log."""
+    rows, number = [], 0
+    for a in (0, 1):
+        for r in (0, 1):
+            of_first = logging[a] * (FIRST[a] if r else 1 - FIRST[a])
+            ended = of_first * ENDS[a]
+            rows.append((number, policy[a] / logging[a], r, ended))
+            number += 1
+            for b in (0, 1):
+                for s in (0, 1):
+                    chance = SECOND[a, b] if s else 1 - SECOND[a, b]
+                    whole = of_first * (1 - ENDS[a]) * logging[b] * chance
+                    rows.append((number, policy[a] / logging[a], r, whole))
+                    rows.append((number, policy[b] / logging[b], s, whole))
+                    number += 1
+    return map(np.array, zip(*rows, strict=True))
+
+
+def reward_per_decision(policy):
+    earned = policy @ FIRST + (policy * (1 - ENDS)) @ SECOND @ policy
+    return earned / (1 + policy @ (1 - ENDS))
+
+
+def test_session_estimators_have_the_right_expectation_and_others_do_not():
+    logging, policy = np.array([0.6, 0.4]), np.array([0.1, 0.9])
+    session, weight, reward, probability = every_session(logging, policy)
+    products = trajectory_weights(weight, session)
+    blank = np.zeros(len(weight))
+    evidence = Evidence(
+        reward, weight, blank, blank, blank, counts=probability, trajectory=products
+    )
+    wanted = reward_per_decision(policy)
+    for name in ("per-decision", "trajectory"):
+        assert make_off_policy(name).terms(evidence).value == pytest.approx(wanted)
+    # Row by row, a later step counts although the policy would have come there differently.
+    for name in ("ips", "snips"):
+        assert abs(make_off_policy(name).terms(evidence).value - wanted) > 0.01
+    assert products.through @ (probability * reward) == pytest.approx(
+        wanted * (products.before @ probability)
+    )
+
+
+def test_products_of_weights_follow_the_rows_of_a_session(seed):
+    rng = np.random.default_rng(seed)
+    session, weight = rng.integers(7, size=60), rng.gamma(1.0, 1.0, 60)
+    found = trajectory_weights(weight, session)
+    for one in range(7):
+        rows = np.flatnonzero(session == one)
+        through = np.cumprod(weight[rows])
+        np.testing.assert_allclose(found.through[rows], through)
+        np.testing.assert_allclose(found.before[rows], [1.0, *through[:-1]][: len(rows)])
+        np.testing.assert_allclose(found.whole[rows], weight[rows].prod())
+
+
+def table_of(rng, sessions=80, steps=3):
+    action = rng.integers(2, size=sessions * steps)
+    return {
+        "action": np.array(["A", "B"])[action],
+        "reward": rng.integers(2, size=sessions * steps),
+        "propensity": np.full(sessions * steps, 0.5),
+        "visit": np.repeat(np.arange(sessions), steps),
+    }
+
+
+def test_a_log_with_sessions_is_evaluated_by_session(seed):
+    table = table_of(np.random.default_rng(seed))
+    log = Log.read(table, columns={"session": "visit"})
+    policy = {"p": np.tile([0.4, 0.6], (len(log), 1))}
+    found = compare(log, policy)
+    assert {"per-decision", "trajectory"} <= set(found.estimators())
+    assert any("80 clusters" in note for note in found.notes)
+    weight = np.where(table["action"] == "A", 0.8, 1.2).reshape(80, 3)
+    through = np.cumprod(weight, axis=1)
+    before = np.concatenate([np.ones((80, 1)), through[:, :-1]], axis=1)
+    reward = table["reward"].reshape(80, 3)
+    wanted = (through * reward).sum() / before.sum()
+    assert found.find("p", "per-decision").value == pytest.approx(wanted)
+    # The log itself: all weights are 1.
+    even = {"p": np.tile([0.5, 0.5], (len(log), 1))}
+    same = compare(log, even, estimators=["per-decision"], interval="normal")
+    one, logged = same.find("p", "per-decision"), same.estimates[0]
+    assert one.value == pytest.approx(logged.value)
+    assert one.interval == pytest.approx(logged.interval)
+
+
+def test_splits_do_not_divide_sessions(seed):
+    table = table_of(np.random.default_rng(seed))
+    log = Log.read(table, columns={"session": "visit"})
+    for by in ("time", "random"):
+        first = log.chosen(0.4, by, seed).reshape(80, 3)
+        assert np.all(first == first[:, :1])
+    one = Log.read(table_of(np.random.default_rng(seed), 1), columns={"session": "visit"})
+    with pytest.raises(InputError, match="sessions are not divided"):
+        one.split(0.5)
+
+
+def test_what_needs_sessions_is_refused_without(seed):
+    table = table_of(np.random.default_rng(seed))
+    log = Log.read(table, columns={"context": None})
+    policy = {"p": np.tile([0.4, 0.6], (len(log), 1))}
+    with pytest.raises(InputError, match="needs a log with sessions"):
+        compare(log, policy, estimators=["per-decision"])
+    with pytest.raises(InputError, match="only one of them is allowed"):
+        Log.read({**table, "n": np.ones(240)}, columns={"session": "visit", "count": "n"})

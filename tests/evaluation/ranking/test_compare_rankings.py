@@ -1,0 +1,170 @@
+"""Rankings from a table to a comparison with intervals."""
+
+import csv
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from submax.cli import main
+from submax.core.errors import InputError
+from submax.evaluation.ranking import IndependentPositions, PlackettLuce, Slates, compare_rankings
+from submax.evaluation.ranking.estimators.position_based import PositionBased
+
+ITEMS, POSITIONS = 4, 3
+THETA, ATTRACTION = np.array([1.0, 0.6, 0.3]), np.array([0.1, 0.2, 0.3, 0.5])
+TARGET = PlackettLuce(np.array([0.0, 0.5, 1.0, 1.5]))
+TRUTH = float((TARGET.marginal(1, POSITIONS)[0] @ ATTRACTION) @ THETA)
+
+
+def table_of(rng, slates=300):
+    """Uniformly random rankings, clicked by the position-based model; a row for each position."""
+    item = np.argsort(rng.random((slates, ITEMS)), axis=1)[:, :POSITIONS]
+    clicked = rng.random(item.shape) < THETA * ATTRACTION[item]
+    row = np.arange(slates)[:, None], np.arange(POSITIONS), item
+    return {
+        "slate": np.repeat(np.arange(slates), POSITIONS),
+        "position": np.tile(np.arange(1, POSITIONS + 1), slates),
+        "action": np.array(list("ABCD"))[item].ravel(),
+        "reward": clicked.ravel() * 1,
+        "propensity": np.tile(1 / (ITEMS - np.arange(POSITIONS)), slates),
+        "marginal": np.full(item.size, 1 / ITEMS),
+        "new": TARGET.conditional(item)[row].ravel(),
+        "new_marginal": TARGET.marginal(1, POSITIONS)[0][row[1], item].ravel(),
+    }
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+def sorted_policy(slates):
+    """The target with its scores in the order of the items of the log."""
+    order = ["ABCD".index(name) for name in slates.items]
+    return PlackettLuce(TARGET.scores[0][order])
+
+
+def test_columns_and_objects_give_the_same_numbers(rng):
+    slates = Slates.read(table_of(rng), policies={"new": "new"})
+    policy = sorted_policy(slates)
+    found = compare_rankings(slates, {"object": policy}, logging=PlackettLuce(np.zeros(ITEMS)))
+    for name in ("sips", "rips", "iips"):
+        one, other = found.find("new", name), found.find("object", name)
+        assert one.value == pytest.approx(other.value)
+        assert one.interval == pytest.approx(other.interval)
+    assert found.find("new", "pbm") is None
+    assert "pbm is left out" in " ".join(found.notes)
+    assert found.find("object", "pbm") is not None
+    reward = slates.reward.sum(axis=1)
+    assert found.estimates[0].value == pytest.approx(reward.mean())
+    marked = [one.policy for one in found.recommended()]
+    assert marked == ["logging policy", "new", "object"]
+
+
+def test_scores_may_differ_between_slates(rng):
+    slates = Slates.read(table_of(rng, 40))
+    same, logging = sorted_policy(slates), PlackettLuce(np.zeros(ITEMS))
+    each = PlackettLuce(np.tile(same.scores, (40, 1)))
+    found = compare_rankings(slates, {"one": same, "each": each}, logging=logging)
+    for name in ("sips", "rips", "cascade-dr", "pbm", "iips"):
+        assert found.find("one", name).value == pytest.approx(found.find("each", name).value)
+    table = IndependentPositions(rng.dirichlet(np.ones(ITEMS), size=(40, POSITIONS)))
+    assert np.isfinite(compare_rankings(slates, {"p": table}).find("p", "sips").value)
+
+
+def test_intervals_by_slate_cover_the_truth(rng):
+    logs, covered = 100, dict.fromkeys(("sips", "rips", "cascade-dr", "pbm", "iips"), 0)
+    logging = PlackettLuce(np.zeros(ITEMS))
+    for _ in range(logs):
+        slates = Slates.read(table_of(rng, 200))
+        found = compare_rankings(slates, {"p": sorted_policy(slates)}, logging=logging)
+        for name in covered:
+            ends = found.find("p", name).interval
+            covered[name] += ends.low <= TRUTH <= ends.high
+    for name, count in covered.items():
+        assert count / logs > 0.93 - 4.5 * np.sqrt(0.93 * 0.07 / logs), name
+
+
+def test_clusters_of_slates_widen_intervals(rng):
+    table = table_of(rng, 100)
+    twice = {name: np.tile(column, 2) for name, column in table.items()}
+    twice["slate"] = np.repeat(np.arange(200), POSITIONS)
+    twice["user"] = np.tile(table["slate"], 2)
+    single = compare_rankings(Slates.read(table, policies={"p": "new"}), interval="normal")
+    by_user = Slates.read(twice, policies={"p": "new"}, columns={"cluster": "user"})
+    clustered = compare_rankings(by_user, interval="normal")
+    one, other = (found.find("p", "sips").interval for found in (single, clustered))
+    # A log that repeats every slate knows no more than the log itself.
+    assert other == pytest.approx(one)
+
+
+def test_short_slates_are_padded(rng):
+    table = {
+        "slate": ["x", "x", "y"],
+        "position": [0, 1, 0],
+        "action": ["A", "B", "B"],
+        "reward": [1, 0, 1],
+        "propensity": [0.5, 0.5, 0.5],
+        "p": [1.0, 0.5, 0.25],
+    }
+    slates = Slates.read(table, policies={"p": "p"})
+    np.testing.assert_array_equal(slates.filled, [[True, True], [True, False]])
+    found = compare_rankings(slates, estimators=["sips"])
+    assert found.find("p", "sips").value == pytest.approx((2 * 1 + 0.5 * 1) / 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"position": 1}, "same slate and position"),
+        ({"propensity": 0.0}, "not a probability"),
+        ({"position": 1.5}, "not a whole number"),
+        ({"action": None}, "an item is needed"),
+        ({"position": None}, "missing"),
+    ],
+)
+def test_impossible_slates_are_refused(rng, change, message):
+    table = table_of(rng, 4)
+    for name, value in change.items():
+        table[name] = [*table[name][:-1].tolist(), value]
+    with pytest.raises(InputError, match=message):
+        Slates.read(table)
+
+
+def test_what_cannot_be_evaluated_is_refused(rng):
+    table = table_of(rng, 20)
+    slates = Slates.read(table)
+    with pytest.raises(InputError, match="no policy is given"):
+        compare_rankings(slates)
+    with pytest.raises(InputError, match="ranks 5 items"):
+        compare_rankings(slates, {"p": PlackettLuce(np.zeros(5))})
+    for other in (np.zeros(3), np.zeros((9, ITEMS))):
+        with pytest.raises(InputError, match="cannot rank these slates"):
+            compare_rankings(slates, {"p": PlackettLuce(other)})
+    uniform = PlackettLuce(np.zeros(4))
+    plain = Slates.read({name: table[name] for name in table if name != "marginal"})
+    with pytest.raises(InputError, match="needs marginal"):
+        compare_rankings(plain, {"p": uniform}, estimators=["iips"])
+    short = [PositionBased((1.0,))]
+    with pytest.raises(InputError, match="3 numbers"):
+        compare_rankings(slates, {"p": uniform}, logging=uniform, estimators=short)
+    with pytest.raises(InputError, match="add up to 1"):
+        IndependentPositions(np.ones((3, 4)))
+    with pytest.raises(InputError, match="no column is called 'slate'"):
+        Slates.read({"position": [1]})
+
+
+def test_the_command_line(rng, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = table_of(rng, 60)
+    with (tmp_path / "slates.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["list", *list(table)[1:]])
+        writer.writerows(zip(*table.values(), strict=True))
+    arguments = ["evaluate", "slates.csv", "--column", "slate=list", "--policy", "new", "--all"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "rips" in result.stdout
+    assert "60 slates of up to 3 positions" in result.stdout
+    assert (tmp_path / "evaluation" / "estimates.csv").exists()
