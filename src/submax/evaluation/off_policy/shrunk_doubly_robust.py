@@ -50,15 +50,15 @@ class ShrunkDoublyRobust(OffPolicyEstimator):
             kept = correction / (1 + (evidence.weight / root) ** 2)
             return evidence.expected + kept, correction - kept
 
-        thresholds = candidate_thresholds(evidence.weight, evidence.count)
-        roots = np.append(ROOT_PER_THRESHOLD * thresholds, ROOT_WITHOUT_SHRINKAGE * thresholds[-1])
-        root = np.sqrt(self.shrinkage or 0.0) or TUNINGS[self.tuning](
-            roots, terms_and_lost, evidence.count
-        )
+        root = float(np.sqrt(self.shrinkage or 0.0))
+        if self.shrinkage is None:
+            tried = candidate_thresholds(evidence.weight, evidence.count)
+            roots = np.append(ROOT_PER_THRESHOLD * tried, ROOT_WITHOUT_SHRINKAGE * tried[-1])
+            root = TUNINGS[self.tuning](roots, terms_and_lost, evidence.count)
         # Shrunk weights λ w / (w² + λ) are at most √λ / 2.
         reach = evidence.reach(np.minimum(evidence.weight, root / 2), corrects_model=True)
         used = self.shrinkage or float(root**2)
-        kept, _ = terms_and_lost(float(root))
+        kept, _ = terms_and_lost(root)
         plain = DoublyRobust().terms(evidence)
         return Terms(kept, None, reach, used, plain, evidence.count)
 

@@ -13,12 +13,13 @@ from submax.evaluation.off_policy_estimator import OffPolicyEstimator
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.slices import Slice, SliceEstimate
 from submax.evaluation.report.diagnosis.caution import Caution
-from submax.evaluation.report.diagnosis.cautions import policy_cautions, spread_cautions
+from submax.evaluation.report.diagnosis.cautions import policy_cautions
 from submax.evaluation.report.diagnosis.diagnostics import Diagnostics
 from submax.evaluation.report.diagnosis.reward_cautions import (
     large_reward_cautions,
     rare_reward_cautions,
 )
+from submax.evaluation.report.diagnosis.weight_cautions import spread_cautions
 from submax.evaluation.report.difference import Difference, intervals_of_differences
 from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
