@@ -17,7 +17,7 @@ class TermSums(NamedTuple):
     are measured from a number near their mean lose no digits. z is 1 if the estimate is a mean
     (``ratio`` is then False). ``ends`` are the smallest and largest possible term of a mean, and
     the smallest and largest z of a ratio; None if only observed terms are known, which are
-    ``observed``. ``blocks [B, 5]`` are the columns and the number of rows in each block of the
+    ``observed``, and ``apart`` are those of the difference. ``blocks [B, 5]`` are the columns and the number of rows in each block of the
     bootstrap.
     """
 
@@ -28,6 +28,7 @@ class TermSums(NamedTuple):
     ends: tuple[float, float] | None
     base_ends: tuple[float, float] | None
     observed: tuple[float, float]
+    apart: tuple[float, float]
     blocks: Floats | None
 
     @classmethod
@@ -47,7 +48,8 @@ class TermSums(NamedTuple):
             baseline.denominator is not None,
             _ends(terms),
             _ends(baseline),
-            (float(terms.numerator.min()), float(terms.numerator.max())),
+            _range(terms.numerator),
+            _range(terms.numerator - baseline.numerator),
             sums,
         )
 
@@ -57,6 +59,7 @@ class TermSums(NamedTuple):
             ends=_wider(self.ends, other.ends),
             base_ends=_wider(self.base_ends, other.base_ends),
             observed=_wider(self.observed, other.observed) or self.observed,
+            apart=_wider(self.apart, other.apart) or self.apart,
             blocks=None
             if self.blocks is None or other.blocks is None
             else self.blocks + other.blocks,
@@ -83,10 +86,12 @@ class TermSums(NamedTuple):
         values, chance = two_points(value, variance, third)
         return Terms(values, None, reach, count=self._counts(chance))
 
-    def difference(self, bounds: tuple[float, float]) -> Terms:
+    def difference(self, interval: str, bounds: tuple[float, float]) -> Terms:
         """Return few terms that have the value and the intervals of the paired difference."""
         reach, base = self._reach(0, bounds), self._reach(2, bounds)
         ends = None if reach is None or base is None else (reach[0] - base[1], reach[1] - base[0])
+        if interval == "bernstein" and ends is None:
+            ends = self.apart
         value = self._value(0)[0] - self._value(2)[0]
         weights = self._influence(0) - self._influence(2)
         if self.blocks is not None:
@@ -98,6 +103,13 @@ class TermSums(NamedTuple):
         _, variance, third = self.moments.central(weights)
         values, chance = two_points(value, variance, third)
         return Terms(values, None, ends, count=self._counts(chance))
+
+    def error_of_difference(self) -> float:
+        """Return the standard error of the paired difference."""
+        weights = self._influence(0) - self._influence(2)
+        _, variance, _ = self.moments.central(weights)
+        count = self.moments.count
+        return float(np.sqrt(variance / (count - 1))) if count > 1 else float("inf")
 
     def _counts(self, chance: Floats) -> Floats:
         counts: Floats = self.moments.count * chance
@@ -136,6 +148,10 @@ def _ends(terms: Terms) -> tuple[float, float] | None:
     if terms.denominator is not None:
         return float(terms.denominator.min()), float(terms.denominator.max())
     return terms.reach
+
+
+def _range(values: Floats) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
 def _wider(

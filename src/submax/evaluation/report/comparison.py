@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from submax.core.arrays import Booleans, Integers
+from submax.core.arrays import Booleans
 from submax.core.checks import one_of
 from submax.core.errors import InputError
 from submax.evaluation.frames import data_frame
 from submax.evaluation.intervals import INTERVALS
-from submax.evaluation.learning import learn
-from submax.evaluation.logs.counted import divided_by_split
 from submax.evaluation.logs.log import By, Log
 from submax.evaluation.overview.overlap import Overlap
 from submax.evaluation.overview.overview import Overview
 from submax.evaluation.overview.slices import check_slices, slices_of
+from submax.evaluation.parts.parted_comparison import compare_parts
+from submax.evaluation.parts.parted_log import PartedLog
 from submax.evaluation.report.candidates import Candidate, checked, named, unseen_rows
 from submax.evaluation.report.comparison_view import comparison_summary
 from submax.evaluation.report.diagnosis.caution import Caution
@@ -26,9 +26,9 @@ from submax.evaluation.report.estimate import LOGGING_POLICY, Estimate
 from submax.evaluation.report.estimated_policy import EstimatedPolicy
 from submax.evaluation.report.estimator_choice import applicable_estimators, chosen_estimators
 from submax.evaluation.report.estimator_set import EstimatorSet
+from submax.evaluation.report.learned_targets import learned_target, learns, split_of
 from submax.evaluation.report.logged_evidence import LoggedEvidence
 from submax.evaluation.targets.target_policy import TargetPolicy
-from submax.schema.learned import Learned
 
 
 class Comparison(NamedTuple):
@@ -108,7 +108,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    log: Log,
+    log: Log | PartedLog,
     policies: Sequence[Candidate] | Mapping[str, Candidate],
     *,
     estimators: Sequence[str | Mapping[str, Any]] = (),
@@ -147,6 +147,8 @@ def compare(
     ``slices`` are columns of the context. The recommended estimate of each policy is also computed
     for the rows with each value of such a column (a number is cut at its quartiles).
 
+    A log that is read in parts, ``PartedLog.open``, is evaluated by sums over its parts.
+
     Without ``estimators`` all estimators that apply to the log are used. ``interval`` is `gamma`
     (which also holds for rare rewards), `normal`, `bootstrap` or `bernstein`. One estimate of each
     policy is recommended, by the rule of ``recommendation.py``.
@@ -165,10 +167,22 @@ def compare(
             f"the level of an interval is {level!r}, and must be between 0 and 1: "
             "give 0.95 for intervals of 95 %"
         )
-    check_slices(slices, log)
+    if isinstance(log, PartedLog) and slices:
+        raise InputError(
+            "slices are not computed for a log that is read in parts; a log in memory is allowed: "
+            "read it whole (--read whole, Log.read)"
+        )
     candidates = {name: checked(one, log) for name, one in named(policies).items()}
     one_of("baseline", baseline, [LOGGING_POLICY, *candidates])
-    chosen = chosen_estimators(estimators, log)
+    chosen = chosen_estimators(estimators, log.schema)
+    if isinstance(log, PartedLog):
+        parted = compare_parts(
+            log, candidates, chosen, interval, level, share, by, seed, reward_model, baseline
+        )
+        return Comparison(
+            parted.estimates, parted.notes, level, parted.differences, parted.overview
+        )
+    check_slices(slices, log)
     log, first, numbers = split_of(log, candidates, share, by, seed)
     rest = log.rows(~first).with_estimated_propensities(seed)
     estimator_set = EstimatorSet(chosen or applicable_estimators(rest), interval, level, seed)
@@ -278,35 +292,3 @@ class _Evaluation(NamedTuple):
             f"{name} is evaluated on the {len(own.log)} rows that it did not learn from"
         )
         return own, list(log_cautions(own))
-
-
-def split_of(
-    log: Log, candidates: Mapping[str, Any], share: float, by: By, seed: int
-) -> tuple[Log, Booleans, Integers]:
-    """Return the log, which of its rows policies learn from, and their numbers for the caller.
-
-    The rows are those of the caller's log, unless they stand for several decisions: then they may
-    be divided.
-    """
-    if not any(learns(one) for one in candidates.values()):
-        return log, np.zeros(len(log), dtype=bool), np.arange(len(log))
-    if log.count is None:
-        return log, log.chosen(share, by, seed), np.arange(len(log))
-    divided = divided_by_split(log, share, by, seed)
-    return divided.log, divided.part == 0, divided.number
-
-
-def learned_target(candidate: Any, log: Log, first: Booleans, seed: int) -> Any:
-    """Return a candidate after it has learned from some rows of a log, if it has to learn."""
-    if isinstance(candidate, TargetPolicy) and candidate.learns:
-        return candidate.learned_from(log.rows(first), seed)
-    if learns(candidate):
-        return learn(log.rows(first), candidate, seed=seed, keep_rows=0)
-    return candidate
-
-
-def learns(candidate: Any) -> bool:
-    """Return whether a candidate has to learn from a part of the log before it is evaluated."""
-    if isinstance(candidate, TargetPolicy):
-        return candidate.learns
-    return not isinstance(candidate, Learned)

@@ -96,14 +96,17 @@ class LoggedEvidence:
         unsupported = np.concatenate([part.unsupported for part in parts])
         return PolicyEvidence(evidence, unsupported, self.log.cluster, self.log.sampling_weight)
 
-    def of_part(self, log: Log, fold: NDArray[np.int8], untaken: list[Booleans]) -> Self:
+    def of_part(
+        self, log: Log, numbers: Integers, fold: NDArray[np.int8], untaken: list[Booleans]
+    ) -> Self:
         """Return the evidence of other rows, with the models of rewards of these.
 
-        ``fold [n]`` is the model that predicts each row, and ``untaken`` says for each slot which
-        choices no evaluated row took. The log has plain actions.
+        ``numbers [n]`` are those of the rows in the whole log, ``fold [n]`` is the model that
+        predicts each row, and ``untaken`` says for each slot which choices no evaluated row took.
+        The log has plain actions.
         """
         part = copy.copy(self)
-        part.log, part.numbers, part._fold = log, np.arange(len(log)), fold
+        part.log, part.numbers, part._fold = log, numbers, fold
         part._untaken, part._last_folds = untaken, ((0, 0), [])
         part.slot_propensity, part.groups = None, None
         part.__dict__.pop("_eligible_masks", None)
